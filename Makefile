@@ -1,0 +1,56 @@
+# Each target is a line or two; continuous integration calls the same ones.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-kube kube-up kube-down check fmt golden bench
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make the virtual environment
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 is needed; none was found on PATH" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet pip==26.3
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	@touch $@
+
+demo: $(READY) ## show what works, in plain words
+	@$(BIN)/python examples/demo.py
+
+test: check ## everything that needs no cluster
+	$(BIN)/python -m pytest -q -m "not kube"
+
+test-kube: $(READY) ## build, start and use a real control plane
+	$(BIN)/python -m plane build
+	$(BIN)/python -m pytest -q -m kube
+
+kube-up: $(READY) ## start that control plane and leave it running
+	@$(BIN)/python -m plane up
+
+kube-down: $(READY) ## stop it
+	@$(BIN)/python -m plane down
+
+check: $(READY) ## lint, types, imports, dependencies, spelling
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry src
+	$(BIN)/typos
+
+fmt: $(READY) ## format, and fix what can be fixed
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format --quiet
+
+golden: $(READY) ## rewrite recorded output; git shows what changed
+	$(BIN)/python -m pytest -q tests --golden
+
+bench: $(READY) ## measure, as ratios in one run
+	$(BIN)/python -m plane build
+	$(BIN)/python -m bench

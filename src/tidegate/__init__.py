@@ -1,0 +1,1 @@
+"""Tidegate proves, previews and rolls out the order of a GitOps repository."""

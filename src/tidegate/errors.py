@@ -1,0 +1,89 @@
+"""What can go wrong, as people will read it.
+
+    TidegateError           a code, the problem, the place, a hint
+    ├── DocumentError       a file cannot be read as Kubernetes would read it
+    ├── ConfigError         a kubeconfig, or what it points to, is wrong
+    ├── ProcessError        another program could not do its part
+    └── ClusterError        a cluster cannot be reached, or says no
+
+An error is raised where it is known and shown once, at the edge. It never carries a document, a
+secret, or more than `FOREIGN_LIMIT` characters of somebody else's text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+FOREIGN_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """The nearest spot a person can edit or look at: a file, a line in it, a field, a server."""
+
+    name: str
+    line: int = 0
+    column: int = 0
+    field: str = ""
+
+    def __str__(self) -> str:
+        spot = self.name
+        if self.line:
+            spot += f":{self.line}"
+            if self.column:
+                spot += f":{self.column}"
+        return f"{spot} ({self.field})" if self.field else spot
+
+
+class TidegateError(Exception):
+    """The root: everything else that escapes is a bug."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self, code: str, problem: str, *, where: Place | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(problem)
+        self.code = code
+        self.problem = problem
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"error[{self.code}]: {self.problem}"]
+        if self.where is not None:
+            lines.append(f"  at {self.where}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class DocumentError(TidegateError):
+    """A file cannot be read as Kubernetes would read it."""
+
+    exit_code = 3
+
+
+class ConfigError(TidegateError):
+    """A kubeconfig, or what it points to, is wrong."""
+
+    exit_code = 3
+
+
+class ProcessError(TidegateError):
+    """Another program could not do its part."""
+
+    exit_code = 3
+
+
+class ClusterError(TidegateError):
+    """A cluster cannot be reached, or says no."""
+
+    exit_code = 5
+
+
+def foreign(text: str) -> str:
+    """Somebody else's words, on one line and short enough to stand in a message of ours."""
+    line = " ".join(text.split())
+    return line if len(line) <= FOREIGN_LIMIT else line[: FOREIGN_LIMIT - 1] + "…"

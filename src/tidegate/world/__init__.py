@@ -1,0 +1,1 @@
+"""The door: calls, facts, and what stands above every world alike."""

@@ -1,0 +1,161 @@
+"""What can be asked of a world.
+
+A call is a frozen value: a ticket that its answer will carry, the cluster it is for, and a
+request. Bodies are bytes, encoded by whoever made them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NewType
+
+import msgspec
+
+from tidegate.model.objects import Kind, Ref
+
+Ticket = NewType("Ticket", int)
+"""Names a call among those outstanding. Callers use positive numbers; a line's own are negative."""
+
+
+class View(StrEnum):
+    """How much of each object is told."""
+
+    FULL = "full"
+    METADATA = "metadata"
+
+
+class Verb(StrEnum):
+    APPLY = "apply"
+    CREATE = "create"
+    REPLACE = "replace"
+    PATCH = "patch"
+    DELETE = "delete"
+
+
+class PatchForm(StrEnum):
+    """How the body of a patch is to be understood."""
+
+    JSON = "json"
+    MERGE = "merge"
+    STRATEGIC = "strategic"
+
+
+class Propagation(StrEnum):
+    """What a deletion does to the objects that the deleted one owns."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose rights a call uses, where they are not the caller's own."""
+
+    user: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, str], ...] = ()
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which objects of a kind: everywhere or in one namespace, by labels and by fields."""
+
+    kind: Kind
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    view: View = View.FULL
+
+
+class Get(msgspec.Struct, frozen=True):
+    ref: Ref
+    view: View = View.FULL
+
+
+class List(msgspec.Struct, frozen=True):
+    """A page of a selection; `resume` is what the page before handed over."""
+
+    selection: Selection
+    limit: int = 0
+    resume: str = ""
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """Every change of a selection, from version `since` on; ended by cancelling its ticket.
+
+    `within`: the namespaces to be content with where the whole cluster is forbidden to see.
+    """
+
+    selection: Selection
+    since: str = ""
+    within: tuple[str, ...] = ()
+
+
+class Write(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of one object. `uid` and `version` are preconditions, where given."""
+
+    verb: Verb
+    ref: Ref
+    body: bytes = b""
+    form: PatchForm = PatchForm.MERGE
+    subresource: str = ""
+    manager: str = ""
+    force: bool = False
+    dry_run: bool = False
+    strict: bool = False
+    uid: str = ""
+    version: str = ""
+    propagation: Propagation | None = None
+
+
+class Kinds(msgspec.Struct, frozen=True):
+    """All kinds that the cluster serves now."""
+
+
+class Logs(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of what a container printed."""
+
+    ref: Ref
+    container: str = ""
+    tail: int = 0
+    previous: bool = False
+
+
+class Http(msgspec.Struct, frozen=True):
+    """A path of the API server that is no object: `/version`, `/readyz`, `/openapi/v3`."""
+
+    path: str
+    accept: str = "application/json"
+
+
+class Local(msgspec.Struct, frozen=True):
+    """Work for a worker of this machine; what `name` runs was handed to the world by its maker."""
+
+    name: str
+    argument: bytes = b""
+
+
+Request = Get | List | Watch | Write | Kinds | Logs | Http | Local
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A request on its way. Urgent ones pass the others."""
+
+    ticket: Ticket
+    request: Request
+    cluster: str = ""
+    identity: Identity | None = None
+    urgent: bool = False
+
+
+def is_repeatable(request: Request) -> bool:
+    """Whether asking twice comes to the same as asking once, whatever became of the first."""
+    match request:
+        case Write(dry_run=True) | Write(verb=Verb.APPLY):
+            return True
+        case Write(verb=Verb.DELETE):
+            return bool(request.uid)
+        case Write() | Local():
+            return False
+        case Get() | List() | Watch() | Kinds() | Logs() | Http():
+            return True

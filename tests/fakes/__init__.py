@@ -1,0 +1,1 @@
+"""Stand-ins, each for what cannot run in a unit test."""

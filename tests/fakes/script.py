@@ -1,0 +1,62 @@
+"""A world that says what a test told it to say: for what stands above the door."""
+
+from __future__ import annotations
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.world.calls import Call, Get, Ticket, Verb, Write
+from tidegate.world.facts import Answer, Due, Fact, Outcome
+
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+
+
+def a_ref(name: str = "web", *, namespace: str = "shop", kind: Kind = CONFIG_MAP) -> Ref:
+    return Ref(kind, namespace, name)
+
+
+def a_live(name: str = "web", *, version: int = 1, uid: str = "u1") -> Live:
+    return Live(a_ref(name), uid, 0, str(version), b"{}")
+
+
+def a_get(ticket: int = 1, *, urgent: bool = False, cluster: str = "") -> Call:
+    return Call(ticket=Ticket(ticket), request=Get(a_ref()), urgent=urgent, cluster=cluster)
+
+
+def a_write(ticket: int = 1, *, verb: Verb = Verb.APPLY, uid: str = "") -> Call:
+    return Call(ticket=Ticket(ticket), request=Write(verb=verb, ref=a_ref(), uid=uid))
+
+
+class ScriptedWorld:
+    """Keeps what was sent. The clock stands until somebody waits; facts come when told."""
+
+    def __init__(self) -> None:
+        self.sent: list[Call] = []
+        self.cancelled: list[Ticket] = []
+        self.time = Ms(1_000_000)
+        self._facts: list[Fact] = []
+
+    def now(self) -> Ms:
+        return self.time
+
+    def submit(self, call: Call) -> None:
+        self.sent.append(call)
+
+    def cancel(self, ticket: Ticket) -> bool:
+        self.cancelled.append(ticket)
+        return False
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        if self._facts:
+            facts, self._facts = tuple(self._facts), []
+            return facts
+        if until is None:
+            raise AssertionError("waits for ever: nothing was told and nothing is due")
+        self.time = max(self.time, until)
+        return (Due(),)
+
+    def tell(self, *facts: Fact) -> None:
+        self._facts.extend(facts)
+
+    def answer(self, outcome: Outcome) -> None:
+        """The outcome of the call that was sent last."""
+        self.tell(Answer(self.sent[-1].ticket, outcome))
