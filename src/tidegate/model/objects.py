@@ -6,11 +6,11 @@ else, which costs a fraction of parsing the whole.
 
 from __future__ import annotations
 
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 import msgspec
 
-Json: TypeAlias = Union[dict[str, "Json"], list["Json"], str, int, float, bool, None]
+Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
 class Kind(msgspec.Struct, frozen=True, order=True, gc=False):

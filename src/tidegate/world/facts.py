@@ -9,6 +9,7 @@ Refusal     Conflict | Invalid | Forbidden | Missing | Exists | NotServed | Thro
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeGuard
 
 import msgspec
 
@@ -156,6 +157,10 @@ Refusal = (
     | Lost
 )
 Outcome = Done | Listed | Catalogue | Said | Refusal
+
+
+def is_refusal(outcome: Outcome) -> TypeGuard[Refusal]:
+    return not isinstance(outcome, Done | Listed | Catalogue | Said)
 
 
 class Change(StrEnum):

@@ -1,0 +1,244 @@
+"""From the text of one document to its value, as fast as Python can take libyaml's events.
+
+Nothing but the value and its place is kept. Where a key may be written twice, only that is noted:
+`outline` finds out where.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from yaml.error import YAMLError
+from yaml.events import (
+    AliasEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from tidegate.documents.events import events_of, spot_of
+from tidegate.documents.scalars import ScalarError, is_merge, read_key, read_value
+from tidegate.documents.trouble import explain, is_template, template
+from tidegate.errors import DocumentError, Place
+from tidegate.model.objects import Json
+
+if TYPE_CHECKING:
+    from tidegate.documents.stream import Part
+
+DEPTH_LIMIT = 256
+"""How deep mappings and lists may be nested. Kubernetes stops at 10,000, Python far earlier."""
+
+_FEW_ALIASED = 100
+_FEW_NODES = 1_000
+_MANY_NODES = 400_000
+_TOO_MANY_NODES = 4_000_000
+
+
+class Built(msgspec.Struct, frozen=True, gc=False):
+    """The value of a document, its place, and whether a key may be written twice in it."""
+
+    value: Json
+    place: Place
+    suspicious: bool
+
+
+class _Anchor(msgspec.Struct, gc=False):
+    """What an alias stands for; `size` (in nodes) is 0 until its end was read."""
+
+    value: Json = None
+    size: int = 0
+    height: int = 0
+    scalar: ScalarEvent | None = None
+    nodes_before: int = 0
+    peak_before: int = 0
+
+
+def build(part: Part) -> Built | None:
+    """Read a part; None if there is nothing in it."""
+    try:
+        return _Builder(part).build()
+    except YAMLError as error:
+        raise explain(error, part) from error
+
+
+class _Builder:
+    """Walks the events of one document once."""
+
+    __slots__ = (
+        "_aliased",
+        "_anchors",
+        "_depth",
+        "_next",
+        "_nodes",
+        "_part",
+        "_peak",
+        "_suspicious",
+    )
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._next = events_of(part)
+        self._anchors: dict[str | None, _Anchor] = {}
+        self._depth = 0
+        self._peak = 0
+        self._nodes = 1
+        self._aliased = 0
+        self._suspicious = False
+
+    def build(self) -> Built | None:
+        self._next()
+        if isinstance(self._next(), StreamEndEvent):
+            return None
+        root = self._next()
+        value = self._node(root)
+        self._next()
+        behind = self._next()
+        if not isinstance(behind, StreamEndEvent):
+            problem = "text stands behind `...`, and Kubernetes never reads it"
+            hint = "separate documents by a line `---`"
+            raise self._error("documents.separator", problem, behind, hint)
+        return Built(value, self._place(root), self._suspicious)
+
+    def _node(self, event: Event | None) -> Json:
+        if isinstance(event, ScalarEvent):
+            return self._scalar(event)
+        if isinstance(event, MappingStartEvent):
+            return self._mapping(event)
+        if isinstance(event, SequenceStartEvent):
+            return self._sequence(event)
+        return self._alias(event).value
+
+    def _scalar(self, event: ScalarEvent) -> Json:
+        self._nodes += 1
+        try:
+            value = read_value(event)
+        except ScalarError as error:
+            raise self._error(error.code, error.problem, event, error.hint) from None
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchor(value, 1, scalar=event)
+        return value
+
+    def _mapping(self, start: MappingStartEvent) -> dict[str, Json]:
+        anchor = self._enter(start)
+        next_event = self._next
+        body: dict[str, Json] = {}
+        while not isinstance(event := next_event(), MappingEndEvent):
+            key = self._key(event)
+            if key == "<<" and is_merge(event):
+                self._merge(body)
+                continue
+            if key in body:
+                self._suspicious = True
+            body[key] = self._node(next_event())
+        self._leave(anchor, body)
+        return body
+
+    def _sequence(self, start: SequenceStartEvent) -> list[Json]:
+        anchor = self._enter(start)
+        next_event = self._next
+        items: list[Json] = []
+        while not isinstance(event := next_event(), SequenceEndEvent):
+            items.append(self._node(event))
+        self._leave(anchor, items)
+        return items
+
+    def _key(self, event: Event | None) -> str:
+        self._nodes += 1
+        scalar = event
+        if isinstance(event, AliasEvent):
+            scalar = self._alias(event).scalar
+        if not isinstance(scalar, ScalarEvent):
+            raise self._odd_key(event)
+        try:
+            key = read_key(scalar)
+        except ScalarError as error:
+            raise self._error(error.code, error.problem, event, error.hint) from None
+        if scalar.anchor is not None:
+            self._anchors[scalar.anchor] = _Anchor(key, 1, scalar=scalar)
+        return key
+
+    def _odd_key(self, event: Event | None) -> DocumentError:
+        line = spot_of(event)[0]
+        if is_template(self._part, line):
+            return template(self._part, line)
+        problem = "a mapping or a list cannot be a key"
+        hint = "put a value that starts with `{` or `[` in quotes"
+        return self._error("documents.key", problem, event, hint)
+
+    def _merge(self, body: dict[str, Json]) -> None:
+        """Later keys win, whether merged or written: a `<<` overrides what stands before it."""
+        event = self._next()
+        value = self._node(event)
+        if isinstance(event, SequenceStartEvent) and isinstance(value, list):
+            sources = value[::-1]
+        else:
+            sources = [value]
+        for source in sources:
+            if not isinstance(source, dict):
+                problem = "the merge key `<<` takes a mapping or a list of mappings"
+                hint = "put `<<` in quotes if it is meant as a plain key"
+                raise self._error("documents.merge", problem, event, hint)
+            body.update(source)
+
+    def _alias(self, event: Event | None) -> _Anchor:
+        name = event.anchor if isinstance(event, NodeEvent) else None
+        anchor = self._anchors.get(name)
+        if anchor is None:
+            problem = f"no anchor `&{name}` stands before the alias `*{name}`"
+            hint = "put a value that starts with `*` in quotes"
+            raise self._error("documents.alias.unknown", problem, event, hint)
+        if not anchor.size:
+            problem = f"the value of the anchor `&{name}` contains itself"
+            raise self._error("documents.alias.loop", problem, event, "")
+        self._reach(self._depth + anchor.height, event)
+        self._nodes += 1 + anchor.size
+        self._aliased += anchor.size
+        if self._is_bomb():
+            problem = "aliases repeat so much that Kubernetes refuses the document"
+            raise self._error("documents.alias.excess", problem, event, "write the values out")
+        return anchor
+
+    def _is_bomb(self) -> bool:
+        """Kubernetes' own rule: the more nodes, the smaller the share that aliases may bring."""
+        if self._aliased <= _FEW_ALIASED or self._nodes <= _FEW_NODES:
+            return False
+        surplus = min(max(self._nodes, _MANY_NODES), _TOO_MANY_NODES) - _MANY_NODES
+        allowed = 0.99 - 0.89 * surplus / (_TOO_MANY_NODES - _MANY_NODES)
+        return self._aliased / self._nodes > allowed
+
+    def _enter(self, start: NodeEvent) -> _Anchor | None:
+        self._nodes += 1
+        self._depth += 1
+        self._reach(self._depth, start)
+        if start.anchor is None:
+            return None
+        anchor = _Anchor(nodes_before=self._nodes - 1, peak_before=self._peak)
+        self._anchors[start.anchor] = anchor
+        self._peak = self._depth
+        return anchor
+
+    def _leave(self, anchor: _Anchor | None, value: Json) -> None:
+        self._depth -= 1
+        if anchor is not None:
+            anchor.value = value
+            anchor.size = self._nodes - anchor.nodes_before
+            anchor.height = self._peak - self._depth
+            self._peak = max(self._peak, anchor.peak_before)
+
+    def _reach(self, depth: int, event: Event | None) -> None:
+        if depth > DEPTH_LIMIT:
+            problem = f"mappings and lists are nested more than {DEPTH_LIMIT} deep"
+            raise self._error("documents.depth", problem, event, "")
+        self._peak = max(self._peak, depth)
+
+    def _place(self, event: Event | None) -> Place:
+        return self._part.place(*spot_of(event))
+
+    def _error(self, code: str, problem: str, event: Event | None, hint: str) -> DocumentError:
+        return DocumentError(code, problem, where=self._place(event), hint=hint)

@@ -1,0 +1,34 @@
+"""The door to libyaml: a parser over the text of one document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.errors import TidegateError
+
+try:
+    from yaml._yaml import CParser
+except ImportError:
+    raise TidegateError(
+        "documents.libyaml",
+        "PyYAML is installed without libyaml, so YAML cannot be read",
+        hint="install a wheel: `pip install --only-binary :all: --force-reinstall PyYAML`",
+    ) from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from yaml.events import Event
+
+    from tidegate.documents.stream import Part
+
+
+def events_of(part: Part) -> Callable[[], Event | None]:
+    """What gives one event after the other."""
+    return CParser(part.text).get_event
+
+
+def spot_of(event: Event | None) -> tuple[int, int]:
+    """The line and column where an event starts, counted from 0."""
+    mark = event.start_mark if event else None
+    return (mark.line, mark.column) if mark else (0, 0)

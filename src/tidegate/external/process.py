@@ -1,0 +1,241 @@
+"""Run a program of somebody else's, within limits, and give back what it wrote.
+
+Every program is started and ended by a `warden`, a small process of ours that stands between: see
+there for why. What a program wrote is bytes; what it means is the caller's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidegate.errors import FOREIGN_LIMIT, ProcessError, foreign
+from tidegate.external.memory import hold
+from tidegate.external.tools import find_program
+from tidegate.model.moment import MINUTE, SECOND, Ms
+
+MIB = 1024 * 1024
+STDERR_KEPT = 64 * 1024
+STDOUT, STDERR = 1, 2
+WARDEN = Path(__file__).with_name("warden.py")
+
+INHERITED = frozenset(
+    {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+)
+"""What every program gets of our environment, with LC_*. More than that is given by name."""
+
+# How runtimes say that an allocation was refused: Go and the shell, C, Python, C++.
+OUT_OF_MEMORY = (b"out of memory", b"cannot allocate memory", b"memoryerror", b"bad_alloc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a program may use.
+
+    `memory` bounds what each of its processes may write to (RLIMIT_DATA). Address space is not
+    bounded: Go, Java and Node reserve gigabytes of it that they never touch. `output` bounds
+    stdout; of stderr the end is kept.
+    """
+
+    time: Ms = MINUTE
+    memory: int = 2048 * MIB
+    output: int = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to run. `env` comes on top of the few variables that every program gets.
+
+    With `shares_terminal` it reads our stdin, writes to our stderr, and may ask questions there.
+    Otherwise it reads `stdin` and then the end.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: Path | None = None
+    stdin: bytes = field(default=b"", repr=False)
+    shares_terminal: bool = False
+    accepts: frozenset[int] = frozenset({0})
+
+    @property
+    def name(self) -> str:
+        return self.argv[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a program ended: its exit code, all of its stdout, the end of its stderr."""
+
+    code: int
+    stdout: bytes = field(repr=False)
+    stderr: bytes = field(repr=False)
+
+
+async def run(command: Command, *, limits: Limits | None = None) -> Ran:
+    """Run it to its end. Once this returns or raises, nothing of the program is left."""
+    limits = limits or Limits()
+    request = _request(command, limits)
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.setblocking(False)
+        watch = _Watch(ours, limits.output)
+        with theirs:
+            await _start_warden(command, watch, theirs.fileno())
+        try:
+            async with asyncio.timeout(limits.time / SECOND):
+                await _send(ours, request)
+                await watch.ended.wait()
+        except TimeoutError:
+            raise _too_slow(command, limits) from None
+        finally:
+            watch.cut()
+            await watch.ended.wait()
+        verdict = watch.verdict()
+    if watch.overflowed:
+        raise _too_much(command, limits)
+    return _judge(command, limits, verdict, watch)
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    """Collects what comes out of the warden, and ends it when it is too much."""
+
+    def __init__(self, lifeline: socket.socket, limit: int) -> None:
+        self._lifeline = lifeline
+        self._room = limit
+        self._transport: asyncio.BaseTransport | None = None
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self.overflowed = False
+        self.ended = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == STDERR:
+            self.stderr += data
+            del self.stderr[:-STDERR_KEPT]
+        elif len(self.stdout) + len(data) <= self._room:
+            self.stdout += data
+        else:
+            self.overflowed = True
+            self.cut()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The warden has ended and nobody holds its pipes: of the program nothing is left."""
+        del exc
+        if self._transport is not None:
+            self._transport.close()
+        self.ended.set()
+
+    def cut(self) -> None:
+        """Cut the lifeline: the warden kills what there is. It can still send its verdict."""
+        with suppress(OSError):
+            self._lifeline.shutdown(socket.SHUT_WR)
+
+    def verdict(self) -> str:
+        try:
+            return self._lifeline.recv(64).decode()
+        except OSError:
+            return ""
+
+
+async def _start_warden(command: Command, watch: _Watch, lifeline: int) -> None:
+    with ExitStack() as stack:
+        # Not a pipe: some programs open /dev/stdin, which works on a file everywhere.
+        given = stack.enter_context(hold(command.stdin)) if command.stdin else subprocess.DEVNULL
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: watch,
+            *(sys.executable, "-I", "-S", str(WARDEN), str(lifeline)),
+            stdin=None if command.shares_terminal else given,
+            stdout=subprocess.PIPE,
+            stderr=None if command.shares_terminal else subprocess.PIPE,
+            pass_fds=(lifeline,),
+            start_new_session=not command.shares_terminal,
+        )
+
+
+async def _send(lifeline: socket.socket, request: bytes) -> None:
+    with suppress(ConnectionError):
+        await asyncio.get_running_loop().sock_sendall(lifeline, request)
+
+
+def _request(command: Command, limits: Limits) -> bytes:
+    """What the warden is told, in the order in which it reads."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name in INHERITED or name.startswith("LC_")
+    }
+    environment.update(command.env)
+    cwd = command.cwd or Path.cwd()
+    program = find_program(command.name, path=environment.get("PATH", os.defpath), cwd=cwd)
+    terminal = "1" if command.shares_terminal else "0"
+    texts = [str(limits.memory), terminal, str(cwd), str(program), str(len(command.argv))]
+    texts += command.argv
+    for name, value in environment.items():
+        texts += (name, value)
+    if any("\0" in text for text in texts):
+        problem = f"`{command.name}` cannot be started: an argument or variable holds a NUL byte"
+        raise ProcessError("external.start", problem)
+    request = b"\0".join(os.fsencode(text) for text in texts)
+    return len(request).to_bytes(8, "big") + request
+
+
+def _judge(command: Command, limits: Limits, verdict: str, watch: _Watch) -> Ran:
+    how, _, number = verdict.partition(" ")
+    match how:
+        case "exit" if int(number) in command.accepts:
+            return Ran(int(number), bytes(watch.stdout), bytes(watch.stderr))
+        case "exit":
+            end = f"ended with exit code {number}"
+        case "signal":
+            end = f"was ended by {signal.Signals(int(number)).name}"
+        case "errno":
+            raise _not_started(command, int(number))
+        case _:
+            end = "was ended from outside"
+    words = _last_words(watch.stderr)
+    problem = f"`{command.name}` {end}" + (f": {words}" if words else "")
+    if any(phrase in watch.stderr.lower() for phrase in OUT_OF_MEMORY):
+        hint = f"it may use {limits.memory // MIB} MiB of memory"
+        raise ProcessError("external.memory", problem, hint=hint)
+    raise ProcessError("external.failed", problem)
+
+
+def _last_words(stderr: bytearray) -> str:
+    """The last lines that fit into a message; that is where programs say why they gave up."""
+    text = stderr.decode(errors="replace")
+    words = ""
+    for line in reversed(text.splitlines()):
+        clean = foreign("".join(letter for letter in line if letter.isprintable()))
+        longer = f"{clean} {words}".strip()
+        if words and len(longer) > FOREIGN_LIMIT:
+            break
+        words = longer
+    return words
+
+
+def _not_started(command: Command, number: int) -> ProcessError:
+    problem = f"`{command.name}` cannot be started: {os.strerror(number)}"
+    hint = "check that it is made for this system, and that the interpreter it names is there"
+    return ProcessError("external.start", problem, hint=hint)
+
+
+def _too_slow(command: Command, limits: Limits) -> ProcessError:
+    problem = f"`{command.name}` did not end within {limits.time / SECOND:g} s"
+    return ProcessError("external.timeout", problem, hint="run it by hand to see what it waits for")
+
+
+def _too_much(command: Command, limits: Limits) -> ProcessError:
+    problem = f"`{command.name}` wrote more than {limits.output} bytes"
+    return ProcessError("external.output", problem)

@@ -1,0 +1,1 @@
+"""Real API servers behind the door."""

@@ -1,0 +1,1 @@
+"""What kubeconfig files say, read with care, and what it comes down to."""

@@ -1,0 +1,114 @@
+"""The cluster of a context: its server, whom to trust, and through which proxy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from tidegate.errors import ConfigError, Place
+from tidegate.kube.access.proxy import check_proxy, environment_proxy
+from tidegate.kube.access.stanza import Stanza
+from tidegate.model.objects import Json
+from tidegate.model.secret import Secret
+
+EXEC_EXTENSION = "client.authentication.k8s.io/exec"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Where a cluster is. `announced` is its URL as exec plugins are told."""
+
+    url: str
+    announced: str
+    ca: bytes | None = field(repr=False)
+    ca_place: Place
+    insecure: bool
+    proxy: Secret | None
+    tls_server_name: str
+
+    @property
+    def is_secure(self) -> bool:
+        return self.url.startswith("https:")
+
+
+def read_server(cluster: Stanza, environ: Mapping[str, str]) -> Server:
+    """Read a cluster. Over plain http nothing is trusted and nothing is sent, as in kubectl."""
+    url, announced = _read_url(cluster)
+    is_secure = url.startswith("https:")
+    ca = cluster.content("certificate-authority") if is_secure else None
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    if ca and insecure:
+        problem = f"{cluster.title} has both a certificate authority and `insecure-skip-tls-verify`"
+        where = cluster.place("insecure-skip-tls-verify")
+        raise ConfigError("config.both", problem, where=where, hint="remove one of the two")
+    proxy = cluster.text("proxy-url")
+    key = "certificate-authority"
+    return Server(
+        url=url,
+        announced=announced,
+        ca=ca,
+        ca_place=cluster.place(key if cluster.has(key) else f"{key}-data"),
+        insecure=insecure and is_secure,
+        proxy=check_proxy(proxy, cluster.place("proxy-url"))
+        if proxy
+        else environment_proxy(url, environ),
+        tls_server_name=cluster.text("tls-server-name"),
+    )
+
+
+def describe(cluster: Stanza, server: Server) -> bytes:
+    """What an exec plugin with `provideClusterInfo` is told, as JSON."""
+    told: dict[str, Json | bytes] = {"server": server.announced}
+    for key in ("tls-server-name", "proxy-url"):
+        if text := cluster.text(key):
+            told[key] = text
+    for key in ("insecure-skip-tls-verify", "disable-compression"):
+        if cluster.flag(key):
+            told[key] = True
+    if server.ca:
+        told["certificate-authority-data"] = server.ca
+    told["config"] = None
+    for extension in cluster.stanzas("extensions"):
+        if extension.text("name") == EXEC_EXTENSION:
+            told["config"] = extension.body.get("extension")
+    return msgspec.json.encode(told)
+
+
+def _read_url(cluster: Stanza) -> tuple[str, str]:
+    text = cluster.text("server")
+    if not text:
+        problem = f"{cluster.title} has no server"
+        hint = "add `server: https://…` to it"
+        raise ConfigError("config.server", problem, where=cluster.place(), hint=hint)
+    has_scheme = "://" in text
+    parts = _split(text if has_scheme else f"http://{text}")
+    is_usable = parts is not None and parts.scheme in ("http", "https") and parts.hostname
+    if parts is None or not is_usable or (not has_scheme and parts.path.strip("/")):
+        raise _unusable(cluster, "is not a URL of an API server")
+    if parts.username or parts.password:
+        raise _unusable(cluster, "holds a user name or password")
+    path = parts.path.rstrip("/")
+    url = f"{parts.scheme}://{parts.netloc}{path}"
+    return url, f"{parts.scheme}://{parts.netloc}{parts.path}" if path else text
+
+
+def _split(text: str) -> SplitResult | None:
+    """The parts of a URL; none where Python would quietly repair what others refuse."""
+    if re.search(r"[\s\x00-\x1f\x7f]", text):
+        return None
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port != 0
+    except ValueError:
+        return None
+    return parts if has_port else None
+
+
+def _unusable(cluster: Stanza, why: str) -> ConfigError:
+    problem = f"the server of {cluster.title} {why}"
+    hint = "write it as `https://host:port`, and credentials under `users`"
+    return ConfigError("config.server", problem, where=cluster.place("server"), hint=hint)

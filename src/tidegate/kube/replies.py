@@ -1,0 +1,176 @@
+"""An API server's reply as an outcome."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind, read_live
+from tidegate.world.facts import (
+    Cause,
+    Conflict,
+    Done,
+    Exists,
+    Expired,
+    Failed,
+    Forbidden,
+    Invalid,
+    Listed,
+    Missing,
+    NotServed,
+    Owned,
+    Refusal,
+    Throttled,
+)
+
+REDIRECT, BAD_REQUEST, UNAUTHORIZED, UNPROCESSABLE = 300, 400, 401, 422
+
+
+class Reply(NamedTuple):
+    """What came over the wire."""
+
+    status: int
+    body: bytes
+    retry_after: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        return self.status < REDIRECT
+
+
+class _Cause(msgspec.Struct):
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    name: str = ""
+    causes: list[_Cause] = msgspec.field(default_factory=list)
+    retry_after_seconds: int = 0
+
+
+class Status(msgspec.Struct):
+    """Kubernetes' own form of a refusal."""
+
+    reason: str = ""
+    message: str = ""
+    code: int = 0
+    details: _Details | None = None
+
+
+class _ListMeta(msgspec.Struct, rename={"version": "resourceVersion", "resume": "continue"}):
+    version: str = ""
+    resume: str = ""
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+_decode_status = msgspec.json.Decoder(Status).decode
+_decode_page = msgspec.json.Decoder(_Page).decode
+_is_status = re.compile(rb'^\s*\{"kind":"Status","apiVersion":"v1"').match
+_conflicting_manager = re.compile(r'^conflict with "((?:[^"\\]|\\.)*)"').match
+_strict_problems = re.compile(r'(unknown|duplicate) field "([^"]+)"').findall
+_is_untyped = re.compile(r"failed to create typed patch object \([^)]*\): ").search
+_typed_problems = re.compile(r"\.([^\s:]+): (\S[^\n]*)").findall
+UNDECLARED = "field not declared in schema"
+
+
+def read_done(reply: Reply, kind: Kind) -> Done:
+    """The object that a read or a write came to; some deletions answer with a bare status."""
+    if _is_status(reply.body):
+        return Done(None, reply.warnings)
+    return Done(read_live(reply.body, kind), reply.warnings)
+
+
+def read_page(reply: Reply, kind: Kind) -> Listed:
+    """A page of a list, its objects still bytes."""
+    page = _decode_page(reply.body)
+    items = tuple(read_live(bytes(item), kind) for item in page.items or ())
+    return Listed(items, page.metadata.version, page.metadata.resume)
+
+
+def read_refusal(reply: Reply) -> Refusal:
+    """Why the server did not do it."""
+    return refusal_of(read_status(reply), retry_after=reply.retry_after)
+
+
+def read_status(reply: Reply) -> Status:
+    """Proxies and handlers of paths answer in plain text: that is a status too."""
+    try:
+        status = _decode_status(reply.body)
+    except msgspec.DecodeError:
+        text = reply.body.decode(errors="replace").strip()
+        return Status(message=text or f"HTTP {reply.status}", code=reply.status)
+    return msgspec.structs.replace(status, code=reply.status)
+
+
+def refusal_of(status: Status, *, retry_after: str = "") -> Refusal:
+    """Kubernetes' status as one of our refusals."""
+    causes = status.details.causes if status.details else []
+    match status.code, status.reason:
+        case (404, _):
+            return _not_found(status)
+        case (409, "AlreadyExists"):
+            return Exists(status.message)
+        case (409, _):
+            return Conflict(status.message, tuple(sorted(_owned(cause) for cause in causes)))
+        case (410, _):
+            return Expired(status.message)
+        case (429, _):
+            return Throttled(status.message, _pause(status, retry_after) or Ms(SECOND))
+        case (403, _):
+            return Forbidden(status.message, _causes(causes))
+        case _:
+            return _invalid(status, _causes(causes)) or Failed(
+                status.code, status.reason, status.message, _pause(status, retry_after)
+            )
+
+
+def _not_found(status: Status) -> Missing | NotServed:
+    """A missing object is named; a path that nobody serves is not."""
+    if status.details and status.details.name:
+        return Missing(status.message)
+    return NotServed(status.message)
+
+
+def _invalid(status: Status, causes: tuple[Cause, ...]) -> Invalid | None:
+    """Wrong fields are told as causes, by the decoder, or by the merging of types."""
+    named = [
+        Cause(field, problem, f"{problem} field")
+        for problem, field in _strict_problems(status.message)
+    ]
+    if untyped := _is_untyped(status.message):
+        named += [
+            Cause(field, "unknown", "unknown field")
+            if problem == UNDECLARED
+            else Cause(field, "type", problem)
+            for field, problem in _typed_problems(status.message, untyped.end())
+        ]
+    if named or status.code in {BAD_REQUEST, UNPROCESSABLE}:
+        return Invalid(status.message, tuple(sorted({*causes, *named})))
+    return None
+
+
+def _owned(cause: _Cause) -> Owned:
+    found = _conflicting_manager(cause.message)
+    return Owned(found[1] if found else "", cause.field.removeprefix("."))
+
+
+def _causes(causes: list[_Cause]) -> tuple[Cause, ...]:
+    return tuple(sorted(Cause(cause.field, cause.reason, cause.message) for cause in causes))
+
+
+def _pause(status: Status, retry_after: str) -> Ms | None:
+    if retry_after.isdigit():
+        return Ms(int(retry_after) * SECOND)
+    if status.details and status.details.retry_after_seconds:
+        return Ms(status.details.retry_after_seconds * SECOND)
+    return None

@@ -1,0 +1,173 @@
+"""A call's request as HTTP: method, path, headers and body."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from tidegate.model.objects import Json, Served
+from tidegate.world.calls import (
+    Get,
+    List,
+    Logs,
+    PatchForm,
+    Selection,
+    Verb,
+    View,
+    Watch,
+    Write,
+)
+
+JSON = "application/json"
+METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+APPLY = "application/apply-patch+yaml"
+PATCHES = {
+    PatchForm.JSON: "application/json-patch+json",
+    PatchForm.MERGE: "application/merge-patch+json",
+    PatchForm.STRATEGIC: "application/strategic-merge-patch+json",
+}
+METHODS = {
+    Verb.APPLY: "PATCH",
+    Verb.CREATE: "POST",
+    Verb.REPLACE: "PUT",
+    Verb.PATCH: "PATCH",
+    Verb.DELETE: "DELETE",
+}
+
+Query = list[tuple[str, str]]
+
+
+class HttpRequest(NamedTuple):
+    """What goes over the wire; path and query are encoded already."""
+
+    method: str
+    path: str
+    accept: str = JSON
+    content_type: str = ""
+    body: bytes = b""
+
+
+def get_request(request: Get, served: Served) -> HttpRequest:
+    accept = METADATA_OBJECT if request.view is View.METADATA else JSON
+    path = object_path(served, request.ref.namespace, request.ref.name)
+    return HttpRequest("GET", path, accept)
+
+
+def list_request(request: List, served: Served) -> HttpRequest:
+    query = _selecting(request.selection)
+    if request.limit:
+        query.append(("limit", str(request.limit)))
+    if request.resume:
+        query.append(("continue", request.resume))
+    return _collection(request.selection, served, query, METADATA_LIST)
+
+
+def watch_request(request: Watch, served: Served, *, seconds: int) -> HttpRequest:
+    query = _selecting(request.selection)
+    query += [("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds))]
+    if request.since:
+        query.append(("resourceVersion", request.since))
+    return _collection(request.selection, served, query, METADATA_OBJECT)
+
+
+def logs_request(request: Logs, served: Served) -> HttpRequest:
+    query: Query = []
+    if request.container:
+        query.append(("container", request.container))
+    if request.tail:
+        query.append(("tailLines", str(request.tail)))
+    if request.previous:
+        query.append(("previous", "true"))
+    path = object_path(served, request.ref.namespace, request.ref.name, "log")
+    return HttpRequest("GET", _with_query(path, query), "*/*")
+
+
+def write_request(write: Write, served: Served) -> HttpRequest:
+    name = "" if write.verb is Verb.CREATE and not write.subresource else write.ref.name
+    path = object_path(served, write.ref.namespace, name, write.subresource)
+    if write.verb is Verb.DELETE:
+        return HttpRequest("DELETE", path, JSON, JSON, _delete_options(write))
+    body = _with_preconditions(write) if write.uid or write.version else write.body
+    target = _with_query(path, _writing(write))
+    return HttpRequest(METHODS[write.verb], target, JSON, _content_type(write), body)
+
+
+def object_path(served: Served, namespace: str, name: str, subresource: str = "") -> str:
+    """Where an object, or all of its kind, is found."""
+    kind = served.kind
+    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
+    if served.namespaced and namespace:
+        parts += ["namespaces", namespace]
+    parts += [part for part in (served.plural, name, subresource) if part]
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def _collection(
+    selection: Selection, served: Served, query: Query, metadata_form: str
+) -> HttpRequest:
+    accept = metadata_form if selection.view is View.METADATA else JSON
+    path = object_path(served, selection.namespace, "")
+    return HttpRequest("GET", _with_query(path, query), accept)
+
+
+def _selecting(selection: Selection) -> Query:
+    wanted = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
+    return [(key, value) for key, value in wanted if value]
+
+
+def _writing(write: Write) -> Query:
+    query: Query = []
+    if write.manager:
+        query.append(("fieldManager", write.manager))
+    if write.force:
+        query.append(("force", "true"))
+    if write.dry_run:
+        query.append(("dryRun", "All"))
+    query.append(("fieldValidation", "Strict" if write.strict else "Warn"))
+    return query
+
+
+def _with_query(path: str, query: Query) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _content_type(write: Write) -> str:
+    if write.verb is Verb.APPLY:
+        return APPLY
+    return PATCHES[write.form] if write.verb is Verb.PATCH else JSON
+
+
+def _delete_options(write: Write) -> bytes:
+    options: dict[str, Json] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if preconditions := _preconditions(write):
+        options["preconditions"] = preconditions
+    if write.propagation:
+        options["propagationPolicy"] = write.propagation.value
+    if write.dry_run:
+        options["dryRun"] = ["All"]
+    return msgspec.json.encode(options)
+
+
+def _preconditions(write: Write) -> dict[str, Json]:
+    wanted = (("uid", write.uid), ("resourceVersion", write.version))
+    return {key: value for key, value in wanted if value}
+
+
+def _with_preconditions(write: Write) -> bytes:
+    """Written into the object's own metadata, where the server compares them with what lives."""
+    if write.verb is Verb.PATCH and write.form is PatchForm.JSON:
+        operations = msgspec.json.decode(write.body, type=list[msgspec.Raw])
+        claims = [
+            {"op": "replace", "path": f"/metadata/{key}", "value": value}
+            for key, value in _preconditions(write).items()
+        ]
+        return msgspec.json.encode([*claims, *operations])
+    body = msgspec.json.decode(write.body, type=dict[str, msgspec.Raw])
+    metadata = msgspec.json.decode(body.get("metadata", b"{}"), type=dict[str, msgspec.Raw])
+    claims_made = {
+        key: msgspec.Raw(msgspec.json.encode(value)) for key, value in _preconditions(write).items()
+    }
+    return msgspec.json.encode({**body, "metadata": {**metadata, **claims_made}})

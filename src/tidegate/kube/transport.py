@@ -1,0 +1,169 @@
+"""HTTP to one API server: one session, every request sent once.
+
+Retrying is the courier's. The one exception is a credential that the server no longer takes: it is
+renewed and the request sent again, since a request that is not authenticated was not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from tidegate.errors import TidegateError
+from tidegate.kube.access.context import ClientCertificate, Target
+from tidegate.kube.credentials import Auth, Credentials
+from tidegate.kube.losses import loss_of
+from tidegate.kube.replies import UNAUTHORIZED, Reply
+from tidegate.kube.requests import HttpRequest
+from tidegate.kube.tls import make_context
+from tidegate.world.calls import Identity
+from tidegate.world.facts import Lost
+
+CONNECT_SECONDS = 10.0
+ANSWER_SECONDS = 65.0
+"""An API server gives up on its own after 60 seconds, and then says so."""
+
+SHORT = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
+ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+LOSSES = (aiohttp.ClientError, TimeoutError, OSError, TidegateError)
+USER_AGENT = "tidegate"
+
+
+@dataclass(slots=True)
+class Flight:
+    """One call on its way: with whose rights, and whether it has left."""
+
+    identity: Identity | None = None
+    sent: bool = False
+
+
+class Transport:
+    """One session to one API server, renewed when the client certificate is."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._base = target.server.rstrip("/")
+        self._credentials = Credentials(target)
+        self._certificate: ClientCertificate | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._retired: list[aiohttp.ClientSession] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for session in [self._session, *self._retired]:
+            if session is not None:
+                await session.close()
+
+    async def send(self, request: HttpRequest, flight: Flight) -> Reply | Lost:
+        """Send a request and read the whole reply."""
+        try:
+            async with self._exchange(request, flight, SHORT) as response:
+                return await _read(response)
+        except LOSSES as error:
+            return loss_of(error)
+
+    async def stream(
+        self, request: HttpRequest, flight: Flight
+    ) -> AsyncGenerator[bytes | Reply | Lost]:
+        """Send a request and hand on its reply as it comes; a refusal or a loss comes last."""
+        try:
+            async with self._exchange(request, flight, ENDLESS) as response:
+                if not response.ok:
+                    yield await _read(response)
+                    return
+                try:
+                    async for chunk in response.content.iter_any():
+                        yield chunk
+                finally:
+                    _hang_up(response)
+        except LOSSES as error:
+            yield loss_of(error)
+
+    @asynccontextmanager
+    async def _exchange(
+        self, request: HttpRequest, flight: Flight, limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        auth = await self._credentials.current()
+        response = await self._request(request, flight, auth, limits)
+        if response.status == UNAUTHORIZED:
+            newer = await self._credentials.refresh(auth)
+            if newer is not auth:
+                response.release()
+                response = await self._request(request, flight, newer, limits)
+        async with response:
+            yield response
+
+    async def _request(
+        self, request: HttpRequest, flight: Flight, auth: Auth, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        session = self._session_for(auth.certificate)
+        headers = CIMultiDict(auth.headers(flight.identity))
+        headers["Accept"] = request.accept
+        if request.content_type:
+            headers["Content-Type"] = request.content_type
+        flight.sent = True
+        return await session.request(
+            request.method,
+            URL(self._base + request.path, encoded=True),
+            data=request.body or None,
+            headers=headers,
+            timeout=limits,
+            allow_redirects=False,
+            proxy=self._target.proxy.reveal() if self._target.proxy else None,
+            server_hostname=self._target.tls_server_name or None,
+        )
+
+    def _session_for(self, certificate: ClientCertificate | None) -> aiohttp.ClientSession:
+        """The session whose connections show this certificate; streams of an old one go on."""
+        if self._session is not None and self._certificate == certificate:
+            return self._session
+        if self._session is not None:
+            self._retired.append(self._session)
+        connector = aiohttp.TCPConnector(ssl=make_context(self._target, certificate), limit=0)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers={"User-Agent": USER_AGENT},
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        # aiohttp sends GET, PUT and DELETE a second time when a kept connection turns out dead.
+        # Whether that is safe is the courier's to know.
+        self._session._retry_connection = False  # noqa: SLF001
+        self._certificate = certificate
+        return self._session
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """End a stream at once: closing in good order would wait for a server that goes on talking."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+
+
+async def _read(response: aiohttp.ClientResponse) -> Reply:
+    warnings = response.headers.getall("Warning", ())
+    return Reply(
+        response.status,
+        await response.read(),
+        response.headers.get("Retry-After", ""),
+        tuple(_warning_text(warning) for warning in warnings),
+    )
+
+
+def _warning_text(header: str) -> str:
+    """`299 - "text"`: the text, with its quotes undone."""
+    _, _, quoted = header.partition('"')
+    return quoted.removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")

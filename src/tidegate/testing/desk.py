@@ -1,0 +1,241 @@
+"""A desk at the door: the simple verbs, and waiting for what a watch tells.
+
+    async with real_world(kubeconfig=path) as world:
+        desk = Desk(Line(world), namespace="shop")
+        outcome = await desk.apply({"apiVersion": "v1", "kind": "ConfigMap", ...})
+
+Works alike on every world. Bodies are plain dicts; those without a namespace get the desk's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TypedDict, Unpack
+
+import msgspec
+
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.world.calls import (
+    Call,
+    Get,
+    Identity,
+    Kinds,
+    List,
+    PatchForm,
+    Propagation,
+    Request,
+    Selection,
+    Ticket,
+    Verb,
+    View,
+    Watch,
+    Write,
+)
+from tidegate.world.facts import (
+    Answer,
+    Catalogue,
+    Change,
+    Changed,
+    Done,
+    Due,
+    Fact,
+    Listed,
+    Outcome,
+)
+from tidegate.world.protocol import World
+
+Body = dict[str, Json]
+PATIENCE = Ms(30 * SECOND)
+ANSWERS = Ms(60 * SECOND)
+ASK_AGAIN = Ms(50)
+
+
+class Options(TypedDict, total=False):
+    """What a write may say beside its verb and body."""
+
+    manager: str
+    force: bool
+    dry_run: bool
+    strict: bool
+    subresource: str
+    uid: str
+    version: str
+    form: PatchForm
+    propagation: Propagation
+
+
+class Desk:
+    """One caller of a world, with a namespace and the rights of `identity`."""
+
+    def __init__(
+        self, world: World, *, namespace: str = "default", identity: Identity | None = None
+    ) -> None:
+        self.world = world
+        self.namespace = namespace
+        self._identity = identity
+        self._scopes: dict[Kind, bool] = {}
+        self._tickets = 0
+        self._inbox: deque[Fact] = deque()
+
+    async def ask(self, *requests: Request) -> tuple[Outcome, ...]:
+        """The outcomes of these; what a watch tells meanwhile is kept for `until`."""
+        waiting = {self._submit(request): place for place, request in enumerate(requests)}
+        outcomes: dict[int, Outcome] = {}
+        deadline = Ms(self.world.now() + ANSWERS)
+        while waiting:
+            if self.world.now() >= deadline:
+                raise AssertionError(f"no answer to {requests} within {ANSWERS} ms")
+            for fact in await self.world.wait(deadline):
+                if isinstance(fact, Answer) and fact.ticket in waiting:
+                    outcomes[waiting.pop(fact.ticket)] = fact.outcome
+                elif not isinstance(fact, Due):
+                    self._inbox.append(fact)
+        return tuple(outcomes[place] for place in range(len(requests)))
+
+    async def apply(self, body: Body, **options: Unpack[Options]) -> Outcome:
+        return await self._write(Verb.APPLY, body, {"manager": "tidegate", **options})
+
+    async def create(self, body: Body, **options: Unpack[Options]) -> Outcome:
+        return await self._write(Verb.CREATE, body, options)
+
+    async def replace(self, body: Body, **options: Unpack[Options]) -> Outcome:
+        return await self._write(Verb.REPLACE, body, options)
+
+    async def patch(
+        self, ref: Ref, patch: Body | list[Json], **options: Unpack[Options]
+    ) -> Outcome:
+        write = Write(verb=Verb.PATCH, ref=ref, body=msgspec.json.encode(patch), **options)
+        return (await self.ask(write))[0]
+
+    async def delete(self, ref: Ref, **options: Unpack[Options]) -> Outcome:
+        return (await self.ask(Write(verb=Verb.DELETE, ref=ref, **options)))[0]
+
+    async def get(self, ref: Ref, *, view: View = View.FULL) -> Outcome:
+        return (await self.ask(Get(ref, view)))[0]
+
+    async def page(self, selection: Selection, *, limit: int = 0, resume: str = "") -> Outcome:
+        return (await self.ask(List(selection, limit, resume)))[0]
+
+    async def ref(self, body: Body) -> Ref:
+        """Which object a body speaks of, in the desk's namespace unless it names another."""
+        kind = Kind.of(str(body["apiVersion"]), str(body["kind"]))
+        metadata = read_metadata(body)
+        inside = self.namespace if await self._is_namespaced(kind) else ""
+        return Ref(kind, str(metadata.get("namespace", inside)), str(metadata.get("name", "")))
+
+    def watch(
+        self, selection: Selection, *, since: str = "", within: tuple[str, ...] = ()
+    ) -> Ticket:
+        """Begin to watch; `until` hears what it tells, `world.cancel` ends it."""
+        return self._submit(Watch(selection, since, within))
+
+    async def until(self, heard: Callable[[Fact], bool], *, within: Ms = PATIENCE) -> list[Fact]:
+        """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
+        deadline = Ms(self.world.now() + within)
+        facts: list[Fact] = []
+        while True:
+            while self._inbox:
+                facts.append(self._inbox.popleft())
+                if heard(facts[-1]):
+                    return facts
+            if self.world.now() >= deadline:
+                raise AssertionError(f"not heard within {within} ms; heard were {facts}")
+            self._inbox.extend(
+                fact for fact in await self.world.wait(deadline) if not isinstance(fact, Due)
+            )
+
+    async def settled(
+        self, ref: Ref, holds: Callable[[Live | None], bool], *, within: Ms = PATIENCE
+    ) -> Live | None:
+        """The object as soon as a claim holds of it; None stands for an object that is not there.
+
+        The world must be a line, whose watches begin with what is there.
+        """
+        selection = Selection(ref.kind, ref.namespace, fields=f"metadata.name={ref.name}")
+        ticket = self.watch(selection)
+        seen: Live | None = None
+        whole = False
+
+        def heard(fact: Fact) -> bool:
+            nonlocal seen, whole
+            match fact:
+                case Changed(ticket=told) if told == ticket:
+                    seen = None if fact.change is Change.DELETED else fact.live
+                case Answer(ticket=told) if told == ticket:
+                    whole = True
+            return whole and holds(seen)
+
+        await self.until(heard, within=within)
+        self.world.cancel(ticket)
+        return seen
+
+    async def eventually(
+        self,
+        attempt: Callable[[], Awaitable[Outcome]],
+        holds: Callable[[Outcome], bool],
+        *,
+        within: Ms = PATIENCE,
+    ) -> Outcome:
+        """The first outcome of which a claim holds, asked for again and again."""
+        deadline = Ms(self.world.now() + within)
+        while not holds(outcome := await attempt()):
+            pause = Ms(self.world.now() + ASK_AGAIN)
+            if pause > deadline:
+                raise AssertionError(f"still {outcome} after {within} ms")
+            while self.world.now() < pause:
+                facts = await self.world.wait(pause)
+                self._inbox.extend(fact for fact in facts if not isinstance(fact, Due))
+        return outcome
+
+    def _submit(self, request: Request) -> Ticket:
+        self._tickets += 1
+        ticket = Ticket(self._tickets)
+        self.world.submit(Call(ticket=ticket, request=request, identity=self._identity))
+        return ticket
+
+    async def _write(self, verb: Verb, body: Body, options: Options) -> Outcome:
+        ref = await self.ref(body)
+        metadata = {
+            **read_metadata(body),
+            **({"namespace": ref.namespace} if ref.namespace else {}),
+        }
+        encoded = msgspec.json.encode({**body, "metadata": metadata})
+        return (await self.ask(Write(verb=verb, ref=ref, body=encoded, **options)))[0]
+
+    async def _is_namespaced(self, kind: Kind) -> bool:
+        if kind not in self._scopes:
+            (catalogue,) = await self.ask(Kinds())
+            if isinstance(catalogue, Catalogue):
+                self._scopes = {served.kind: served.namespaced for served in catalogue.kinds}
+        return self._scopes.get(kind, True)
+
+
+def read_metadata(body: Body) -> Body:
+    metadata = body["metadata"]
+    if not isinstance(metadata, dict):
+        raise TypeError(metadata)
+    return metadata
+
+
+def live_of(outcome: Outcome) -> Live:
+    """The object of an outcome that must have one."""
+    if not isinstance(outcome, Done) or outcome.live is None:
+        raise AssertionError(f"expected an object, got {outcome}")
+    return outcome.live
+
+
+def body_of(outcome: Outcome) -> Body:
+    """That object, read."""
+    body: Body = msgspec.json.decode(live_of(outcome).body)
+    return body
+
+
+def items_of(outcome: Outcome) -> tuple[Live, ...]:
+    """The objects of a page that must have come."""
+    match outcome:
+        case Listed():
+            return outcome.items
+        case _:
+            raise AssertionError(f"expected a list, got {outcome}")

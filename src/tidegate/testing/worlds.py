@@ -1,0 +1,20 @@
+"""Worlds for tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tidegate.flows.wiring import WATCHING, open_world
+from tidegate.model.moment import Ms
+from tidegate.world.protocol import World
+
+
+@asynccontextmanager
+async def real_world(
+    *, kubeconfig: Path, context: str | None = None, watching: Ms = WATCHING
+) -> AsyncIterator[World]:
+    """The cluster of a kubeconfig."""
+    async with open_world(kubeconfig=str(kubeconfig), context=context, watching=watching) as world:
+        yield world

@@ -1,0 +1,76 @@
+"""The shape of the code, where no linter looks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "tidegate"
+MODULES = sorted([*SOURCE.rglob("*.py"), *(ROOT / "plane").rglob("*.py")])
+EVERY_MODULE = sorted([*MODULES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")])
+
+BANNED_WORDS = re.compile(
+    r"(^|_)(manager|helper|helpers|util|utils|handler|misc)($|_)|Manager|Helper|Handler|Util"
+)
+ALLOWED = {"manager", "managers", "_conflicting_manager"}
+"""Kubernetes calls the owner of a field its manager."""
+
+FORBIDDEN_MODULE_NAMES = {"utils", "helpers", "common", "misc", "base", "types"}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def functions_of(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+@pytest.mark.parametrize("path", EVERY_MODULE, ids=name_of)
+def test_a_module_has_at_most_400_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_opens_with_its_job(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_function_fits_a_screen(path: Path) -> None:
+    long = [
+        node.name
+        for node in functions_of(ast.parse(path.read_text()))
+        if (node.end_lineno or 0) - node.lineno >= 60
+    ]
+
+    assert long == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_name_hides_what_it_means(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    names = {node.name for node in functions_of(tree)}
+    names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    names |= {path.stem for _ in [0] if path.stem in FORBIDDEN_MODULE_NAMES}
+
+    hiding = {name for name in names - ALLOWED if BANNED_WORDS.search(name)}
+
+    assert hiding | (names & FORBIDDEN_MODULE_NAMES) == set()
+
+
+def test_time_is_read_only_behind_the_door() -> None:
+    readers = [
+        name_of(path)
+        for path in sorted(SOURCE.rglob("*.py"))
+        if re.search(r"^(import time|from time import)", path.read_text(), re.MULTILINE)
+    ]
+
+    assert [path for path in readers if not path.startswith("src/tidegate/kube/")] == []

@@ -1,0 +1,20 @@
+"""What many tests share: the options of the test run, and one real control plane for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from plane import ControlPlane
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="rewrite recorded output")
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    """The control plane of this test run: shared, so tests use a namespace each."""
+    with ControlPlane.start() as running:
+        yield running

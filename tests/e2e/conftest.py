@@ -1,0 +1,103 @@
+"""What tests against the real control plane share."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.fakes.faulty_proxy import FaultyProxy
+from tidegate.documents.dump import to_json
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.world.line import Line
+from tidegate.world.mirror import QUIET
+
+_numbers = itertools.count(1)
+
+
+class Site:
+    """A control plane, a faulty proxy before it, and a place for kubeconfigs."""
+
+    def __init__(self, plane: ControlPlane, proxy: FaultyProxy, folder: Path) -> None:
+        self.plane = plane
+        self.proxy = proxy
+        self._folder = folder
+
+    def kubeconfig(
+        self, *, url: str = "", user: Mapping[str, Json] | None = None, **cluster: Json
+    ) -> Path:
+        """For the plane itself or what stands before it, and for any user."""
+        place: dict[str, Json] = {
+            "server": url or self.plane.server,
+            "certificate-authority": str(self.plane.ca),
+            **cluster,
+        }
+        credentials = {"token": self.plane.token("tidegate")} if user is None else user
+        body: Json = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {**place}}],
+            "users": [{"name": "tester", "user": {**credentials}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "tester"}}],
+        }
+        path = self._folder / f"kubeconfig-{next(_numbers)}"
+        path.write_bytes(to_json(body))
+        return path
+
+    @asynccontextmanager
+    async def desk(self, kubeconfig: Path, *, quiet: Ms = QUIET) -> AsyncIterator[Desk]:
+        """A desk at a line through this kubeconfig, in a namespace of its own."""
+        name = f"e2e-{next(_numbers)}"
+        namespace: dict[str, Json] = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name},
+        }
+        async with real_world(kubeconfig=kubeconfig) as world:
+            line = Line(world, quiet=quiet)
+            live_of(await Desk(line).apply(namespace))
+            yield Desk(line, namespace=name)
+
+
+def a_config_map(name: str = "web", **data: str) -> dict[str, Json]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"test": "yes"}},
+        "data": {**data},
+    }
+
+
+@asynccontextmanager
+async def _site(plane: ControlPlane, folder: Path) -> AsyncIterator[Site]:
+    certificate, key = plane.authority.for_server(f"proxy-{next(_numbers)}", names=["127.0.0.1"])
+    proxy = FaultyProxy(plane.server, plane.ca, certificate, key)
+    async with proxy.running():
+        yield Site(plane, proxy, folder)
+
+
+@pytest.fixture
+async def site(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Site]:
+    """The shared control plane, with a faulty proxy before it that as yet does no harm."""
+    async with _site(plane, tmp_path) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def own_plane() -> Iterator[ControlPlane]:
+    """A control plane for tests that stop a part of it."""
+    with ControlPlane.start() as running:
+        yield running
+
+
+@pytest.fixture
+async def own_site(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Site]:
+    async with _site(own_plane, tmp_path) as site:
+        yield site

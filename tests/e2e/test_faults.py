@@ -1,0 +1,233 @@
+"""A line keeps working when servers, connections and watches do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Site, a_config_map
+from tests.fakes.faulty_proxy import Fault, every, once
+from tidegate.documents.dump import to_json
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.testing import Body, Desk, body_of, items_of, live_of
+from tidegate.world.calls import Call, Selection, Ticket, Verb, Write
+from tidegate.world.facts import (
+    Answer,
+    Change,
+    Changed,
+    Done,
+    Exists,
+    Fact,
+    Failed,
+    Lost,
+    Missing,
+    Sent,
+)
+
+pytestmark = pytest.mark.kube
+
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+
+
+def ours(desk: Desk) -> Selection:
+    return Selection(CONFIG_MAP, desk.namespace, labels="test=yes")
+
+
+def told(name: str) -> Callable[[Fact], bool]:
+    return lambda fact: isinstance(fact, Changed) and fact.live.ref.name == name
+
+
+def is_whole(fact: Fact) -> bool:
+    return isinstance(fact, Answer)
+
+
+async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_an_error(
+    site: Site,
+) -> None:
+    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+        site.proxy.policy = every(10, Fault.THROTTLED, Fault.SERVER_ERROR, Fault.SERVER_ERROR_AFTER)
+        writes = [an_apply(desk, f"m{number}") for number in range(200)]
+
+        outcomes = await desk.ask(*writes)
+        page = await desk.page(ours(desk))
+
+    assert all(isinstance(outcome, Done) for outcome in outcomes)
+    assert {item.ref.name for item in items_of(page)} == {f"m{number}" for number in range(200)}
+    assert len(site.proxy.seen) > 220
+
+
+async def test_a_watch_stays_whole_when_every_tenth_answer_is_an_error(site: Site) -> None:
+    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+        site.proxy.policy = every(3, Fault.THROTTLED, Fault.SERVER_ERROR, Fault.DROPPED_BEFORE)
+        desk.watch(ours(desk))
+        await desk.until(is_whole)
+        for number in range(30):
+            live_of(await desk.apply(a_config_map(f"m{number}")))
+
+        facts = await desk.until(told("m29"))
+
+    names = [fact.live.ref.name for fact in facts if isinstance(fact, Changed)]
+    assert names == [f"m{number}" for number in range(30)]
+
+
+@pytest.mark.parametrize("fault", [Fault.DROPPED_BEFORE, Fault.DROPPED_AFTER])
+async def test_an_apply_whose_connection_dies_is_done_once_all_the_same(
+    site: Site, fault: Fault
+) -> None:
+    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+        site.proxy.policy = once(fault, "PATCH")
+
+        outcome = await desk.apply(a_config_map(color="blue"))
+
+    assert body_of(outcome)["data"] == {"color": "blue"}
+    assert [seen for seen in site.proxy.seen if seen.endswith("/web")] == [
+        f"PATCH /api/v1/namespaces/{desk.namespace}/configmaps/web"
+    ] * 2
+
+
+async def test_a_creation_whose_connection_dies_is_not_sent_again_and_the_caller_hears_it(
+    site: Site,
+) -> None:
+    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+        site.proxy.policy = once(Fault.DROPPED_AFTER, "POST")
+
+        outcome = await desk.create(a_config_map())
+        again = await desk.create(a_config_map())
+
+    assert isinstance(outcome, Lost)
+    assert outcome.sent is Sent.MAYBE
+    assert isinstance(again, Exists)
+
+
+@pytest.mark.parametrize("fault", [Fault.DROPPED_BEFORE, Fault.DROPPED_AFTER])
+async def test_a_deletion_by_name_whose_connection_dies_is_sent_once(
+    site: Site, fault: Fault
+) -> None:
+    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+        ref = live_of(await desk.create(a_config_map())).ref
+        site.proxy.policy = once(fault, "DELETE")
+
+        outcome = await desk.delete(ref)
+
+    assert isinstance(outcome, Lost)
+    assert outcome.sent is Sent.MAYBE
+    assert [seen for seen in site.proxy.seen if seen.startswith("DELETE")] == [
+        f"DELETE /api/v1/namespaces/{desk.namespace}/configmaps/web"
+    ]
+
+
+async def test_a_deletion_by_uid_is_sent_again_and_finds_it_gone(site: Site) -> None:
+    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+        created = live_of(await desk.create(a_config_map()))
+        site.proxy.policy = once(Fault.DROPPED_AFTER, "DELETE")
+
+        outcome = await desk.delete(created.ref, uid=created.uid)
+
+    assert isinstance(outcome, Missing)
+
+
+async def test_a_watch_that_goes_silent_is_noticed_and_nothing_is_missed(site: Site) -> None:
+    kubeconfig = site.kubeconfig(url=site.proxy.url)
+    async with site.desk(kubeconfig, quiet=Ms(2 * SECOND)) as desk:
+        desk.watch(ours(desk))
+        await desk.until(is_whole)
+        site.proxy.silent = True
+        await desk.apply(a_config_map("unheard"))
+        await desk.apply(a_config_map("unheard", color="red"))
+        site.proxy.silent = False
+
+        facts = await desk.until(
+            lambda fact: isinstance(fact, Changed) and b"red" in fact.live.body
+        )
+
+    heard = [(fact.change, fact.live.ref.name) for fact in facts if isinstance(fact, Changed)]
+    assert heard == [(Change.ADDED, "unheard"), (Change.MODIFIED, "unheard")]
+
+
+async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: Site) -> None:
+    async with own_site.desk(own_site.kubeconfig()) as desk:
+        desk.watch(ours(desk))
+        await desk.until(is_whole)
+        own_site.plane.kill("apiserver")
+        desk.world.submit(Call(ticket=Ticket(999), request=an_apply(desk, "during")))
+        await desk.world.wait(Ms(desk.world.now() + 500))
+        own_site.plane.revive("apiserver")
+
+        facts = await desk.until(told("during"), within=MINUTE)
+        live_of(await desk.apply(a_config_map("after")))
+        facts += await desk.until(told("after"), within=MINUTE)
+
+    names = [fact.live.ref.name for fact in facts if isinstance(fact, Changed)]
+    assert names == ["during", "after"]
+
+
+async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site) -> None:
+    plane = own_site.plane
+    async with own_site.desk(own_site.kubeconfig()) as desk:
+        gone = live_of(await desk.apply(a_config_map("gone"))).ref
+        live_of(await desk.apply(a_config_map("stays")))
+        desk.watch(ours(desk))
+        await desk.until(is_whole)
+        plane.kill("apiserver")
+        plane.revive("apiserver")
+        async with own_site.desk(own_site.kubeconfig()) as other:
+            await other.delete(gone)
+            live_of(await Desk(other.world, namespace=desk.namespace).apply(a_config_map("new")))
+        plane.compact()
+        plane.kill("apiserver")
+        plane.revive("apiserver")
+
+        facts = await desk.until(told("gone"), within=MINUTE)
+
+    changes = [(fact.change, fact.live.ref.name) for fact in facts if isinstance(fact, Changed)]
+    assert changes == [(Change.ADDED, "new"), (Change.DELETED, "gone")]
+
+
+async def test_a_rotated_token_file_is_used_at_once(site: Site, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(site.plane.token("tidegate"))
+    review: Body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "SelfSubjectReview",
+        "metadata": {},
+    }
+
+    async with site.desk(site.kubeconfig(user={"tokenFile": str(token)})) as desk:
+        before = body_of(await desk.create(review))
+        token.write_text(site.plane.token("admin"))
+        after = body_of(await desk.create(review))
+
+    assert [user_of(before), user_of(after)] == ["tidegate", "admin"]
+
+
+async def test_a_token_that_is_rotated_after_the_server_refused_it_is_used(
+    site: Site, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(site.plane.token("tidegate"))
+
+    async with site.desk(site.kubeconfig(user={"tokenFile": str(token)})) as desk:
+        token.write_text("revoked")
+        refused = await desk.apply(a_config_map())
+        token.write_text(site.plane.token("tidegate"))
+        accepted = await desk.apply(a_config_map())
+
+    assert isinstance(refused, Failed)
+    assert refused.status == 401
+    assert isinstance(accepted, Done)
+
+
+def user_of(review: Body) -> Json:
+    status = review["status"]
+    assert isinstance(status, dict)
+    user = status["userInfo"]
+    assert isinstance(user, dict)
+    return user["username"]
+
+
+def an_apply(desk: Desk, name: str, **data: str) -> Write:
+    ref = Ref(CONFIG_MAP, desk.namespace, name)
+    return Write(verb=Verb.APPLY, ref=ref, body=to_json(a_config_map(name, **data)), manager="test")

@@ -1,0 +1,52 @@
+"""Every promise is made by every world; a test asks for a `desk` and gets one of each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+
+import pytest
+
+from plane import ControlPlane
+from tests.fakes.kubelet import LogEndpoint
+from tests.promises.objects import a_namespace
+from tests.promises.printing import PrintingPod, on_a_real_server
+from tidegate.model.moment import SECOND, Ms
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.world.line import Line
+from tidegate.world.protocol import World
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(params=[pytest.param("kube", marks=pytest.mark.kube)])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """The world that the promise is asked of. Its watches are short, so that they end in a test."""
+    plane = request.getfixturevalue("plane")
+    assert isinstance(plane, ControlPlane)
+    kubeconfig = plane.kubeconfig("tidegate")
+    async with real_world(kubeconfig=kubeconfig, watching=Ms(5 * SECOND)) as world:
+        yield world
+
+
+@pytest.fixture
+async def desk(world: World) -> Desk:
+    """A desk at a line, in a namespace of the test's own."""
+    name = f"promise-{next(_numbers)}"
+    line = Line(world)
+    live_of(await Desk(line).create(a_namespace(name)))
+    return Desk(line, namespace=name)
+
+
+@pytest.fixture
+def bare(world: World, desk: Desk) -> Desk:
+    """A desk at the world itself, in the same namespace: sees what a line mends."""
+    return Desk(world, namespace=desk.namespace)
+
+
+@pytest.fixture
+async def printing(plane: ControlPlane) -> AsyncIterator[PrintingPod]:
+    """Makes pods that print."""
+    certificate, key = plane.authority.for_server("kubelet", names=["127.0.0.1"])
+    async with LogEndpoint(certificate, key).running() as endpoint:
+        yield on_a_real_server(endpoint)

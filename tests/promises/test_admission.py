@@ -1,0 +1,155 @@
+"""Promises about who refuses what: namespaces that go, webhooks, service accounts, rights."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.promises.objects import (
+    NAMESPACE,
+    POD,
+    a_config_map,
+    a_container,
+    a_namespace,
+    an_object,
+    at,
+    held,
+)
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.world.calls import Identity, PatchForm
+from tidegate.world.facts import Done, Failed, Forbidden, Missing
+
+WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+LONG = Ms(60 * SECOND)
+
+
+def a_webhook(desk: Desk, *, failure_policy: str) -> Body:
+    """Asks about every ConfigMap of the desk's namespace; its Service is not there."""
+    hook: Body = {
+        "name": "gate.example.org",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": failure_policy,
+        "timeoutSeconds": 2,
+        "clientConfig": {"service": {"namespace": desk.namespace, "name": "nobody"}},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": desk.namespace}},
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": ["configmaps"],
+            }
+        ],
+    }
+    return an_object(WEBHOOK, desk.namespace, webhooks=[hook])
+
+
+async def a_dying_namespace(desk: Desk) -> tuple[Desk, Ref]:
+    """A namespace that is being deleted and cannot go, and what holds it."""
+    inside = Desk(desk.world, namespace=f"{desk.namespace}-dying")
+    await desk.create(a_namespace(inside.namespace))
+    holding = live_of(await inside.create(held(a_config_map("holding")))).ref
+    await desk.delete(Ref(NAMESPACE, "", inside.namespace))
+    return inside, holding
+
+
+async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: Desk) -> None:
+    inside, holding = await a_dying_namespace(desk)
+
+    outcome = await inside.create(a_config_map("late"))
+    phase = at(body_of(await desk.get(Ref(NAMESPACE, "", inside.namespace))), "status", "phase")
+    await inside.patch(holding, {"metadata": {"finalizers": None}})
+
+    assert phase == "Terminating"
+    assert isinstance(outcome, Forbidden)
+    assert "NamespaceTerminating" in {cause.reason for cause in outcome.causes}
+
+
+async def test_a_namespace_goes_when_all_in_it_is_gone(desk: Desk) -> None:
+    inside, holding = await a_dying_namespace(desk)
+
+    def is_gone(live: Live | None) -> bool:
+        return live is None
+
+    await inside.patch(holding, {"metadata": {"finalizers": None}})
+
+    assert await desk.settled(Ref(NAMESPACE, "", inside.namespace), is_gone, within=LONG) is None
+    assert isinstance(await inside.get(holding), Missing)
+
+
+async def test_a_webhook_that_fails_closed_and_is_not_there_refuses_writes(desk: Desk) -> None:
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Failed)
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, Failed)
+    assert outcome.status == 500
+    assert 'failed calling webhook "gate.example.org"' in outcome.message
+
+
+async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: Desk) -> None:
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map(), dry_run=True),
+        lambda outcome: isinstance(outcome, Failed),
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, Failed)
+    assert "failed calling webhook" in outcome.message
+
+
+async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(desk: Desk) -> None:
+    closed = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+    await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Failed)
+    )
+
+    await desk.patch(
+        closed,
+        [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}],
+        form=PatchForm.JSON,
+    )
+    outcome = await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Done)
+    )
+    await desk.delete(closed)
+
+    assert isinstance(outcome, Done)
+
+
+async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: Desk) -> None:
+    pod = an_object(
+        POD, "web", spec={"serviceAccountName": "nobody", "containers": [a_container("app")]}
+    )
+
+    outcome = await desk.create(pod)
+
+    assert isinstance(outcome, Forbidden)
+    assert "nobody" in outcome.message
+
+
+@pytest.mark.parametrize("name", ["Web", "web_1", "-web", "a" * 254])
+async def test_a_name_that_is_no_name_is_refused(desk: Desk, name: str) -> None:
+    outcome = await desk.create(a_config_map(name))
+
+    assert not isinstance(outcome, Done)
+
+
+async def test_a_call_can_be_made_with_the_rights_of_another(desk: Desk) -> None:
+    guest = Desk(desk.world, namespace=desk.namespace, identity=Identity(user="guest"))
+
+    outcome = await guest.create(a_config_map())
+
+    assert isinstance(outcome, Forbidden)
+    assert "guest" in outcome.message
+
+
+def an_unnamed_config_map() -> Body:
+    return {**a_config_map(), "metadata": {"generateName": "web-"}}

@@ -1,0 +1,51 @@
+"""Promises about what containers print."""
+
+from __future__ import annotations
+
+from tests.promises.objects import POD
+from tests.promises.printing import PrintingPod
+from tidegate.model.objects import Ref
+from tidegate.testing import Desk
+from tidegate.world.calls import Logs
+from tidegate.world.facts import Invalid, Missing, Said
+
+
+async def test_what_a_container_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["one", "two", "three"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod))
+
+    assert outcome == Said(b"one\ntwo\nthree\n")
+
+
+async def test_only_the_end_is_read_when_that_is_asked_for(
+    desk: Desk, printing: PrintingPod
+) -> None:
+    pod = await printing(desk, {"app": ["one", "two", "three"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod, tail=2))
+
+    assert outcome == Said(b"two\nthree\n")
+
+
+async def test_each_container_prints_for_itself(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
+
+    assert outcome == Said(b"ready\n")
+
+
+async def test_of_several_containers_one_must_be_named(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod))
+
+    assert isinstance(outcome, Invalid)
+    assert "proxy" in outcome.message
+
+
+async def test_a_pod_that_is_not_there_printed_nothing(desk: Desk) -> None:
+    (outcome,) = await desk.ask(Logs(ref=Ref(POD, desk.namespace, "nobody")))
+
+    assert isinstance(outcome, Missing)

@@ -1,0 +1,121 @@
+"""What is said about a file that is no YAML, and where it points."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.documents import read
+from tidegate.errors import DocumentError
+
+
+def refusal(source: str) -> DocumentError:
+    with pytest.raises(DocumentError) as caught:
+        read(source, "some.yaml")
+    return caught.value
+
+
+def spot(error: DocumentError) -> tuple[int, int]:
+    assert error.where is not None
+    return error.where.line, error.where.column
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column", "words"),
+    [
+        ('a: 1\nb: "open\nc: 2\n', 2, 4, "a quote is never closed"),
+        ("a: 1\nb: 'open\n", 2, 4, "a quote is never closed"),
+        ("a: [1,\n  2\nb: 1\n", 1, 4, "a `[` is not closed"),
+        ("a: {b: 1\nc: 1\n", 1, 4, "a `{` is not closed"),
+        ("a:\n  b: 1\n c: 2\n", 3, 2, "does not fit the indentation"),
+        ("a: b: c\n", 1, 5, "a `:` makes a key where none can stand"),
+        ("a: 1\nword\nb: 1\n", 2, 1, "neither a `key: value`"),
+        ("a:\n- b\n c\n- d\ne\n", 5, 1, "neither a `key: value`"),
+        ("a: - b\n", 1, 4, "a `-` starts a list where none can stand"),
+        ("a: @b\n", 1, 4, "cannot start with `@`"),
+        ('a: "\\q"\n', 1, 5, "a `\\` in double quotes"),
+        ("a: [x:]\n", 1, 6, "ends with `:`"),
+        ("a: [x,, y]\n", 1, 7, "a value is missing"),
+        ("a: !e!x 1\n", 1, 4, "this is not YAML: found undefined tag handle"),
+    ],
+)
+def test_bad_yaml_is_explained_with_its_place(
+    source: str, line: int, column: int, words: str
+) -> None:
+    error = refusal(source)
+
+    assert error.code == "documents.syntax"
+    assert words in error.problem
+    assert spot(error) == (line, column)
+
+
+def test_lines_are_counted_from_the_start_of_the_file() -> None:
+    error = refusal("kind: A\n---\nkind: B\n---\n\nkind: @\n")
+
+    assert spot(error) == (6, 7)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("a:\n\tb: 1\n", 2),
+        ("a:\n  b: 1\n\tc: 2\n", 3),
+        ("a: |\n\tx\n", 2),
+        ("\ta: 1\n", 1),
+        ("a:\n-\tb: 1\n", 2),
+    ],
+)
+def test_a_tab_for_indentation_is_called_so(source: str, line: int) -> None:
+    error = refusal(source)
+
+    assert error.code == "documents.tab"
+    assert spot(error)[0] == line
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("kind: A\nname: {{ .Values.name }}\n", 2),
+        ("kind: A\nname: {{ .Values.name }}-web\n", 2),
+        ("kind: A\nspec:\n  {{- if .Values.x }}\n  a: 1\n  {{- end }}\n", 3),
+        ("{{ if .Values.x }}\nkind: A\n{{ end }}\n", 1),
+        ("{{- range .Values.x }}\nkind: A\n{{- end }}\n", 1),
+        ('kind: A\nlabels:\n  {{ include "x" . | nindent 4 }}\n', 3),
+        ("kind: A\nlist:\n- {{ .Values.x }}\n", 3),
+        ("kind: A\nlist: [{{ .Values.x }}, b]\n", 2),
+        ("{% if x %}\nkind: A\n{% endif %}\n", 1),
+        ("kind: A\n{{/* a note */}}\nname: b\n", 2),
+        ('kind: A\nname: "web"{{ .Values.x }}\n', 2),
+    ],
+)
+def test_a_template_is_called_a_template(source: str, line: int) -> None:
+    error = refusal(source)
+
+    assert error.code == "documents.template"
+    assert spot(error)[0] == line
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'name: "{{ .cluster }}"\n',
+        "name: '{{ .cluster }}'\n",
+        "name: web-{{ .cluster }}\n",
+        "text: |\n  {{- range . }}\n  x\n  {{- end }}\n",
+        "text: >-\n  {{ $labels.pod }} is down\n",
+        "a: 1 # {{ .Values.x }}\n",
+    ],
+)
+def test_a_template_inside_a_string_is_read(source: str) -> None:
+    assert len(read(source, "some.yaml")) == 1
+
+
+def test_bad_yaml_beside_a_template_in_quotes_is_not_called_a_template() -> None:
+    error = refusal('a: "{{ .x }}"\nb: "{{ .y }}" c\n')
+
+    assert error.code == "documents.syntax"
+
+
+def test_an_error_never_shows_the_value_it_is_about() -> None:
+    error = refusal("kind: Secret\ndata: !!int hunter2\n")
+
+    assert "hunter2" not in str(error)

@@ -1,0 +1,317 @@
+"""Exec plugins: real programs, what they are told, what is made of their answers, how often."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.fakes import exec_plugin
+from tests.unit.kube.test_credentials import HERE, target
+from tidegate.errors import ConfigError
+from tidegate.kube.access.context import Interactive, Plugin
+from tidegate.kube.credentials import Auth, Credentials
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json
+
+V1 = "client.authentication.k8s.io/v1"
+SECRET = "s3cr3t-s3cr3t"
+TOKEN: dict[str, Json] = {"token": "t{count}"}
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = Ms(1_700_000_000_000)
+
+    def __call__(self) -> Ms:
+        return self.now
+
+
+def answer(status: Json, version: str = V1) -> str:
+    body = {"apiVersion": version, "kind": "ExecCredential", "status": status}
+    return msgspec.json.encode(body).decode()
+
+
+def plugin(folder: Path, printed: str, *more: str, cluster: bytes | None = None) -> Plugin:
+    program = str(Path(exec_plugin.__file__))
+    return Plugin(
+        command=sys.executable,
+        args=("-I", program, "--log", str(folder / "log"), "--answer", printed, *more),
+        environment=(),
+        path="",
+        api_version=V1,
+        interactive=Interactive.NEVER,
+        install_hint="",
+        cluster=cluster,
+        place=HERE,
+    )
+
+
+def credentials(asked: Plugin, clock: Clock | None = None) -> Credentials:
+    return Credentials(target(asked), now=clock or Clock(), has_terminal=lambda: False)
+
+
+def runs(folder: Path) -> list[dict[str, Json]]:
+    lines = (folder / "log").read_text().splitlines()
+    return [msgspec.json.decode(line) for line in lines]
+
+
+def bearer(token: str) -> tuple[tuple[str, str], ...]:
+    return (("Authorization", f"Bearer {token}"),)
+
+
+async def refused(asked: Plugin) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        await credentials(asked).current()
+    seen: BaseException | None = caught.value
+    while seen is not None:
+        assert SECRET not in str(seen)
+        seen = seen.__cause__
+    return caught.value
+
+
+async def test_a_plugins_token_is_sent_and_kept(tmp_path: Path) -> None:
+    source = credentials(plugin(tmp_path, answer(TOKEN)))
+
+    auths = [await source.current() for _ in range(3)]
+
+    assert auths[0].headers() == bearer("t1")
+    assert auths[1] is auths[0] is auths[2]
+    assert len(runs(tmp_path)) == 1
+
+
+async def test_many_who_ask_at_once_share_one_run(tmp_path: Path) -> None:
+    source = credentials(plugin(tmp_path, answer(TOKEN)))
+
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(source.current(), name=f"ask {n}") for n in range(20)]
+
+    assert {task.result().headers() for task in asking} == {bearer("t1")}
+    assert len(runs(tmp_path)) == 1
+
+
+async def test_many_who_ask_at_once_share_one_failure(tmp_path: Path) -> None:
+    source = credentials(plugin(tmp_path, "", "--exit", "3"))
+
+    async def ask() -> str:
+        with pytest.raises(ConfigError) as caught:
+            await source.current()
+        return caught.value.code
+
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(ask(), name=f"ask {n}") for n in range(20)]
+
+    assert {task.result() for task in asking} == {"config.exec.failed"}
+    assert len(runs(tmp_path)) == 1
+
+
+async def test_after_a_failure_the_next_one_tries_again(tmp_path: Path) -> None:
+    source = credentials(plugin(tmp_path, "", "--exit", "3"))
+
+    for _ in range(2):
+        with pytest.raises(ConfigError):
+            await source.current()
+
+    assert len(runs(tmp_path)) == 2
+
+
+async def test_who_gives_up_waiting_spoils_it_for_nobody(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    source = credentials(plugin(tmp_path, answer(TOKEN), "--gate", str(gate)))
+
+    async with asyncio.TaskGroup() as tasks:
+        hasty = tasks.create_task(source.current(), name="hasty")
+        patient = tasks.create_task(source.current(), name="patient")
+        shut = await asyncio.to_thread(gate.open, "w")  # opens once a plugin stands before it
+        hasty.cancel()
+        await asyncio.wait([hasty])
+        shut.close()
+        (await asyncio.to_thread(gate.open, "w")).close()
+
+    assert hasty.cancelled()
+    assert patient.result().headers() == bearer("t2")
+
+
+async def test_a_plugin_runs_again_shortly_before_its_token_expires(tmp_path: Path) -> None:
+    clock = Clock()
+    status = TOKEN | {"expirationTimestamp": "2023-11-14T22:18:20Z"}  # 300 s from the clock's now
+    source = credentials(plugin(tmp_path, answer(status)), clock)
+    await source.current()
+
+    clock.now = Ms(clock.now + 289 * SECOND)
+    early = await source.current()
+    clock.now = Ms(clock.now + SECOND)
+    late = await source.current()
+
+    assert (early.headers(), late.headers()) == (bearer("t1"), bearer("t2"))
+
+
+async def test_a_token_that_is_about_to_expire_is_still_used(tmp_path: Path) -> None:
+    status = TOKEN | {"expirationTimestamp": "2023-11-14T22:13:25Z"}  # 5 s from the clock's now
+    source = credentials(plugin(tmp_path, answer(status)))
+
+    for _ in range(3):
+        await source.current()
+
+    assert len(runs(tmp_path)) == 1
+
+
+async def test_a_token_that_has_expired_is_used_once_as_kubectl_does(tmp_path: Path) -> None:
+    source = credentials(
+        plugin(tmp_path, answer(TOKEN | {"expirationTimestamp": "2001-01-01T00:00:00Z"}))
+    )
+
+    first, second = await source.current(), await source.current()
+
+    assert (first.headers(), second.headers()) == (bearer("t1"), bearer("t2"))
+
+
+async def test_after_a_refusal_the_plugin_is_asked_once_more_for_all(tmp_path: Path) -> None:
+    source = credentials(plugin(tmp_path, answer(TOKEN)))
+    used = await source.current()
+
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(source.refresh(used), name=f"ask {n}") for n in range(5)]
+    late = await source.refresh(used)
+
+    assert {auth.headers() for auth in [late, *(task.result() for task in asking)]} == {
+        bearer("t2")
+    }
+    assert len(runs(tmp_path)) == 2
+
+
+async def test_a_plugin_that_gives_the_same_again_has_nothing_newer(tmp_path: Path) -> None:
+    source = credentials(plugin(tmp_path, answer({"token": "same"})))
+    used = await source.current()
+
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(source.refresh(used), name=f"ask {n}") for n in range(5)]
+
+    assert all(task.result() is used for task in asking)
+    assert len(runs(tmp_path)) == 2
+
+
+async def test_a_plugin_may_give_a_certificate(tmp_path: Path) -> None:
+    status: Json = {"clientCertificateData": "certificate", "clientKeyData": SECRET}
+
+    auth: Auth = await credentials(plugin(tmp_path, answer(status))).current()
+
+    assert auth.headers() == ()
+    assert auth.certificate is not None
+    assert auth.certificate.certificate == b"certificate"
+    assert auth.certificate.key.reveal() == SECRET
+    assert SECRET not in repr(auth)
+
+
+async def test_a_plugin_is_told_how_it_may_behave(tmp_path: Path) -> None:
+    await credentials(plugin(tmp_path, answer(TOKEN))).current()
+
+    assert runs(tmp_path) == [
+        {"kind": "ExecCredential", "apiVersion": V1, "spec": {"interactive": False}}
+    ]
+
+
+async def test_a_plugin_is_told_of_its_cluster_where_it_asks(tmp_path: Path) -> None:
+    cluster = b'{"server":"https://a.example","config":{"audience":"x"}}'
+
+    await credentials(plugin(tmp_path, answer(TOKEN), cluster=cluster)).current()
+
+    assert runs(tmp_path)[0]["spec"] == {
+        "interactive": False,
+        "cluster": {"server": "https://a.example", "config": {"audience": "x"}},
+    }
+
+
+async def test_a_plugin_gets_the_environment_it_was_given(tmp_path: Path) -> None:
+    script = 'printf \'{"apiVersion":"%s","status":{"token":"%s"}}\' "$VERSION" "$TOKEN"'
+    asked = replace(
+        plugin(tmp_path, ""),
+        command="sh",
+        args=("-c", script),
+        path=os.environ["PATH"],
+        environment=(("VERSION", V1), ("TOKEN", "from-env")),
+    )
+
+    auth = await credentials(asked).current()
+
+    assert auth.headers() == bearer("from-env")
+
+
+async def test_yaml_is_taken_as_kubectl_takes_it(tmp_path: Path) -> None:
+    text = f"apiVersion: {V1}\nkind: ExecCredential\nstatus:\n  token: yaml\n"
+
+    auth = await credentials(plugin(tmp_path, text)).current()
+
+    assert auth.headers() == bearer("yaml")
+
+
+async def test_a_missing_plugin_is_told_with_its_install_hint(tmp_path: Path) -> None:
+    asked = replace(
+        plugin(tmp_path, ""), command="no-such-plugin", install_hint="brew install\n\x1b[1mit"
+    )
+
+    error = await refused(asked)
+
+    assert (error.code, error.where) == ("config.exec.missing", HERE)
+    assert error.problem == "exec plugin: program `no-such-plugin` is not on PATH"
+    assert error.hint == "brew install [1mit"
+
+
+async def test_a_plugin_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    asked = plugin(tmp_path, answer({"token": SECRET}), "--exit", "3", "--say", "log in first")
+
+    error = await refused(asked)
+
+    assert (error.code, error.where) == ("config.exec.failed", HERE)
+    assert error.problem.endswith("ended with exit code 3: log in first")
+
+
+@pytest.mark.parametrize(
+    ("printed", "words"),
+    [
+        ("", "answered with"),
+        (SECRET, "gave no JSON"),
+        (f'{{"token": "{SECRET}"', "gave no JSON"),
+        (f"token: [{SECRET}\n b: c", "gave no JSON"),
+        (answer({"token": SECRET}, "client.authentication.k8s.io/v1beta1"), "answered with"),
+        (answer({"token": SECRET}).replace("ExecCredential", "Secret"), "answered with"),
+        (answer(None), "gave no `status`"),
+        (answer({}), "neither a token nor a certificate"),
+        (answer({"clientKeyData": SECRET}), "without its key"),
+        (answer({"token": [SECRET]}), "a wrong answer"),
+        (answer({"token": SECRET, "expirationTimestamp": "soon"}), "a wrong answer"),
+        (answer({"token": SECRET, "expirationTimestamp": "2030-01-01T00:00:00"}), "wrong answer"),
+        (answer({"token": f"{SECRET}\n"}), "line break"),
+    ],
+)
+async def test_an_answer_that_cannot_be_used_is_told_and_not_shown(
+    tmp_path: Path, printed: str, words: str
+) -> None:
+    error = await refused(plugin(tmp_path, printed))
+
+    assert (error.code, error.where) == ("config.exec.answer", HERE)
+    assert words in error.problem
+
+
+async def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
+    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive=Interactive.ALWAYS)
+
+    error = await refused(asked)
+
+    assert error.code == "config.exec.terminal"
+
+
+async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None:
+    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive=Interactive.IF_AVAILABLE)
+
+    await Credentials(target(asked), has_terminal=lambda: True).current()
+
+    assert runs(tmp_path)[0]["spec"] == {"interactive": True}

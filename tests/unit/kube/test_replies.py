@@ -1,0 +1,165 @@
+"""Replies as API servers send them, and the outcomes they stand for."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tidegate.kube.replies import Reply, read_done, read_page, read_refusal
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.world.facts import (
+    Cause,
+    Conflict,
+    Done,
+    Exists,
+    Expired,
+    Failed,
+    Forbidden,
+    Invalid,
+    Missing,
+    NotServed,
+    Owned,
+    Throttled,
+)
+
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+
+
+def a_refusal(code: int, reason: str, message: str = "no", **details: Json) -> Reply:
+    status: Json = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "reason": reason,
+        "message": message,
+        "details": details,
+        "code": code,
+    }
+    return Reply(code, msgspec.json.encode(status))
+
+
+def test_an_object_is_read_no_deeper_than_its_metadata() -> None:
+    body = (
+        b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web","namespace":"shop",'
+        b'"uid":"u1","resourceVersion":"7","generation":3},"data":{"color":"blue"}}'
+    )
+
+    done = read_done(Reply(200, body, warnings=("deprecated",)), CONFIG_MAP)
+
+    assert done.warnings == ("deprecated",)
+    assert done.live is not None
+    assert done.live.ref == Ref(CONFIG_MAP, "shop", "web")
+    assert (done.live.uid, done.live.generation, done.live.version) == ("u1", 3, "7")
+    assert done.live.body is body
+
+
+def test_a_deletion_that_took_effect_leaves_nothing_to_show() -> None:
+    body = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
+
+    assert read_done(Reply(200, body), CONFIG_MAP) == Done()
+
+
+def test_items_of_a_page_get_the_kind_that_was_asked_for() -> None:
+    body = (
+        b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"9","continue":"more"},'
+        b'"items":[{"metadata":{"name":"a","namespace":"shop"}}]}'
+    )
+
+    page = read_page(Reply(200, body), CONFIG_MAP)
+
+    assert [item.ref for item in page.items] == [Ref(CONFIG_MAP, "shop", "a")]
+    assert (page.version, page.resume) == ("9", "more")
+
+
+def test_an_empty_page_may_say_null() -> None:
+    body = b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"9"},"items":null}'
+
+    assert read_page(Reply(200, body), CONFIG_MAP).items == ()
+
+
+def test_a_conflict_names_the_managers_and_their_fields() -> None:
+    causes: Json = [
+        {
+            "reason": "FieldManagerConflict",
+            "message": 'conflict with "kubectl" with subresource "scale" using apps/v1',
+            "field": ".spec.replicas",
+        }
+    ]
+
+    refusal = read_refusal(a_refusal(409, "Conflict", causes=causes))
+
+    assert refusal == Conflict("no", (Owned("kubectl", "spec.replicas"),))
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        (a_refusal(404, "NotFound", name="web", kind="configmaps"), Missing("no")),
+        (a_refusal(404, "NotFound"), NotServed("no")),
+        (Reply(404, b"404 page not found\n"), NotServed("404 page not found")),
+        (a_refusal(409, "AlreadyExists", name="web"), Exists("no")),
+        (a_refusal(409, "Conflict", name="web"), Conflict("no")),
+        (a_refusal(410, "Expired"), Expired("no")),
+        (a_refusal(403, "Forbidden"), Forbidden("no")),
+        (a_refusal(401, "Unauthorized"), Failed(401, "Unauthorized", "no")),
+        (a_refusal(429, "TooManyRequests"), Throttled("no", Ms(1_000))),
+        (a_refusal(429, "TooManyRequests", retryAfterSeconds=3), Throttled("no", Ms(3_000))),
+        (a_refusal(504, "Timeout", retryAfterSeconds=2), Failed(504, "Timeout", "no", Ms(2_000))),
+        (Reply(503, b""), Failed(503, "", "HTTP 503")),
+        (Reply(302, b"<a href=login>"), Failed(302, "", "<a href=login>")),
+    ],
+)
+def test_each_refusal_has_its_own_outcome(reply: Reply, outcome: object) -> None:
+    assert read_refusal(reply) == outcome
+
+
+def test_the_header_says_how_long_to_rest() -> None:
+    busy = Reply(429, b"Too many requests, please try again later.", retry_after="4")
+
+    assert read_refusal(busy) == Throttled("Too many requests, please try again later.", Ms(4_000))
+
+
+def test_an_invalid_object_names_its_fields() -> None:
+    causes: Json = [
+        {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.selector"}
+    ]
+
+    refusal = read_refusal(a_refusal(422, "Invalid", causes=causes))
+
+    assert refusal == Invalid(
+        "no", (Cause("spec.selector", "FieldValueRequired", "Required value"),)
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'strict decoding error: unknown field "spec.replicsa"',
+        (
+            "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): "
+            ".spec.replicsa: field not declared in schema"
+        ),
+    ],
+)
+def test_an_unknown_field_is_named_however_the_server_words_it(message: str) -> None:
+    refusal = read_refusal(a_refusal(400, "BadRequest", message))
+
+    assert isinstance(refusal, Invalid)
+    assert refusal.causes == (Cause("spec.replicsa", "unknown", "unknown field"),)
+
+
+def test_a_value_of_the_wrong_type_is_invalid_though_the_server_says_500() -> None:
+    message = (
+        "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n"
+        "  .spec.replicas: expected numeric (int or float), got string\n"
+        "  .spec.paused: expected boolean, got string"
+    )
+
+    refusal = read_refusal(a_refusal(500, "", message))
+
+    assert isinstance(refusal, Invalid)
+    assert refusal.causes == (
+        Cause("spec.paused", "type", "expected boolean, got string"),
+        Cause("spec.replicas", "type", "expected numeric (int or float), got string"),
+    )

@@ -1,0 +1,137 @@
+"""Requests as they go over the wire."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tidegate.kube.requests import (
+    get_request,
+    list_request,
+    logs_request,
+    object_path,
+    watch_request,
+    write_request,
+)
+from tidegate.model.objects import Kind, Ref, Served
+from tidegate.world.calls import (
+    Get,
+    List,
+    Logs,
+    PatchForm,
+    Propagation,
+    Selection,
+    Verb,
+    View,
+    Watch,
+    Write,
+)
+
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+DEPLOYMENTS = Served(DEPLOYMENT, "deployments", True, (), ())
+NODES = Served(Kind("", "v1", "Node"), "nodes", False, (), ())
+WEB = Ref(DEPLOYMENT, "shop", "web")
+
+
+@pytest.mark.parametrize(
+    ("served", "namespace", "name", "path"),
+    [
+        (DEPLOYMENTS, "shop", "web", "/apis/apps/v1/namespaces/shop/deployments/web"),
+        (DEPLOYMENTS, "", "", "/apis/apps/v1/deployments"),
+        (NODES, "", "n1", "/api/v1/nodes/n1"),
+        (NODES, "", "a/../b?c", "/api/v1/nodes/a%2F..%2Fb%3Fc"),
+    ],
+)
+def test_paths_name_the_kind_and_cannot_be_escaped_from(
+    served: Served, namespace: str, name: str, path: str
+) -> None:
+    assert object_path(served, namespace, name) == path
+
+
+def test_an_apply_names_its_manager_and_is_sent_as_it_was_encoded() -> None:
+    write = Write(verb=Verb.APPLY, ref=WEB, body=b'{"a":1}', manager="tidegate", force=True)
+
+    request = write_request(write, DEPLOYMENTS)
+
+    assert request.method == "PATCH"
+    assert request.path.endswith("?fieldManager=tidegate&force=true&fieldValidation=Warn")
+    assert request.content_type == "application/apply-patch+yaml"
+    assert request.body is write.body
+
+
+def test_a_dry_run_is_strict_only_when_asked() -> None:
+    write = Write(verb=Verb.CREATE, ref=WEB, body=b"{}", dry_run=True, strict=True)
+
+    request = write_request(write, DEPLOYMENTS)
+
+    assert request.method == "POST"
+    assert request.path == (
+        "/apis/apps/v1/namespaces/shop/deployments?dryRun=All&fieldValidation=Strict"
+    )
+
+
+def test_a_deletion_carries_its_preconditions() -> None:
+    write = Write(
+        verb=Verb.DELETE, ref=WEB, uid="u1", version="7", propagation=Propagation.FOREGROUND
+    )
+
+    options = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+
+    assert options["preconditions"] == {"uid": "u1", "resourceVersion": "7"}
+    assert options["propagationPolicy"] == "Foreground"
+
+
+@pytest.mark.parametrize("verb", [Verb.APPLY, Verb.REPLACE, Verb.PATCH])
+def test_preconditions_of_other_writes_stand_in_the_objects_own_metadata(verb: Verb) -> None:
+    body = b'{"spec":{"big":12345678901234567890},"metadata":{"name":"web"}}'
+    write = Write(verb=verb, ref=WEB, body=body, uid="u1", version="7")
+
+    sent = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+
+    assert sent["metadata"] == {"name": "web", "uid": "u1", "resourceVersion": "7"}
+    assert sent["spec"] == {"big": 12345678901234567890}
+
+
+def test_a_json_patch_claims_its_preconditions_first() -> None:
+    body = b'[{"op":"remove","path":"/data/a"}]'
+    write = Write(verb=Verb.PATCH, form=PatchForm.JSON, ref=WEB, body=body, uid="u1")
+
+    sent = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+
+    assert sent == [
+        {"op": "replace", "path": "/metadata/uid", "value": "u1"},
+        {"op": "remove", "path": "/data/a"},
+    ]
+
+
+def test_a_view_of_metadata_asks_the_server_to_leave_out_the_rest() -> None:
+    seen = Selection(DEPLOYMENT, view=View.METADATA)
+
+    asked = [
+        get_request(Get(WEB, View.METADATA), DEPLOYMENTS).accept,
+        watch_request(Watch(seen), DEPLOYMENTS, seconds=300).accept,
+        list_request(List(seen), DEPLOYMENTS).accept,
+    ]
+
+    assert ["as=PartialObjectMetadata;" in accept for accept in asked] == [True, True, False]
+    assert "as=PartialObjectMetadataList;" in asked[2]
+
+
+def test_selectors_are_encoded() -> None:
+    seen = Selection(DEPLOYMENT, "shop", labels="app in (a,b)", fields="metadata.name=web")
+
+    path = list_request(List(seen, 500, "tok/en="), DEPLOYMENTS).path
+
+    assert path == (
+        "/apis/apps/v1/namespaces/shop/deployments?labelSelector=app+in+%28a%2Cb%29"
+        "&fieldSelector=metadata.name%3Dweb&limit=500&continue=tok%2Fen%3D"
+    )
+
+
+def test_logs_ask_for_the_end_of_one_container() -> None:
+    pods = Served(Kind("", "v1", "Pod"), "pods", True, (), ())
+    logs = Logs(ref=Ref(pods.kind, "shop", "p"), container="app", tail=20, previous=True)
+
+    path = logs_request(logs, pods).path
+
+    assert path == "/api/v1/namespaces/shop/pods/p/log?container=app&tailLines=20&previous=true"

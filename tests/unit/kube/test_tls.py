@@ -1,0 +1,244 @@
+"""TLS contexts: real handshakes with certificates that never touch a disk."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+)
+from hypothesis import given
+from hypothesis import strategies as some
+
+from tests.fakes.certificates import END, Pair, issue
+from tests.fakes.echo_server import echo_server
+from tidegate.errors import ConfigError, Place
+from tidegate.kube.access.context import Anonymous, ClientCertificate, Target
+from tidegate.kube.tls import expired, expiry_of, make_context
+from tidegate.model.secret import Secret
+
+HERE = Place("config", 7)
+AUTHORITY = issue("authority", is_authority=True)
+SERVER = issue("server", AUTHORITY)
+CLIENT = issue("jane", AUTHORITY)
+
+
+def target(ca: bytes | None = AUTHORITY.certificate, *, insecure: bool = False) -> Target:
+    return Target(
+        name="here",
+        server="https://localhost",
+        namespace="default",
+        user="jane",
+        login=Anonymous(),
+        ca=ca,
+        ca_place=HERE,
+        insecure=insecure,
+        place=HERE,
+    )
+
+
+def shown(certificate: bytes, key: bytes) -> ClientCertificate:
+    return ClientCertificate(certificate, Secret(key.decode("latin-1")), HERE)
+
+
+@contextmanager
+def serving(pair: Pair, folder: Path) -> Iterator[int]:
+    (folder / "server.pem").write_bytes(pair.certificate + pair.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    context.load_verify_locations(cadata=AUTHORITY.certificate.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    with echo_server(context) as port:
+        yield port
+
+
+def ask(port: int, context: ssl.SSLContext) -> str | None:
+    """The name of the certificate that the server saw."""
+    connection = http.client.HTTPSConnection("localhost", port, context=context)
+    try:
+        connection.request("GET", "/")
+        echoed: dict[str, str | None] = msgspec.json.decode(connection.getresponse().read())
+    finally:
+        connection.close()
+    return echoed["certificate"]
+
+
+def refused(make: Target, certificate: ClientCertificate | None = None) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        make_context(make, certificate)
+    return caught.value
+
+
+def test_a_server_is_trusted_by_its_authority(tmp_path: Path) -> None:
+    with serving(SERVER, tmp_path) as port:
+        assert ask(port, make_context(target(), None)) is None
+
+
+def test_a_client_certificate_is_shown_and_no_file_is_left(tmp_path: Path) -> None:
+    with serving(SERVER, tmp_path) as port:
+        context = make_context(target(), shown(CLIENT.certificate, CLIENT.key))
+
+        assert "jane" in (ask(port, context) or "")
+    assert [path.name for path in tmp_path.iterdir()] == ["server.pem"]
+
+
+def test_a_server_of_another_authority_is_not_trusted(tmp_path: Path) -> None:
+    other = issue("other", is_authority=True)
+
+    with serving(SERVER, tmp_path) as port, pytest.raises(ssl.SSLCertVerificationError):
+        ask(port, make_context(target(other.certificate), None))
+
+
+def test_without_an_authority_the_systems_own_count(tmp_path: Path) -> None:
+    with serving(SERVER, tmp_path) as port, pytest.raises(ssl.SSLCertVerificationError):
+        ask(port, make_context(target(ca=None), None))
+
+
+def test_insecure_trusts_anyone(tmp_path: Path) -> None:
+    stranger = issue("stranger", names=())
+
+    with serving(stranger, tmp_path) as port:
+        assert ask(port, make_context(target(ca=None, insecure=True), None)) is None
+
+
+def test_an_authority_that_another_one_signed_is_enough(tmp_path: Path) -> None:
+    middle = issue("middle", AUTHORITY, is_authority=True)
+
+    with serving(issue("server", middle), tmp_path) as port:
+        assert ask(port, make_context(target(middle.certificate), None)) is None
+
+
+def test_a_server_that_signed_itself_can_be_trusted_by_name(tmp_path: Path) -> None:
+    alone = issue("alone")
+
+    with serving(alone, tmp_path) as port:
+        assert ask(port, make_context(target(alone.certificate), None)) is None
+
+
+def test_a_common_name_is_no_name(tmp_path: Path) -> None:
+    nameless = issue("localhost", AUTHORITY, names=())
+
+    with serving(nameless, tmp_path) as port, pytest.raises(ssl.SSLCertVerificationError):
+        ask(port, make_context(target(), None))
+
+
+def test_one_of_many_authorities_is_found_among_remarks(tmp_path: Path) -> None:
+    other = issue("other", is_authority=True)
+    bundle = b"# ours\n" + other.certificate + b"\nsubject=x\n" + AUTHORITY.certificate + b"end"
+
+    with serving(SERVER, tmp_path) as port:
+        assert ask(port, make_context(target(bundle), None)) is None
+
+
+def test_old_versions_of_tls_are_not_spoken() -> None:
+    assert make_context(target(), None).minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+@pytest.mark.parametrize(
+    "ca",
+    [
+        b"",
+        b"no certificate",
+        b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+        CLIENT.key,
+        AUTHORITY.certificate[:200],
+    ],
+)
+def test_an_authority_that_cannot_be_read_is_told(ca: bytes) -> None:
+    error = refused(target(ca))
+
+    assert (error.code, error.where) == ("config.ca", HERE)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "words"),
+    [
+        (CLIENT.certificate, SERVER.key, "does not belong to its key"),
+        (CLIENT.certificate, b"no key", "cannot be read"),
+        (b"no certificate", CLIENT.key, "cannot be read"),
+        (CLIENT.certificate[:200], CLIENT.key, "cannot be read"),
+        (b"", CLIENT.key, "cannot be read"),
+        (b"\xff\x00", b"\xff\x00", "cannot be read"),
+    ],
+)
+def test_a_client_certificate_that_cannot_be_used_is_told(
+    certificate: bytes, key: bytes, words: str
+) -> None:
+    error = refused(target(), shown(certificate, key))
+
+    assert (error.code, error.where) == ("config.certificate", HERE)
+    assert words in error.problem
+    assert "user `jane`" in error.problem
+
+
+def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it() -> None:
+    locked = CLIENT.private.private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"phrase")
+    )
+
+    error = refused(target(), shown(CLIENT.certificate, locked))
+
+    assert "passphrase" in error.problem
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC),
+        datetime(2049, 12, 31, 23, 59, 59, tzinfo=UTC),
+        datetime(2050, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC),
+    ],
+)
+def test_the_end_of_a_certificate_is_read(end: datetime) -> None:
+    assert expiry_of(issue("old", AUTHORITY, expires=end).certificate) == end
+
+
+def test_the_first_certificate_of_a_chain_counts() -> None:
+    end = datetime(2030, 1, 1, tzinfo=UTC)
+
+    assert expiry_of(issue("x", expires=end).certificate + AUTHORITY.certificate) == end
+
+
+def test_an_expired_client_certificate_is_told_with_its_date() -> None:
+    old = issue("jane", AUTHORITY, expires=datetime(2024, 5, 6, 7, 8, tzinfo=UTC))
+
+    error = expired(shown(old.certificate, old.key), user="jane")
+
+    assert error is not None
+    assert (error.code, error.where) == ("config.certificate.expired", HERE)
+    assert error.problem == (
+        "the client certificate of user `jane` expired on 2024-05-06 at 07:08 UTC"
+    )
+
+
+def test_a_certificate_is_good_until_its_end() -> None:
+    pair = shown(CLIENT.certificate, CLIENT.key)
+
+    assert expired(pair, user="jane", now=datetime(2098, 12, 31, tzinfo=UTC)) is None
+    assert expired(pair, user="jane", now=END) is not None
+
+
+def test_what_cannot_be_read_is_not_called_expired() -> None:
+    assert expired(shown(b"junk", b"junk"), user="jane") is None
+
+
+@given(some.binary(max_size=60), some.integers(0, 400), some.integers(0, 60))
+def test_reading_the_end_of_a_damaged_certificate_never_breaks(
+    noise: bytes, at: int, dropped: int
+) -> None:
+    der = ssl.PEM_cert_to_DER_cert(CLIENT.certificate.decode())
+    damaged = der[:at] + noise + der[at + dropped :]
+
+    end = expiry_of(ssl.DER_cert_to_PEM_cert(damaged).encode())
+
+    assert end is None or end.tzinfo is UTC

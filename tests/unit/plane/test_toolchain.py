@@ -1,0 +1,75 @@
+"""Which Go builds the control plane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plane.binaries.toolchain import GO_WHEEL, find_go, parse_version
+
+
+def a_go_on_path(home: Path, *, script: str) -> str:
+    home.mkdir()
+    go = home / "go"
+    go.write_text(f"#!/bin/sh\n{script}\n")
+    go.chmod(0o755)
+    return str(home)
+
+
+def an_installed_wheel(home: Path) -> Path:
+    environment = home / GO_WHEEL.replace("==", "-")
+    go = environment / "lib" / "python3.11" / "site-packages" / "go" / "bin" / "go"
+    go.parent.mkdir(parents=True)
+    go.touch()
+    (environment / ".ready").touch()
+    return go
+
+
+@pytest.mark.parametrize("version", ["1.26.0", "1.26.8", "1.27.0", "2.0.0"])
+def test_go_on_path_is_taken_when_it_is_new_enough(tmp_path: Path, version: str) -> None:
+    said: list[str] = []
+    path = a_go_on_path(tmp_path / "bin", script=f"echo go version go{version} linux/amd64")
+
+    go = find_go("1.26.0", home=tmp_path, search=path, say=said.append)
+
+    assert go == tmp_path / "bin" / "go"
+    assert said == []
+
+
+@pytest.mark.parametrize("script", ["echo go version go1.9.7 linux/amd64", "exit 1", "echo hello"])
+def test_the_wheel_is_taken_when_go_on_path_is_old_or_broken(tmp_path: Path, script: str) -> None:
+    said: list[str] = []
+    wheel = an_installed_wheel(tmp_path)
+    path = a_go_on_path(tmp_path / "bin", script=script)
+
+    go = find_go("1.26.0", home=tmp_path, search=path, say=said.append)
+
+    assert go == wheel
+    assert "1.26.0 is needed" in said[0]
+
+
+def test_the_wheel_is_taken_when_there_is_no_go(tmp_path: Path) -> None:
+    said: list[str] = []
+    wheel = an_installed_wheel(tmp_path)
+
+    go = find_go("1.26.0", home=tmp_path, search=str(tmp_path), say=said.append)
+
+    assert go == wheel
+    assert said == [f"no go on PATH: taking the wheel {GO_WHEEL}"]
+
+
+def test_the_local_toolchain_is_asked_and_not_one_it_would_download(tmp_path: Path) -> None:
+    path = a_go_on_path(
+        tmp_path / "bin",
+        script='[ "$GOTOOLCHAIN" = local ] && echo go version go1.26.8 linux/amd64',
+    )
+
+    go = find_go("1.26.0", home=tmp_path, search=path, say=print)
+
+    assert go == tmp_path / "bin" / "go"
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    assert parse_version("go version go1.9.2 linux/amd64") < parse_version("1.26.0")
+    assert parse_version("go version go1.26rc1 linux/amd64") == (1, 26)
