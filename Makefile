@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY) ## show what works, in plain words
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python -m examples.demo
 
 test: check ## everything that needs no cluster
 	$(BIN)/python -m pytest -q -m "not kube"

@@ -84,6 +84,6 @@ class ClusterError(TidegateError):
 
 
 def foreign(text: str) -> str:
-    """Somebody else's words, on one line and short enough to stand in a message of ours."""
-    line = " ".join(text.split())
+    """Somebody else's words: printable, on one line, and short enough for a message of ours."""
+    line = " ".join("".join(mark if mark.isprintable() else " " for mark in text).split())
     return line if len(line) <= FOREIGN_LIMIT else line[: FOREIGN_LIMIT - 1] + "…"

@@ -30,13 +30,17 @@ class Site:
         self._folder = folder
 
     def kubeconfig(
-        self, *, url: str = "", user: Mapping[str, Json] | None = None, **cluster: Json
+        self,
+        *,
+        url: str = "",
+        user: Mapping[str, Json] | None = None,
+        cluster: Mapping[str, Json] | None = None,
     ) -> Path:
         """For the plane itself or what stands before it, and for any user."""
         place: dict[str, Json] = {
             "server": url or self.plane.server,
             "certificate-authority": str(self.plane.ca),
-            **cluster,
+            **(cluster or {}),
         }
         credentials = {"token": self.plane.token("tidegate")} if user is None else user
         body: Json = {

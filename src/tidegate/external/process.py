@@ -217,7 +217,7 @@ def _last_words(stderr: bytearray) -> str:
     text = stderr.decode(errors="replace")
     words = ""
     for line in reversed(text.splitlines()):
-        clean = foreign("".join(letter for letter in line if letter.isprintable()))
+        clean = foreign(line)
         longer = f"{clean} {words}".strip()
         if words and len(longer) > FOREIGN_LIMIT:
             break

@@ -6,12 +6,20 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
+
+from tidegate.errors import ClusterError, Place
 from tidegate.model.moment import SECOND, Ms
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http
-from tidegate.world.facts import is_refusal
+from tidegate.world.facts import NotServed, Outcome, Said, is_refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    git_version: str
+
 
 CONNECTING = Ms(15 * SECOND)
 WATCHING = Ms(300 * SECOND)
@@ -31,6 +39,17 @@ async def open_world(
     target = load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
     async with KubeWorld({"": target}, watching=watching) as world:
         (outcome,) = await ask(world, Http("/version"), within=CONNECTING)
-        if is_refusal(outcome):
-            raise refusal_error(outcome, f"connecting to `{target.server}`", where=target.place)
+        _check_version(outcome, server=target.server, where=target.place)
         yield world
+
+
+def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
+    """Raise what is wrong with the way to a cluster, before anything is asked of it."""
+    if is_refusal(outcome) and not isinstance(outcome, NotServed):
+        raise refusal_error(outcome, f"connecting to `{server}`", where=where)
+    try:
+        msgspec.json.decode(outcome.body if isinstance(outcome, Said) else b"", type=_Version)
+    except msgspec.DecodeError:
+        problem = f"what answers at `{server}` is not a Kubernetes API server"
+        hint = "check `server` of this cluster"
+        raise ClusterError("cluster.foreign", problem, where=where, hint=hint) from None

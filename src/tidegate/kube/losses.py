@@ -25,7 +25,8 @@ LOSSES: tuple[tuple[type[Exception], Sent, Loss], ...] = (
 def loss_of(error: Exception) -> Lost:
     """What the caller is told of an exchange that broke."""
     sent, reason = next((sent, loss) for kind, sent, loss in LOSSES if isinstance(error, kind))
-    return Lost(sent, reason, _words(error))
+    hint = error.hint if isinstance(error, TidegateError) else ""
+    return Lost(sent, reason, _words(error), hint)
 
 
 def _words(error: Exception) -> str:

@@ -22,7 +22,7 @@ from tidegate.kube.credentials import Auth, Credentials
 from tidegate.kube.losses import loss_of
 from tidegate.kube.replies import UNAUTHORIZED, Reply
 from tidegate.kube.requests import HttpRequest
-from tidegate.kube.tls import make_context
+from tidegate.kube.tls import expired, make_context
 from tidegate.world.calls import Identity
 from tidegate.world.facts import Lost
 
@@ -100,12 +100,20 @@ class Transport:
         auth = await self._credentials.current()
         response = await self._request(request, flight, auth, limits)
         if response.status == UNAUTHORIZED:
+            self._complain_of_age(auth)
             newer = await self._credentials.refresh(auth)
             if newer is not auth:
                 response.release()
                 response = await self._request(request, flight, newer, limits)
         async with response:
             yield response
+
+    def _complain_of_age(self, auth: Auth) -> None:
+        """The server says only that it does not know us; the certificate may tell why."""
+        if auth.certificate is not None:
+            error = expired(auth.certificate, user=self._target.user)
+            if error is not None:
+                raise error
 
     async def _request(
         self, request: HttpRequest, flight: Flight, auth: Auth, limits: aiohttp.ClientTimeout

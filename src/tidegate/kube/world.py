@@ -41,15 +41,14 @@ class KubeWorld:
         self._facts: list[Fact] = []
         self._arrived = asyncio.Event()
         self._waiting = False
+        self._crash: BaseException | None = None
         self._exits = AsyncExitStack()
-        self._group = asyncio.TaskGroup()
         self._epoch_ms = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
 
     async def __aenter__(self) -> Self:
         for name, target in self._targets.items():
             transport = await self._exits.enter_async_context(Transport(target))
             self._clusters[name] = Cluster(transport, watching=self._watching)
-        await self._group.__aenter__()
         return self
 
     async def __aexit__(
@@ -58,19 +57,19 @@ class KubeWorld:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for task, _ in self._flights.values():
+        tasks = [task for task, _ in self._flights.values()]
+        for task in tasks:
             task.cancel()
-        try:
-            await self._group.__aexit__(kind, error, trace)
-        finally:
-            await self._exits.aclose()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._exits.aclose()
 
     def now(self) -> Ms:
         return Ms(self._epoch_ms + time.monotonic_ns() // 1_000_000)
 
     def submit(self, call: Call) -> None:
         flight = Flight(call.identity)
-        task = self._group.create_task(self._carry(call, flight))
+        task = asyncio.create_task(self._carry(call, flight), name=f"call {call.ticket}")
+        task.add_done_callback(self._landed)
         self._flights[call.ticket] = (task, flight)
 
     def cancel(self, ticket: Ticket) -> bool:
@@ -88,6 +87,8 @@ class KubeWorld:
             await self._arrival(until)
         finally:
             self._waiting = False
+        if self._crash is not None:
+            raise self._crash
         facts, self._facts = tuple(self._facts), []
         return facts or (Due(),)
 
@@ -134,6 +135,12 @@ class KubeWorld:
             return Said(await asyncio.to_thread(worker, local.argument))
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
             return Failed(0, type(error).__name__, str(error))
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        """A task that ends in an exception is a bug of ours: whoever waits shall see it."""
+        if not task.cancelled() and task.exception() is not None:
+            self._crash = task.exception()
+            self._arrived.set()
 
     def _tell(self, fact: Fact) -> None:
         self._facts.append(fact)

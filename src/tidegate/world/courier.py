@@ -13,6 +13,8 @@ import heapq
 from collections import deque
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.world.backoff import pause
 from tidegate.world.calls import Call, Get, Ticket, Write, is_repeatable
@@ -167,5 +169,5 @@ class Courier:
 def _final(parcel: _Parcel, outcome: Outcome) -> Outcome:
     """A call that once may have been sent stays so, even if its last attempt was not."""
     if isinstance(outcome, Lost) and parcel.maybe_sent:
-        return Lost(Sent.MAYBE, outcome.reason, outcome.message)
+        return structs.replace(outcome, sent=Sent.MAYBE)
     return outcome

@@ -142,6 +142,7 @@ class Lost(msgspec.Struct, frozen=True):
     sent: Sent
     reason: Loss
     message: str
+    hint: str = ""
 
 
 Refusal = (

@@ -66,7 +66,8 @@ def refusal_error(refusal: Refusal, doing: str, *, where: Place) -> ClusterError
 def _advice(refusal: Refusal) -> Advice:
     match refusal:
         case Lost():
-            return LOSSES[refusal.reason]
+            usual = LOSSES[refusal.reason]
+            return Advice(usual.code, refusal.hint or usual.hint)
         case Failed(status=status) if status == UNAUTHORIZED:
             return SIGN_IN
         case _:

@@ -60,7 +60,7 @@ async def ask_plugin(plugin: Plugin, *, has_terminal: bool) -> Grant:
 
 
 async def _run(plugin: Plugin, *, talks: bool) -> bytes:
-    hint = _clean(plugin.install_hint)
+    hint = foreign(plugin.install_hint)
     try:
         program = find_program(plugin.command, path=plugin.path, hint=hint)
         environment = dict(plugin.environment) | {
@@ -128,10 +128,6 @@ def _decode(output: bytes, plugin: Plugin) -> _Answer:
     except (DocumentError, msgspec.ValidationError):
         # Not chained: a reader's complaint may quote what it read.
         raise _unusable(plugin, "gave no JSON") from None
-
-
-def _clean(text: str) -> str:
-    return foreign("".join(letter for letter in text if letter.isprintable() or letter.isspace()))
 
 
 def _unusable(plugin: Plugin, why: str) -> ConfigError:

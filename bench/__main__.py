@@ -1,0 +1,11 @@
+"""Run every bench: `make bench`."""
+
+from __future__ import annotations
+
+from bench import documents, door
+
+if __name__ == "__main__":
+    for bench in (documents, door):
+        print((bench.__doc__ or "").splitlines()[0])
+        for name, value in bench.measure().items():
+            print(f"  {name:28} {value:10.2f}")

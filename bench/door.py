@@ -1,0 +1,154 @@
+"""Applies through the door beside a bare loop of the same HTTP client, on a real API server.
+
+Both write the same ConfigMaps with the same bytes, in turns, so that a noisy neighbour is shared.
+The bare loop keeps 16 requests in flight and reads each answer to its end, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Self
+
+import aiohttp
+import msgspec
+
+from plane import ControlPlane
+from tidegate.kube.config import Target, load_target
+from tidegate.kube.credentials import Credentials
+from tidegate.kube.tls import make_context
+from tidegate.kube.world import KubeWorld
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.testing import Body, Desk, live_of
+from tidegate.world.calls import Call, Ticket, Verb, Write
+from tidegate.world.facts import Answer, Done
+from tidegate.world.line import Line
+
+ROUNDS = 5
+APPLIES = 1_000
+IN_FLIGHT = 16
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+NAMESPACE = "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """One round: requests a second, and the CPU that each cost us."""
+
+    rate: float
+    cpu_us: float
+
+
+class Watchman:
+    """Times a round."""
+
+    def __enter__(self) -> Self:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
+        self.lap = Lap(APPLIES / wall, cpu / APPLIES * 1e6)
+
+
+def bodies(turn: int) -> list[tuple[str, bytes]]:
+    """A kilobyte each, changed in every turn so that each apply is a write."""
+    return [
+        (
+            f"m{number}",
+            msgspec.json.encode(
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": f"m{number}", "namespace": NAMESPACE},
+                    "data": {"turn": str(turn), "text": "x" * 900},
+                }
+            ),
+        )
+        for number in range(APPLIES)
+    ]
+
+
+async def bare_lap(session: aiohttp.ClientSession, target: Target, turn: int) -> Lap:
+    work = bodies(turn)
+    auth = await Credentials(target).current()
+    headers = {**dict(auth.headers()), "Content-Type": "application/apply-patch+yaml"}
+    base = f"{target.server}/api/v1/namespaces/{NAMESPACE}/configmaps"
+
+    async def worker() -> None:
+        while work:
+            name, body = work.pop()
+            url = f"{base}/{name}?fieldManager=bench&force=true"
+            async with session.patch(url, data=body, headers=headers) as reply:
+                if not reply.ok:
+                    raise RuntimeError(await reply.text())
+                await reply.read()
+
+    with Watchman() as watchman:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(IN_FLIGHT):
+                group.create_task(worker())
+    return watchman.lap
+
+
+async def door_lap(line: Line, turn: int) -> Lap:
+    work = bodies(turn)
+    with Watchman() as watchman:
+        for ticket, (name, body) in enumerate(work, start=1):
+            ref = Ref(CONFIG_MAP, NAMESPACE, name)
+            write = Write(verb=Verb.APPLY, ref=ref, body=body, manager="bench", force=True)
+            line.submit(Call(ticket=Ticket(ticket), request=write))
+        left = len(work)
+        while left:
+            for fact in await line.wait(None):
+                if not isinstance(fact, Answer) or not isinstance(fact.outcome, Done):
+                    raise TypeError(fact)
+                left -= 1
+    return watchman.lap
+
+
+async def run(target: Target) -> tuple[list[Lap], list[Lap]]:
+    connector = aiohttp.TCPConnector(ssl=make_context(target, None), limit=0)
+    async with (
+        aiohttp.ClientSession(connector=connector) as session,
+        KubeWorld({"": target}, watching=Ms(300_000)) as world,
+    ):
+        line = Line(world)
+        namespace: Body = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE},
+        }
+        live_of(await Desk(line).apply(namespace))
+        await bare_lap(session, target, 0)
+        await door_lap(line, 1)
+        bare, door = [], []
+        for turn in range(ROUNDS):
+            bare.append(await bare_lap(session, target, 2 * turn + 2))
+            door.append(await door_lap(line, 2 * turn + 3))
+        return bare, door
+
+
+def measure() -> dict[str, float]:
+    """Medians over the rounds; the ratio is of neighbours in time."""
+    with ControlPlane.start() as plane:
+        target = load_target(kubeconfig=str(plane.kubeconfig("tidegate")), environ=os.environ)
+        bare, door = asyncio.run(run(target))
+    return {
+        "bare loop, applies/s": statistics.median(lap.rate for lap in bare),
+        "door, applies/s": statistics.median(lap.rate for lap in door),
+        "door / bare, rate": statistics.median(
+            mine.rate / theirs.rate for mine, theirs in zip(door, bare, strict=True)
+        ),
+        "bare loop, CPU us/apply": statistics.median(lap.cpu_us for lap in bare),
+        "door, CPU us/apply": statistics.median(lap.cpu_us for lap in door),
+    }
+
+
+if __name__ == "__main__":
+    for name, value in measure().items():
+        print(f"{name:28} {value:10.2f}")

@@ -1,0 +1,1 @@
+"""Simulated clusters behind the door."""

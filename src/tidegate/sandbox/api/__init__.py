@@ -1,0 +1,1 @@
+"""What an API server would say: ownership, conflicts, validation, finalizers, watches."""

@@ -1,0 +1,72 @@
+"""What a schema says of a value, as far as merging and checking need it.
+
+One node per place in an object. Built-in kinds have theirs from a data file, custom ones from their
+CRD; merging (`merge`), ownership (`ownership`) and checking (`checks`) read nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tidegate.model.objects import Json
+
+
+class Merge(StrEnum):
+    """How two values of a place come together when they are applied."""
+
+    ATOMIC = "atomic"
+    """Scalars, and whatever is replaced as a whole: owned as one field."""
+    FIELDS = "fields"
+    """Objects with named fields, or maps: owned field by field."""
+    KEYED = "keyed"
+    """Lists whose items are told apart by `keys`."""
+    SET = "set"
+    """Lists of distinct scalars."""
+
+
+class Type(StrEnum):
+    ANY = "any"
+    OBJECT = "object"
+    ARRAY = "array"
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    INT_OR_STRING = "int-or-string"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shape:
+    """One place. Shapes may contain themselves, so children are asked for, not held."""
+
+    type: Type
+    merge: Merge
+    fields: Mapping[str, Callable[[], Shape]] = field(default_factory=dict)
+    """Named fields of an object."""
+    values: Callable[[], Shape] | None = None
+    """What every value of a map is."""
+    items: Callable[[], Shape] | None = None
+    """What every item of a list is."""
+    keys: tuple[str, ...] = ()
+    """By which fields items of a keyed list are told apart."""
+    key_defaults: Mapping[str, Json] = field(default_factory=dict)
+    """What a key is where an item does not say (a port's protocol is TCP)."""
+    required: frozenset[str] = frozenset()
+    default: Json = None
+    is_nullable: bool = False
+    is_open: bool = False
+    """Unknown fields are kept (`x-kubernetes-preserve-unknown-fields`)."""
+
+
+ANY = Shape(type=Type.ANY, merge=Merge.ATOMIC, is_open=True)
+"""A place of which nothing is known: kept as it is, owned as one field."""
+
+
+def child(shape: Shape, name: str) -> Shape | None:
+    """What a field of an object or a value of a map is; None where the name is not known."""
+    found = shape.fields.get(name)
+    if found is not None:
+        return found()
+    return shape.values() if shape.values is not None else None

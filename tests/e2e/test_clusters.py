@@ -1,0 +1,195 @@
+"""Real clusters: rights, sizes and ways to sign in that unit tests cannot show."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Site, a_config_map
+from tidegate.model.objects import Json, Kind
+from tidegate.testing import Body, Desk, body_of, items_of, live_of, real_world
+from tidegate.world.calls import Selection, View
+from tidegate.world.facts import (
+    Answer,
+    Changed,
+    Done,
+    Ended,
+    Fact,
+    Forbidden,
+)
+from tidegate.world.line import Line
+
+pytestmark = pytest.mark.kube
+
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+WHO: Body = {
+    "apiVersion": "authentication.k8s.io/v1",
+    "kind": "SelfSubjectReview",
+    "metadata": {},
+}
+
+
+def is_whole(fact: Fact) -> bool:
+    return isinstance(fact, Answer | Ended)
+
+
+async def who_am_i(desk: Desk) -> tuple[Json, Json]:
+    status = body_of(await desk.create(WHO))["status"]
+    assert isinstance(status, dict)
+    user = status["userInfo"]
+    assert isinstance(user, dict)
+    return user["username"], user.get("groups")
+
+
+async def a_reader(desk: Desk) -> None:
+    """Let the guest read ConfigMaps in the desk's namespace, and nowhere else."""
+    name: Body = {"name": "reader"}
+    role: Body = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": name,
+        "rules": [
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
+        ],
+    }
+    binding: Body = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": name,
+        "subjects": [{"kind": "User", "name": "guest", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"kind": "Role", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"},
+    }
+    live_of(await desk.apply(role))
+    live_of(await desk.apply(binding))
+
+
+async def test_where_only_a_namespace_may_be_seen_only_that_is_watched(site: Site) -> None:
+    guest_config = site.kubeconfig(user={"token": site.plane.token("guest")})
+    async with site.desk(site.kubeconfig()) as desk, real_world(kubeconfig=guest_config) as world:
+        await a_reader(desk)
+        live_of(await desk.apply(a_config_map("seen")))
+        guest = Desk(Line(world), namespace=desk.namespace)
+        await guest.eventually(
+            lambda: guest.page(Selection(CONFIG_MAP, desk.namespace)),
+            lambda outcome: not isinstance(outcome, Forbidden),
+        )
+
+        guest.watch(Selection(CONFIG_MAP, labels="test=yes"), within=(desk.namespace,))
+        facts = await guest.until(is_whole)
+
+    assert [fact.live.ref.name for fact in facts if isinstance(fact, Changed)] == ["seen"]
+    assert isinstance(facts[-1], Answer)
+
+
+async def test_a_watch_of_what_may_not_be_seen_is_refused(site: Site) -> None:
+    async with real_world(
+        kubeconfig=site.kubeconfig(user={"token": site.plane.token("guest")})
+    ) as world:
+        guest = Desk(Line(world))
+
+        guest.watch(Selection(CONFIG_MAP))
+        facts = await guest.until(is_whole)
+
+    ended = facts[-1]
+    assert isinstance(ended, Ended)
+    assert isinstance(ended.outcome, Forbidden)
+
+
+async def test_a_large_set_is_seen_whole_page_by_page(site: Site) -> None:
+    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+        names = {f"m{number}" for number in range(1_200)}
+        for name in sorted(names):
+            live_of(await desk.create(a_config_map(name)))
+        site.proxy.seen.clear()
+
+        desk.watch(Selection(CONFIG_MAP, desk.namespace, labels="test=yes", view=View.METADATA))
+        facts = await desk.until(is_whole)
+
+    assert {fact.live.ref.name for fact in facts if isinstance(fact, Changed)} == names
+    assert len([seen for seen in site.proxy.seen if seen.endswith("/configmaps")]) >= 3
+
+
+async def test_an_object_of_a_megabyte_comes_through_a_watch(site: Site) -> None:
+    async with site.desk(site.kubeconfig()) as desk:
+        desk.watch(Selection(CONFIG_MAP, desk.namespace, labels="test=yes"))
+        await desk.until(is_whole)
+
+        live_of(await desk.create(a_config_map("large", text="x" * 1_000_000)))
+        facts = await desk.until(lambda fact: isinstance(fact, Changed))
+
+    large = facts[-1]
+    assert isinstance(large, Changed)
+    assert len(large.live.body) > 1_000_000
+
+
+async def test_a_client_certificate_says_who_we_are(site: Site) -> None:
+    certificate, key = site.plane.client_certificate("alice", ["system:masters", "shop"])
+    user: dict[str, Json] = {"client-certificate": str(certificate), "client-key": str(key)}
+
+    async with site.desk(site.kubeconfig(user=user)) as desk:
+        name, groups = await who_am_i(desk)
+
+    assert name == "alice"
+    assert isinstance(groups, list)
+    assert "shop" in groups
+
+
+async def test_a_plugin_gives_a_token(site: Site, tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(
+        "import json, os\n"
+        "asked = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        f"status = {{'token': {site.plane.token('tidegate')!r}}}\n"
+        "print(json.dumps({'apiVersion': asked['apiVersion'], 'kind': 'ExecCredential',"
+        " 'status': status}))\n"
+    )
+    user: dict[str, Json] = {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": [str(plugin)],
+            "interactiveMode": "Never",
+        }
+    }
+
+    async with site.desk(site.kubeconfig(user=user)) as desk:
+        name, _ = await who_am_i(desk)
+
+    assert name == "tidegate"
+
+
+async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
+    user: dict[str, Json] = {
+        "token": site.plane.token("tidegate"),
+        "as": "bob",
+        "as-groups": ["shop", "mail"],
+    }
+
+    async with real_world(kubeconfig=site.kubeconfig(user=user)) as world:
+        desk = Desk(Line(world))
+        name, groups = await who_am_i(desk)
+        refused = await desk.create(a_config_map())
+
+    assert name == "bob"
+    assert groups == ["shop", "mail", "system:authenticated"]
+    assert isinstance(refused, Forbidden)
+
+
+async def test_a_server_name_for_tls_may_differ_from_the_address(site: Site) -> None:
+    kubeconfig = site.kubeconfig(cluster={"tls-server-name": "kubernetes.default.svc"})
+
+    async with site.desk(kubeconfig) as desk:
+        outcome = await desk.apply(a_config_map())
+
+    assert isinstance(outcome, Done)
+
+
+async def test_kinds_of_a_page_are_those_that_were_asked_for(site: Site) -> None:
+    async with site.desk(site.kubeconfig()) as desk:
+        live_of(await desk.apply(a_config_map()))
+
+        page = await desk.page(Selection(CONFIG_MAP, desk.namespace, labels="test=yes"))
+
+    assert [item.ref.kind for item in items_of(page)] == [CONFIG_MAP]
