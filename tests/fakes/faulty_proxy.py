@@ -17,6 +17,8 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
+from tests.fakes.serving import served
+
 HOP_BY_HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "host"}
 
 
@@ -54,19 +56,9 @@ class FaultyProxy:
             self._session = session
             app = web.Application(client_max_size=16 * 1024**2)
             app.router.add_route("*", "/{path:.*}", self._serve)
-            runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=self._identity()).start()
-            self.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
-            try:
+            async with served(app, certificate=self.certificate, key=self.key) as port:
+                self.url = f"https://127.0.0.1:{port}"
                 yield self
-            finally:
-                await runner.cleanup()
-
-    def _identity(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(self.certificate, self.key)
-        return context
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         self._count += 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import web
+
+from tests.fakes.serving import served
 
 
 @dataclass
@@ -22,18 +23,10 @@ class LogEndpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[LogEndpoint]:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(self.certificate, self.key)
         app = web.Application()
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._print)
-        runner = web.AppRunner(app, shutdown_timeout=0)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        self.port = runner.addresses[0][1]
-        try:
+        async with served(app, certificate=self.certificate, key=self.key) as self.port:
             yield self
-        finally:
-            await runner.cleanup()
 
     async def _print(self, request: web.Request) -> web.Response:
         spot = request.match_info

@@ -85,11 +85,8 @@ class Transport:
                 if not response.ok:
                     yield await _read(response)
                     return
-                try:
-                    async for chunk in response.content.iter_any():
-                        yield chunk
-                finally:
-                    _hang_up(response)
+                async for chunk in response.content.iter_any():
+                    yield chunk
         except LOSSES as error:
             yield loss_of(error)
 
@@ -105,8 +102,13 @@ class Transport:
             if newer is not auth:
                 response.release()
                 response = await self._request(request, flight, newer, limits)
-        async with response:
+        try:
             yield response
+        except BaseException:
+            _hang_up(response)
+            raise
+        finally:
+            response.release()
 
     def _complain_of_age(self, auth: Auth) -> None:
         """The server says only that it does not know us; the certificate may tell why."""
@@ -155,7 +157,7 @@ class Transport:
 
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """End a stream at once: closing in good order would wait for a server that goes on talking."""
+    """Leave at once: closing in good order would wait for a server that goes on talking."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
