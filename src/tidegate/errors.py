@@ -4,6 +4,7 @@
     ├── DocumentError       a file cannot be read as Kubernetes would read it
     ├── ConfigError         a kubeconfig, or what it points to, is wrong
     ├── ProcessError        another program could not do its part
+    ├── ScenarioError       a scenario says something that cannot be simulated
     └── ClusterError        a cluster cannot be reached, or says no
 
 An error is raised where it is known and shown once, at the edge. It never carries a document, a
@@ -73,6 +74,12 @@ class ConfigError(TidegateError):
 
 class ProcessError(TidegateError):
     """Another program could not do its part."""
+
+    exit_code = 3
+
+
+class ScenarioError(TidegateError):
+    """A scenario says something that cannot be simulated."""
 
     exit_code = 3
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Site, a_config_map
 from tidegate.model.objects import Json, Kind
 from tidegate.testing import Body, Desk, body_of, items_of, live_of, real_world
-from tidegate.world.calls import Selection, View
+from tidegate.world.calls import Identity, Selection, View
 from tidegate.world.facts import (
     Answer,
     Changed,
@@ -175,6 +175,16 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
     assert name == "bob"
     assert groups == ["shop", "mail", "system:authenticated"]
     assert isinstance(refused, Forbidden)
+
+
+async def test_a_call_can_be_made_with_the_rights_of_another(site: Site) -> None:
+    async with site.desk(site.kubeconfig()) as desk:
+        guest = Desk(desk.world, namespace=desk.namespace, identity=Identity(user="guest"))
+
+        outcome = await guest.create(a_config_map())
+
+    assert isinstance(outcome, Forbidden)
+    assert "guest" in outcome.message
 
 
 async def test_a_server_name_for_tls_may_differ_from_the_address(site: Site) -> None:

@@ -10,18 +10,22 @@ import pytest
 from plane import ControlPlane
 from tests.fakes.kubelet import LogEndpoint
 from tests.promises.objects import a_namespace
-from tests.promises.printing import PrintingPod, on_a_real_server
+from tests.promises.printing import PrintingPod, in_a_sandbox, on_a_real_server
 from tidegate.model.moment import SECOND, Ms
-from tidegate.testing import Desk, live_of, real_world
+from tidegate.sandbox.world import Sandbox
+from tidegate.testing import Desk, live_of, real_world, sandbox_world
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(params=[pytest.param("kube", marks=pytest.mark.kube)])
+@pytest.fixture(params=["sandbox", pytest.param("kube", marks=pytest.mark.kube)])
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """The world that the promise is asked of. Its watches are short, so that they end in a test."""
+    if request.param == "sandbox":
+        yield sandbox_world(watching=Ms(5 * SECOND))
+        return
     plane = request.getfixturevalue("plane")
     assert isinstance(plane, ControlPlane)
     kubeconfig = plane.kubeconfig("tidegate")
@@ -45,8 +49,13 @@ def bare(world: World, desk: Desk) -> Desk:
 
 
 @pytest.fixture
-async def printing(plane: ControlPlane) -> AsyncIterator[PrintingPod]:
+async def printing(world: World, request: pytest.FixtureRequest) -> AsyncIterator[PrintingPod]:
     """Makes pods that print."""
+    if isinstance(world, Sandbox):
+        yield in_a_sandbox(world)
+        return
+    plane = request.getfixturevalue("plane")
+    assert isinstance(plane, ControlPlane)
     certificate, key = plane.authority.for_server("kubelet", names=["127.0.0.1"])
     async with LogEndpoint(certificate, key).running() as endpoint:
         yield on_a_real_server(endpoint)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from tests.fakes.kubelet import LogEndpoint
 from tests.promises.objects import POD, a_container, an_object
 from tidegate.model.objects import Kind, Ref
+from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
 from tidegate.world.facts import Done
 
@@ -34,13 +36,31 @@ def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
             },
             subresource="status",
         )
-        containers = [a_container(name) for name in lines]
-        pod = an_object(POD, "web", spec={"nodeName": node.name, "containers": [*containers]})
-        created = await desk.eventually(
-            lambda: desk.create(pod), lambda outcome: isinstance(outcome, Done)
-        )
+        pod = await a_pod(desk, node.name, lines)
         for name, printed in lines.items():
-            endpoint.lines[desk.namespace, "web", name] = printed
-        return live_of(created).ref
+            endpoint.lines[desk.namespace, pod.name, name] = printed
+        return pod
 
     return make
+
+
+def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
+    """A pod whose output the sandbox knows."""
+
+    async def make(desk: Desk, lines: dict[str, list[str]]) -> Ref:
+        pod = await a_pod(desk, "node", lines)
+        for name, printed in lines.items():
+            sandbox.clusters[""].server.printed[pod, name] = printed
+        return pod
+
+    return make
+
+
+async def a_pod(desk: Desk, node: str, containers: Iterable[str]) -> Ref:
+    """Made as soon as its namespace has a service account."""
+    wanted = [a_container(name) for name in containers]
+    pod = an_object(POD, "web", spec={"nodeName": node, "containers": [*wanted]})
+    created = await desk.eventually(
+        lambda: desk.create(pod), lambda outcome: isinstance(outcome, Done)
+    )
+    return live_of(created).ref

@@ -17,7 +17,7 @@ from tests.promises.objects import (
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Live, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import Identity, PatchForm
+from tidegate.world.calls import PatchForm
 from tidegate.world.facts import Done, Failed, Forbidden, Missing
 
 WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
@@ -140,15 +140,6 @@ async def test_a_name_that_is_no_name_is_refused(desk: Desk, name: str) -> None:
     outcome = await desk.create(a_config_map(name))
 
     assert not isinstance(outcome, Done)
-
-
-async def test_a_call_can_be_made_with_the_rights_of_another(desk: Desk) -> None:
-    guest = Desk(desk.world, namespace=desk.namespace, identity=Identity(user="guest"))
-
-    outcome = await guest.create(a_config_map())
-
-    assert isinstance(outcome, Forbidden)
-    assert "guest" in outcome.message
 
 
 def an_unnamed_config_map() -> Body:

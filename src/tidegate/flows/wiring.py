@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -53,3 +54,13 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
         problem = f"what answers at `{server}` is not a Kubernetes API server"
         hint = "check `server` of this cluster"
         raise ClusterError("cluster.foreign", problem, where=where, hint=hint) from None
+
+
+def make_sandbox(*, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCHING) -> World:
+    """One empty simulated cluster; a seed that is given wins over the scenario's."""
+    from tidegate.sandbox.cluster import Timing  # noqa: PLC0415 - only who simulates pays for it
+    from tidegate.sandbox.scenario import Scenario, read_scenario  # noqa: PLC0415
+    from tidegate.sandbox.world import Sandbox  # noqa: PLC0415
+
+    story = read_scenario(scenario.read_bytes(), str(scenario)) if scenario else Scenario()
+    return Sandbox(seed=seed or story.seed, faults=story.faults, timing=Timing(watching=watching))

@@ -1,18 +1,66 @@
-"""Time as whole milliseconds.
+"""Time as whole milliseconds, and durations as people write them.
 
 Floats lose a moment now and then, and a loop that waits for that moment never ends.
 """
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from typing import NewType
 
 Ms = NewType("Ms", int)
 
 SECOND = Ms(1_000)
 MINUTE = Ms(60_000)
+HOUR = Ms(3_600_000)
+
+_UNITS = {
+    "ns": Fraction(1, 1_000_000),
+    "us": Fraction(1, 1_000),
+    "\u00b5s": Fraction(1, 1_000),  # the micro sign, as Go prints it
+    "\u03bcs": Fraction(1, 1_000),  # the Greek letter, which Go reads as well
+    "ms": Fraction(1),
+    "s": Fraction(SECOND),
+    "m": Fraction(MINUTE),
+    "h": Fraction(HOUR),
+}
+_PART = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_UNITS)})")
+_DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+_LONGEST = Fraction(2**63 - 1, 1_000_000)
+"""What fits into Go's nanoseconds: 292 years."""
 
 
 def after(moment: Ms, pause: Ms) -> Ms:
     """The moment that lies `pause` behind `moment`."""
     return Ms(moment + pause)
+
+
+def parse_duration(text: str) -> Ms:
+    """A duration as Go reads it: `1m30s`, `250ms`, `1.5h`, `-2s`, `0`.
+
+    Raises ValueError for what is none, and for parts of a millisecond, which Go would keep.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError("not a duration")
+    sign, parts = found[1], _PART.findall(found[2])
+    span = sum((Fraction(number) * _UNITS[unit] for number, unit in parts), Fraction(0))
+    if span > _LONGEST:
+        raise ValueError("longer than 292 years")
+    if span.denominator != 1:
+        raise ValueError("finer than a millisecond")
+    return Ms(-span.numerator if sign == "-" else span.numerator)
+
+
+def format_duration(span: Ms) -> str:
+    """A duration as short as it can be written, for people and for `parse_duration`."""
+    if span < 0:
+        return f"-{format_duration(Ms(-span))}"
+    if span < SECOND:
+        return f"{span}ms" if span else "0s"
+    hours, rest = divmod(span, HOUR)
+    minutes, rest = divmod(rest, MINUTE)
+    seconds = f"{rest // SECOND}.{rest % SECOND:03}".rstrip("0").rstrip(".")
+    parts = ((hours, f"{hours}h"), (minutes, f"{minutes}m"), (rest, f"{seconds}s"))
+    return "".join(written for amount, written in parts if amount)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tidegate.flows.wiring import WATCHING, open_world
+from tidegate.flows.wiring import WATCHING, make_sandbox, open_world
 from tidegate.model.moment import Ms
 from tidegate.world.protocol import World
 
@@ -18,3 +18,8 @@ async def real_world(
     """The cluster of a kubeconfig."""
     async with open_world(kubeconfig=str(kubeconfig), context=context, watching=watching) as world:
         yield world
+
+
+def sandbox_world(*, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCHING) -> World:
+    """An empty cluster in memory, with virtual time and the faults of a scenario file."""
+    return make_sandbox(scenario=scenario, seed=seed, watching=watching)

@@ -1,7 +1,8 @@
 """What a schema says of a value, as far as merging and checking need it.
 
-One node per place in an object. Built-in kinds have theirs from a data file, custom ones from their
-CRD; merging (`merge`), ownership (`ownership`) and checking (`checks`) read nothing else.
+One node per place in an object. Built-in kinds have theirs from a data file (`builtin`), custom
+ones from their CRD (`structural`); merging (`merge`), ownership (`ownership`) and checking
+(`checks`) read nothing else.
 """
 
 from __future__ import annotations
@@ -37,6 +38,26 @@ class Type(StrEnum):
     INT_OR_STRING = "int-or-string"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a CRD asks of a value beyond its type. None: it does not ask."""
+
+    enum: tuple[Json, ...] = ()
+    pattern: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    is_above_minimum: bool = False
+    is_below_maximum: bool = False
+    min_length: int | None = None
+    max_length: int | None = None
+    min_items: int | None = None
+    max_items: int | None = None
+    min_properties: int | None = None
+    max_properties: int | None = None
+    is_spelled_out: bool = False
+    """Integer or string, said a second time with `anyOf`, as generators of CRDs do."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shape:
     """One place. Shapes may contain themselves, so children are asked for, not held."""
@@ -54,14 +75,29 @@ class Shape:
     key_defaults: Mapping[str, Json] = field(default_factory=dict)
     """What a key is where an item does not say (a port's protocol is TCP)."""
     required: frozenset[str] = frozenset()
+    always: frozenset[str] = frozenset()
+    """Fields of a built-in kind that are there even where nothing is said of them: Go structs."""
     default: Json = None
+    """What stands here where an object does not say. None: nothing."""
+    defaults: Mapping[str, Json] = field(default_factory=dict)
+    """The defaults of the fields, by name."""
+    format: str = ""
+    """How a scalar is written: `int32`, `int64`, `byte`, `date-time`, `quantity` and others."""
     is_nullable: bool = False
     is_open: bool = False
     """Unknown fields are kept (`x-kubernetes-preserve-unknown-fields`)."""
+    is_lenient: bool = False
+    """Unknown fields can be applied, though they are dropped unless the place is open."""
+    rules: Rules | None = None
+    name: str = ""
+    """The definition of a built-in object: `core.v1.Container`."""
 
 
 ANY = Shape(type=Type.ANY, merge=Merge.ATOMIC, is_open=True)
 """A place of which nothing is known: kept as it is, owned as one field."""
+
+DEDUCED = Shape(type=Type.ANY, merge=Merge.FIELDS, is_open=True)
+"""A place that is what its value is: maps are owned field by field, all else as one field."""
 
 
 def child(shape: Shape, name: str) -> Shape | None:
@@ -69,4 +105,6 @@ def child(shape: Shape, name: str) -> Shape | None:
     found = shape.fields.get(name)
     if found is not None:
         return found()
-    return shape.values() if shape.values is not None else None
+    if shape.values is not None:
+        return shape.values()
+    return DEDUCED if shape.is_open or shape.is_lenient else None

@@ -1,0 +1,1 @@
+"""What kube-controller-manager would do, kind by kind."""

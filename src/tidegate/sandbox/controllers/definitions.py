@@ -1,0 +1,91 @@
+"""CRDs: their names are accepted, their kinds established; when they go, so do their instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.server.lifecycle import timestamp
+from tidegate.sandbox.server.register import is_established
+from tidegate.sandbox.server.store import Body, Stored
+from tidegate.world.calls import Propagation, Verb, Write
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+MANAGER = "kube-apiserver"
+
+
+def keep_definition(view: View, ref: Ref, now: Ms) -> Iterator[Write]:
+    """A CRD becomes Established; one that goes takes its instances along."""
+    definition = view.get(ref)
+    if definition is None:
+        return
+    if definition.is_deleting:
+        yield from _clean_up(view, definition)
+    elif not is_established(definition.body):
+        yield _patch(definition, {"status": _status(definition.body, now)}, subresource="status")
+    elif CLEANUP not in definition.finalizers:
+        yield _patch(definition, {"metadata": {"finalizers": [*definition.finalizers, CLEANUP]}})
+
+
+def _clean_up(view: View, definition: Stored) -> Iterator[Write]:
+    instances = [
+        stored for kind in view.kinds_of(definition.body)[:1] for stored in view.all_of(kind)
+    ]
+    for stored in instances:
+        if not stored.is_deleting:
+            yield Write(
+                verb=Verb.DELETE,
+                ref=stored.ref,
+                uid=stored.uid,
+                propagation=Propagation.BACKGROUND,
+            )
+    if not instances and CLEANUP in definition.finalizers:
+        left = [one for one in definition.finalizers if one != CLEANUP]
+        yield _patch(definition, {"metadata": {"finalizers": left or None}})
+
+
+def _status(body: Body, now: Ms) -> Body:
+    spec = body.get("spec")
+    known = spec if isinstance(spec, dict) else {}
+    versions = known.get("versions")
+    stored = [
+        one.get("name")
+        for one in (versions if isinstance(versions, list) else [])
+        if isinstance(one, dict) and one.get("storage")
+    ]
+    names: Json = known.get("names")
+    return {
+        "acceptedNames": names,
+        "storedVersions": stored,
+        "conditions": [
+            _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
+            _condition(
+                "Established", "InitialNamesAccepted", "the initial names have been accepted", now
+            ),
+        ],
+    }
+
+
+def _condition(name: str, reason: str, message: str, now: Ms) -> Body:
+    return {
+        "type": name,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": timestamp(now),
+    }
+
+
+def _patch(definition: Stored, patch: Body, *, subresource: str = "") -> Write:
+    return Write(
+        verb=Verb.PATCH,
+        ref=definition.ref,
+        body=msgspec.json.encode(patch),
+        subresource=subresource,
+        uid=definition.uid,
+        manager=MANAGER,
+    )

@@ -1,0 +1,101 @@
+"""Garbage collection: what has lost its owner goes, and owners wait for what they own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.server.lifecycle import FOREGROUND, ORPHAN
+from tidegate.sandbox.server.store import Stored, owner_references
+from tidegate.world.calls import Propagation, Verb, Write
+
+MANAGER = "kube-controller-manager"
+
+
+def collect(view: View, ref: Ref, _now: Ms) -> Iterator[Write]:
+    """What follows for one object from its owners and from what it owns."""
+    stored = view.get(ref)
+    if stored is None:
+        return
+    if stored.is_deleting and ORPHAN in stored.finalizers:
+        yield from _let_go(view, stored)
+    elif stored.is_deleting and FOREGROUND in stored.finalizers:
+        yield from _take_along(view, stored)
+    elif not stored.is_deleting:
+        yield from _follow_owners(view, stored)
+
+
+def _let_go(view: View, owner: Stored) -> Iterator[Write]:
+    for own in view.owned_by(owner.uid):
+        yield _with_metadata(own, "ownerReferences", _references_without(own, {owner.uid}))
+    yield _without_finalizer(owner, ORPHAN)
+
+
+def _take_along(view: View, owner: Stored) -> Iterator[Write]:
+    owned = view.owned_by(owner.uid)
+    for own in owned:
+        if not own.is_deleting:
+            propagation = (
+                Propagation.FOREGROUND if view.owned_by(own.uid) else Propagation.BACKGROUND
+            )
+            yield _delete(own, propagation)
+    if not any(_blocks(own, owner.uid) for own in owned):
+        yield _without_finalizer(owner, FOREGROUND)
+
+
+def _follow_owners(view: View, stored: Stored) -> Iterator[Write]:
+    references = owner_references(stored.metadata)
+    if not references:
+        return
+    owners = [(str(one.get("uid")), _owner(view, stored, one)) for one in references]
+    gone = {uid for uid, owner in owners if owner is None}
+    waiting = [
+        owner
+        for _, owner in owners
+        if owner and owner.is_deleting and FOREGROUND in owner.finalizers
+    ]
+    if len(gone) + len(waiting) == len(owners):
+        yield _delete(stored, Propagation.BACKGROUND)
+    elif gone:
+        yield _with_metadata(stored, "ownerReferences", _references_without(stored, gone))
+
+
+def _owner(view: View, stored: Stored, reference: dict[str, Json]) -> Stored | None:
+    """The owner that is meant: in the same namespace or cluster-wide, and of the same life."""
+    kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
+    name = str(reference.get("name"))
+    for namespace in (stored.ref.namespace, ""):
+        found = view.get(Ref(kind, namespace, name))
+        if found is not None and found.uid == reference.get("uid"):
+            return found
+    return None
+
+
+def _blocks(own: Stored, uid: str) -> bool:
+    return any(
+        one.get("uid") == uid and one.get("blockOwnerDeletion") is True
+        for one in owner_references(own.metadata)
+    )
+
+
+def _references_without(own: Stored, uids: set[str]) -> list[Json]:
+    return [one for one in owner_references(own.metadata) if str(one.get("uid")) not in uids]
+
+
+def _without_finalizer(stored: Stored, finalizer: str) -> Write:
+    return _with_metadata(
+        stored, "finalizers", [one for one in stored.finalizers if one != finalizer]
+    )
+
+
+def _with_metadata(stored: Stored, name: str, value: list[Json]) -> Write:
+    body = msgspec.json.encode({"metadata": {name: value or None}})
+    return Write(verb=Verb.PATCH, ref=stored.ref, body=body, uid=stored.uid, manager=MANAGER)
+
+
+def _delete(stored: Stored, propagation: Propagation) -> Write:
+    return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)

@@ -1,0 +1,57 @@
+"""Namespaces: what they begin with, and how they are emptied when they go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.sandbox.controllers.garbage import MANAGER
+from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.server.store import Body
+from tidegate.world.calls import Propagation, Verb, Write
+
+ACCOUNT = Kind("", "v1", "ServiceAccount")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+ROOT_CA = "kube-root-ca.crt"
+
+
+def keep_namespace(view: View, ref: Ref, _now: Ms) -> Iterator[Write]:
+    """A namespace has its first objects, or is emptied and let go."""
+    namespace = view.get(ref)
+    if namespace is None:
+        return
+    if not namespace.is_deleting:
+        yield from _furnish(view, ref.name)
+        return
+    content = view.inside(ref.name)
+    for stored in content:
+        if not stored.is_deleting:
+            yield Write(
+                verb=Verb.DELETE,
+                ref=stored.ref,
+                uid=stored.uid,
+                propagation=Propagation.BACKGROUND,
+            )
+    if not content:
+        body = msgspec.json.encode({"spec": {"finalizers": None}})
+        yield Write(verb=Verb.PATCH, ref=ref, body=body, subresource="finalize", manager=MANAGER)
+
+
+def _furnish(view: View, name: str) -> Iterator[Write]:
+    wanted: tuple[tuple[Kind, str, Body], ...] = (
+        (ACCOUNT, "default", {}),
+        (CONFIG_MAP, ROOT_CA, {"data": {"ca.crt": "simulated"}}),
+    )
+    for kind, own, content in wanted:
+        ref = Ref(kind, name, own)
+        if view.get(ref) is None:
+            body: Body = {
+                "apiVersion": kind.api_version,
+                "kind": kind.name,
+                "metadata": {"name": own, "namespace": name},
+                **content,
+            }
+            yield Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager=MANAGER)

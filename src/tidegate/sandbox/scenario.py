@@ -1,0 +1,259 @@
+"""Scenario files: what a simulation is to go through, read from YAML with a line for each mistake.
+
+A key of the file is a field of `Scenario`; each has one reader here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from tidegate.documents import Document, find_places, read
+from tidegate.errors import DocumentError, Place, ScenarioError, TidegateError, foreign
+from tidegate.model.moment import SECOND, Ms
+from tidegate.sandbox.entry import Entry, Mistake, suggest
+from tidegate.sandbox.faults import (
+    CONFLICT,
+    ERROR,
+    VERBS,
+    WRITES,
+    CallEffect,
+    CallFault,
+    Compact,
+    Down,
+    Drop,
+    Fault,
+    Lose,
+    Match,
+    Often,
+    Refuse,
+    Silence,
+    Slow,
+    TimedFault,
+    throttled,
+)
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulation is to go through."""
+
+    seed: int = 0
+    faults: tuple[Fault, ...] = ()
+
+
+def read_scenario(text: bytes, name: str) -> Scenario:
+    """Read a scenario file. Raises one ExceptionGroup with an error for each mistake in it."""
+    try:
+        documents = read(text, name)
+    except DocumentError as error:
+        raise _refusal(name, [_as_of_scenario(error)]) from error
+    if len(documents) > 1:
+        problem = "a scenario is one document, and here begins another"
+        where = documents[1].place
+        hint = "put them into files of their own"
+        raise _refusal(name, [ScenarioError("scenario.documents", problem, where=where, hint=hint)])
+    if not documents:
+        return Scenario()
+    mistakes: list[Mistake] = []
+    scenario = _read_top(Entry(documents[0].body, mistakes))
+    wrong = _errors(text, documents[0], mistakes)
+    if wrong:
+        raise _refusal(name, wrong)
+    return scenario
+
+
+def _as_of_scenario(error: DocumentError) -> TidegateError:
+    if error.code != "documents.object":
+        return error
+    problem = "a scenario must be a mapping"
+    hint = "it begins with `seed:` or `faults:`"
+    return ScenarioError("scenario.type", problem, where=error.where, hint=hint)
+
+
+def _read_top(top: Entry) -> Scenario:
+    top.allow(Scenario.__struct_fields__, owner="a scenario")
+    return Scenario(
+        seed=top.whole("seed") or 0,
+        faults=_read_faults(top.items("faults")),
+    )
+
+
+def _refusal(name: str, errors: Sequence[TidegateError]) -> ExceptionGroup[TidegateError]:
+    return ExceptionGroup(f"scenario {name} cannot be used", errors)
+
+
+def _errors(text: bytes, document: Document, mistakes: list[Mistake]) -> list[ScenarioError]:
+    places = find_places(text, [(document, mistake.path) for mistake in mistakes])
+    errors = [
+        ScenarioError(mistake.code, mistake.problem, where=place, hint=mistake.hint)
+        for mistake, place in zip(mistakes, places, strict=True)
+    ]
+    for twice in document.duplicates:
+        problem = (
+            f"`{foreign(str(twice.path[-1]))}` is written twice, first in line {twice.first.line}"
+        )
+        hint = "remove one of the two"
+        errors.append(ScenarioError("scenario.duplicate", problem, where=twice.last, hint=hint))
+    return sorted(errors, key=lambda error: error.where or Place(""))
+
+
+def _read_faults(entries: Iterable[Entry]) -> tuple[Fault, ...]:
+    faults = (_read_fault(entry) for entry in entries)
+    return tuple(fault for fault in faults if fault is not None)
+
+
+def _read_fault(entry: Entry) -> Fault | None:
+    _require(entry, "effect", owner="a fault", hint=suggest("", tuple(_FORMS)))
+    effect = entry.text("effect")
+    if effect is None:
+        return None
+    if effect not in _FORMS:
+        problem = f"there is no effect `{foreign(effect)}`"
+        hint = suggest(effect, tuple(_FORMS))
+        entry.note_error("scenario.effect", problem, "effect", hint=hint)
+        return None
+    form = _FORMS[effect]
+    entry.allow(("effect", *form.keys, "when"), owner=f"`{effect}`")
+    when = entry.inner("when")
+    when.allow(form.matchers, owner=f"`when` of `{effect}`")
+    return form.read(entry, when)
+
+
+def _require(entry: Entry, key: str, *, owner: str, hint: str) -> None:
+    if not entry.has(key):
+        entry.note_error("scenario.missing", f"{owner} needs `{key}`", hint=hint)
+
+
+def _call_fault(effect: Callable[[Entry], CallEffect], *, verbs: tuple[str, ...] = ()) -> _Read:
+    def read_fault(entry: Entry, when: Entry) -> Fault:
+        return CallFault(effect(entry), _read_match(when, verbs), _read_often(entry))
+
+    return read_fault
+
+
+def _watch_fault(effect: Callable[[Entry], Drop | Silence]) -> _Read:
+    """Either at a moment for all that are open, or for watches as they are opened."""
+
+    def read_fault(entry: Entry, when: Entry) -> Fault:
+        at, match = entry.duration("at"), _read_match(when)
+        if not entry.has("at"):
+            match = msgspec.structs.replace(match, verbs=("watch",))
+            return CallFault(effect(entry), match, _read_often(entry))
+        for key in ("after", *_OFTEN):
+            if entry.has(key):
+                _note_both(entry, "at", key)
+        return TimedFault(at or Ms(0), effect(entry), match)
+
+    return read_fault
+
+
+def _compact(entry: Entry, when: Entry) -> Fault:
+    _require(entry, "at", owner="`compact`", hint="say when, like `at: 30s`")
+    return TimedFault(entry.duration("at") or Ms(0), Compact(), _read_match(when))
+
+
+def _down(entry: Entry, when: Entry) -> Fault:
+    window = _read_often(entry)
+    return TimedFault(window.start, Down(window.until), _read_match(when))
+
+
+def _throttle(entry: Entry) -> CallEffect:
+    pause = entry.duration("after")
+    if pause is None:
+        return Refuse(throttled())
+    if pause < SECOND or pause % SECOND:
+        problem = "`after` of `throttle` must be whole seconds, and at least one"
+        hint = "a server tells it in `Retry-After`, which knows no other"
+        entry.note_error("scenario.value", problem, "after", hint=hint)
+    return Refuse(throttled(pause))
+
+
+def _slow(entry: Entry) -> CallEffect:
+    _require(entry, "by", owner="`slow`", hint="say how much later, like `by: 500ms`")
+    return Slow(entry.duration("by") or Ms(0))
+
+
+def _drop(entry: Entry) -> Drop:
+    return Drop(entry.duration("after") or Ms(0))
+
+
+def _silence(entry: Entry) -> Silence:
+    return Silence(entry.duration("for"), entry.duration("after") or Ms(0))
+
+
+def _read_often(entry: Entry) -> Often:
+    every, probability = entry.whole("every", least=1), entry.share("probability")
+    if entry.has("every") and entry.has("probability"):
+        _note_both(entry, "every", "probability")
+    start, until = entry.duration("from") or Ms(0), entry.duration("until")
+    if until is not None and until <= start:
+        problem = "`until` is not later than `from`"
+        hint = "both count from the start of the simulation"
+        entry.note_error("scenario.contradiction", problem, "until", hint=hint)
+    return Often(
+        every=every or 1,
+        probability=probability,
+        times=entry.whole("times", least=1),
+        start=start,
+        until=until,
+    )
+
+
+def _note_both(entry: Entry, first: str, second: str) -> None:
+    problem = f"`{first}` and `{second}` rule each other out"
+    entry.note_error("scenario.contradiction", problem, second, hint="remove one of the two")
+
+
+def _read_match(when: Entry, verbs: tuple[str, ...] = ()) -> Match:
+    """Whom a fault meets; `verbs` are those that it can meet at all."""
+    chosen = when.texts("verb")
+    possible = WRITES if when.has("manager") else verbs
+    for verb in chosen:
+        if verb not in VERBS:
+            problem = f"there is no verb `{foreign(verb)}`"
+            when.note_error("scenario.value", problem, "verb", hint=suggest(verb, VERBS))
+        elif possible and verb not in possible:
+            rule = "only writes have a `manager`" if when.has("manager") else "it meets writes only"
+            problem = f"`{verb}` is never met: {rule}"
+            when.note_error("scenario.contradiction", problem, "verb", hint=suggest(verb, possible))
+    return Match(
+        cluster=when.text("cluster"),
+        verbs=chosen or possible,
+        group=when.text("group"),
+        kind=when.text("kind"),
+        namespace=when.text("namespace"),
+        name=when.text("name"),
+        manager=when.text("manager"),
+    )
+
+
+_Read: TypeAlias = Callable[[Entry, Entry], Fault]
+"""From a fault and its `when`."""
+
+
+class _Form(NamedTuple):
+    """What an effect of the file may say, and who reads it."""
+
+    read: _Read
+    keys: tuple[str, ...]
+    matchers: tuple[str, ...]
+
+
+_OFTEN = ("every", "probability", "times", "from", "until")
+_OBJECTS = ("cluster", "kind", "group", "namespace", "name")
+_CALLS = (*_OBJECTS, "verb", "manager")
+
+_FORMS = {
+    "conflict": _Form(_call_fault(lambda _: Refuse(CONFLICT), verbs=WRITES), _OFTEN, _CALLS),
+    "throttle": _Form(_call_fault(_throttle), ("after", *_OFTEN), _CALLS),
+    "error": _Form(_call_fault(lambda _: Refuse(ERROR)), _OFTEN, _CALLS),
+    "slow": _Form(_call_fault(_slow), ("by", *_OFTEN), _CALLS),
+    "lose-before": _Form(_call_fault(lambda _: Lose(performed=False)), _OFTEN, _CALLS),
+    "lose-after": _Form(_call_fault(lambda _: Lose(performed=True)), _OFTEN, _CALLS),
+    "drop-watches": _Form(_watch_fault(_drop), ("at", "after", *_OFTEN), _OBJECTS),
+    "silence-watches": _Form(_watch_fault(_silence), ("at", "after", "for", *_OFTEN), _OBJECTS),
+    "compact": _Form(_compact, ("at",), ("cluster",)),
+    "down": _Form(_down, ("from", "until"), ("cluster",)),
+}

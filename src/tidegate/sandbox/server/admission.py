@@ -1,0 +1,148 @@
+"""Who may refuse a write though its object is well: namespaces, service accounts, webhooks.
+
+A webhook is not run. One whose Service has ready endpoints, or that is called by URL, is taken to
+agree. One whose Service is not there, or has no endpoint that is ready, fails as it would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.server.refused import Refused
+from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.selection import matches_selector
+from tidegate.sandbox.server.store import Body, Resource, Store, metadata_of
+from tidegate.world.facts import Cause, Failed, Forbidden, Missing
+
+NAMESPACE = Kind("", "v1", "Namespace")
+NAMESPACES = Resource("", "namespaces")
+ACCOUNTS = Resource("", "serviceaccounts")
+SERVICES = Resource("", "services")
+SLICES = Resource("discovery.k8s.io", "endpointslices")
+PODS = Resource("", "pods")
+ADMISSION = "admissionregistration.k8s.io"
+HOOKS = (
+    Resource(ADMISSION, "mutatingwebhookconfigurations"),
+    Resource(ADMISSION, "validatingwebhookconfigurations"),
+)
+EVERY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A write that asks to be admitted."""
+
+    entry: Entry
+    operation: str
+    ref: Ref
+    body: Body
+
+
+def admit(deed: Deed, store: Store) -> None:
+    """Raise the refusal of the first who refuses."""
+    if deed.operation == "CREATE":
+        _check_namespace(deed, store)
+        _check_account(deed, store)
+    if deed.entry.resource.group != ADMISSION:
+        _check_webhooks(deed, store)
+
+
+def _check_namespace(deed: Deed, store: Store) -> None:
+    name = deed.ref.namespace
+    if not name:
+        return
+    namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", name))
+    if namespace is None:
+        raise Refused(Missing(f'namespaces "{name}" not found'))
+    if namespace.is_deleting:
+        message = f"unable to create new content in namespace {name} because it is being terminated"
+        cause = Cause(
+            "metadata.namespace", "NamespaceTerminating", f"namespace {name} is being terminated"
+        )
+        told = f'{deed.entry.title} "{deed.ref.name}" is forbidden: {message}'
+        raise Refused(Forbidden(told, (cause,)))
+
+
+def _check_account(deed: Deed, store: Store) -> None:
+    if deed.entry.resource != PODS:
+        return
+    spec = _dict(deed.body.get("spec"))
+    name = str(spec.get("serviceAccountName") or "default")
+    place = deed.ref.namespace
+    if store.get(ACCOUNTS, Ref(Kind("", "v1", "ServiceAccount"), place, name)) is None:
+        looking = f"error looking up service account {place}/{name}"
+        told = f'pods "{deed.ref.name}" is forbidden: {looking}: serviceaccount "{name}" not found'
+        raise Refused(Forbidden(told))
+
+
+def _check_webhooks(deed: Deed, store: Store) -> None:
+    for hook in _matching_webhooks(deed, store):
+        service = _dict(_dict(hook.get("clientConfig")).get("service"))
+        trouble = _trouble(service, store) if service else ""
+        if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
+            told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
+            raise Refused(Failed(500, "InternalError", f"Internal error occurred: {told}"))
+
+
+def _trouble(service: dict[str, Json], store: Store) -> str:
+    """Why a Service cannot be called; empty where it can."""
+    namespace, name = str(service.get("namespace")), str(service.get("name"))
+    port, path = service.get("port", 443), str(service.get("path") or "/")
+    url = f'Post "https://{name}.{namespace}.svc:{port}{path}?timeout=10s"'
+    if store.get(SERVICES, Ref(Kind("", "v1", "Service"), namespace, name)) is None:
+        return f'{url}: service "{name}" not found'
+    slices = store.table(SLICES).objects.get(namespace, {})
+    for stored in slices.values():
+        if stored.labels.get("kubernetes.io/service-name") == name and _has_ready(stored.body):
+            return ""
+    return f'{url}: no endpoints available for service "{name}"'
+
+
+def _has_ready(slice_: Body) -> bool:
+    return any(
+        _dict(_dict(endpoint).get("conditions")).get("ready") is not False
+        and bool(_dict(endpoint).get("addresses"))
+        for endpoint in _list(slice_.get("endpoints"))
+    )
+
+
+def _matching_webhooks(deed: Deed, store: Store) -> Iterator[dict[str, Json]]:
+    for resource in HOOKS:
+        for configuration in store.table(resource).rows(""):
+            for hook in _list(configuration.body.get("webhooks")):
+                if isinstance(hook, dict) and _matches(hook, deed, store):
+                    yield hook
+
+
+def _matches(hook: dict[str, Json], deed: Deed, store: Store) -> bool:
+    if not any(_rule_matches(_dict(rule), deed) for rule in _list(hook.get("rules"))):
+        return False
+    labels = _dict(metadata_of(deed.body).get("labels"))
+    if not matches_selector(hook.get("objectSelector"), labels):
+        return False
+    place = deed.ref.name if deed.entry.resource == NAMESPACES else deed.ref.namespace
+    namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", place)) if place else None
+    return namespace is None or matches_selector(hook.get("namespaceSelector"), namespace.labels)
+
+
+def _rule_matches(rule: dict[str, Json], deed: Deed) -> bool:
+    kind, resource = deed.entry.kind, deed.entry.resource
+    wanted = (
+        ("operations", deed.operation),
+        ("apiGroups", kind.group),
+        ("apiVersions", kind.version),
+        ("resources", resource.plural),
+    )
+    return all(
+        EVERY in _list(rule.get(key)) or value in _list(rule.get(key)) for key, value in wanted
+    )
+
+
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,67 @@
+"""Whether a body is an object of its kind: read, cleared of what is unknown, completed, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.model.objects import Ref
+from tidegate.sandbox.api.checks import find_problems
+from tidegate.sandbox.api.decoding import find_decode_problem
+from tidegate.sandbox.api.defaults import drop_nulls, fill_defaults
+from tidegate.sandbox.api.mistyped import Mistyped
+from tidegate.sandbox.api.unknown import prune, unknown_fields
+from tidegate.sandbox.api.validation.definitions import find_definition_problems
+from tidegate.sandbox.api.validation.requirements import find_unmet
+from tidegate.sandbox.server.refused import Refused, invalid
+from tidegate.sandbox.server.register import DEFINITIONS, Entry
+from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.world.facts import Cause, Invalid
+
+UNDECLARED = "field not declared in schema"
+
+
+def inspect(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
+    """The object as it can be stored, and what the caller is warned of; or raise why not."""
+    if not entry.is_custom and (problem := find_decode_problem(body, entry.shape)):
+        raise Refused(Invalid(problem))
+    unknown = unknown_fields(body, entry.shape)
+    if unknown and strict:
+        told = ", ".join(f'unknown field "{field}"' for field in unknown)
+        causes = (Cause(field, "unknown", "unknown field") for field in unknown)
+        raise Refused(Invalid(f"strict decoding error: {told}", tuple(sorted(causes))))
+    warnings = tuple(f'unknown field "{field}"' for field in unknown)
+    known = prune(body, entry.shape) if unknown else body
+    if entry.is_custom:
+        known = fill_defaults(drop_nulls(known, entry.shape), entry.shape)
+    if not isinstance(known, dict):
+        raise TypeError(known)
+    check(known, entry)
+    return known, warnings
+
+
+def check(body: Body, entry: Entry) -> None:
+    """Raise what is wrong with an object."""
+    problems = [*find_unmet(entry.kind, body)]
+    if entry.is_custom:
+        problems += find_problems(body, entry.shape)
+    if entry.kind == DEFINITIONS:
+        problems += find_definition_problems(body)
+    if problems:
+        raise invalid(entry, str(metadata_of(body).get("name", "")), problems)
+
+
+def mistyped_refusal(mistyped: Iterable[Mistyped], entry: Entry, ref: Ref) -> Refused:
+    """An intent that cannot be merged, in the words of the server."""
+    causes = []
+    for place, problem in mistyped:
+        field = place.removeprefix(".")
+        is_unknown = problem == UNDECLARED
+        causes.append(
+            Cause(field, "unknown", "unknown field")
+            if is_unknown
+            else Cause(field, "type", problem)
+        )
+    told = "; ".join(f".{cause.field}: {cause.message}" for cause in causes)
+    where = f"{ref.namespace}/{ref.name}; {entry.kind.api_version}, Kind={entry.kind.name}"
+    message = f"failed to create typed patch object ({where}): {told}"
+    return Refused(Invalid(message, tuple(sorted(causes))))

@@ -1,0 +1,172 @@
+"""An object's own facts: how it begins, how it is counted, how it ends."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.api.causes import forbidden
+from tidegate.sandbox.api.compare import same
+from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
+from tidegate.world.calls import Propagation
+from tidegate.world.facts import Cause
+
+NAMESPACES = Resource("", "namespaces")
+SERVICES = Resource("", "services")
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+"""What servers put behind generated names: no vowels, so no words."""
+
+
+class Names:
+    """Everything random of a cluster, made from a seed."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._count = 0
+        self._addresses = 0
+
+    def uid(self) -> str:
+        text = self._draw().hex()
+        parts = (text[:8], text[8:12], f"4{text[13:16]}", f"8{text[17:20]}", text[20:32])
+        return "-".join(parts)
+
+    def suffixed(self, prefix: str) -> str:
+        ending = "".join(SUFFIX[byte % len(SUFFIX)] for byte in self._draw()[:5])
+        return f"{prefix}{ending}" if prefix else ""
+
+    def address(self) -> str:
+        """An address of the service network, each once."""
+        self._addresses += 1
+        high, low = divmod(self._addresses + 9, 250)
+        return f"10.{96 + high // 250}.{high % 250}.{low + 1}"
+
+    def _draw(self) -> bytes:
+        self._count += 1
+        return hashlib.blake2b(f"{self._seed}/{self._count}".encode(), digest_size=16).digest()
+
+
+def timestamp(now: Ms) -> str:
+    moment = datetime.fromtimestamp(now // 1_000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
+    """A new object: its identity, and what its kind starts with."""
+    dropped = {"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"}
+    metadata = {k: v for k, v in metadata_of(body).items() if k not in dropped}
+    metadata |= {"name": ref.name, "uid": names.uid(), "creationTimestamp": timestamp(now)}
+    if entry.served.namespaced:
+        metadata["namespace"] = ref.namespace
+    if entry.is_counted:
+        metadata["generation"] = 1
+    begun: Body = {
+        **body,
+        "apiVersion": entry.kind.api_version,
+        "kind": entry.kind.name,
+        "metadata": metadata,
+    }
+    if entry.has_status:
+        begun.pop("status", None)
+    if entry.resource == NAMESPACES:
+        return _namespace(begun, ref.name)
+    if entry.resource == SERVICES:
+        return _service(begun, names)
+    return begun
+
+
+def _namespace(body: Body, name: str) -> Body:
+    metadata = metadata_of(body)
+    labels = metadata.get("labels")
+    known = labels if isinstance(labels, dict) else {}
+    return {
+        **body,
+        "metadata": {**metadata, "labels": {**known, "kubernetes.io/metadata.name": name}},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
+def _service(body: Body, names: Names) -> Body:
+    spec = body.get("spec")
+    known: dict[str, Json] = dict(spec) if isinstance(spec, dict) else {}
+    if known.get("type") != "ExternalName":
+        given = known.get("clusterIP") or names.address()
+        known |= {"clusterIP": given, "clusterIPs": known.get("clusterIPs") or [given]}
+    return {**body, "spec": known}
+
+
+def count(body: Body, before: Stored, entry: Entry) -> Body:
+    """A spec that changed is counted: everything but metadata and status is spec."""
+    if not entry.is_counted:
+        return body
+    names = (set(body) | set(before.body)) - {"metadata", "status", "apiVersion", "kind"}
+    if all(same(body.get(name), before.body.get(name)) for name in names):
+        return body
+    metadata = {**metadata_of(body), "generation": before.generation + 1}
+    return {**body, "metadata": metadata}
+
+
+def late_finalizers(before: Stored, body: Body) -> list[Cause]:
+    """An object that is being deleted takes no new finalizer."""
+    if not before.is_deleting:
+        return []
+    finalizers = metadata_of(body).get("finalizers")
+    known = finalizers if isinstance(finalizers, list) else []
+    added = [str(one) for one in known if one not in before.finalizers]
+    if not added:
+        return []
+    listed = ", ".join(f'"{one}"' for one in added)
+    why = (
+        "no new finalizers can be added if the object is being deleted, "
+        f"found new finalizers []string{{{listed}}}"
+    )
+    return [forbidden("metadata.finalizers", why)]
+
+
+def is_over(body: Body, entry: Entry) -> bool:
+    """Whether a deletion that was held has nothing left to wait for."""
+    metadata = metadata_of(body)
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    return not (entry.resource == NAMESPACES and _spec_finalizers(body))
+
+
+def end(before: Stored, entry: Entry, propagation: Propagation | None, *, now: Ms) -> Body | None:
+    """What a deletion leaves: the object that waits for its finalizers, or nothing."""
+    finalizers = _with_propagation(before.finalizers, propagation)
+    is_held = bool(finalizers) or (entry.resource == NAMESPACES and _spec_finalizers(before.body))
+    if not is_held:
+        return None
+    metadata = {**before.metadata, "finalizers": finalizers}
+    if not finalizers:
+        del metadata["finalizers"]
+    if not before.is_deleting:
+        metadata |= {"deletionTimestamp": timestamp(now), "deletionGracePeriodSeconds": 0}
+        if before.generation:
+            metadata["generation"] = before.generation + 1
+    body: Body = {**before.body, "metadata": metadata}
+    if entry.resource == NAMESPACES:
+        body["status"] = {"phase": "Terminating"}
+    return body
+
+
+def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -> list[Json]:
+    if propagation is None:
+        return finalizers
+    kept = [one for one in finalizers if one not in (FOREGROUND, ORPHAN)]
+    match propagation:
+        case Propagation.FOREGROUND:
+            return [*kept, FOREGROUND]
+        case Propagation.ORPHAN:
+            return [*kept, ORPHAN]
+        case Propagation.BACKGROUND:
+            return kept
+
+
+def _spec_finalizers(body: Body) -> bool:
+    spec = body.get("spec")
+    return isinstance(spec, dict) and bool(spec.get("finalizers"))

@@ -1,0 +1,172 @@
+"""One cluster's API: a request in, an outcome out, at once; changes are told as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.sandbox.api.builtin import release
+from tidegate.sandbox.api.structural import shapes_of
+from tidegate.sandbox.server import lifecycle
+from tidegate.sandbox.server.refused import Refused, missing
+from tidegate.sandbox.server.register import Entry, Register, is_established
+from tidegate.sandbox.server.selection import SelectorError, selects
+from tidegate.sandbox.server.store import Body, Event, Resource, Store
+from tidegate.sandbox.server.writing import Writer
+from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write
+from tidegate.world.facts import (
+    Catalogue,
+    Change,
+    Done,
+    Expired,
+    Invalid,
+    Listed,
+    NotServed,
+    Outcome,
+    Said,
+)
+
+CRDS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
+SNAPSHOTS = 100
+"""How many unfinished lists are remembered."""
+
+
+class Server:
+    """An API server in memory."""
+
+    def __init__(
+        self,
+        *,
+        seed: str,
+        now: Callable[[], Ms],
+        told: Callable[[Resource, Event], None],
+    ) -> None:
+        self.register = Register()
+        self.store = Store(self._changed)
+        self._told = told
+        self._writer = Writer(self.store, now=now, names=lifecycle.Names(seed))
+        self.printed: dict[tuple[Ref, str], list[str]] = {}
+        self._pages: dict[str, tuple[tuple[Live, ...], str]] = {}
+        self._page_numbers = count(1)
+
+    def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> Outcome:
+        """Do what is asked."""
+        try:
+            match request:
+                case Get():
+                    return self._get(request)
+                case List():
+                    return self._list(request)
+                case Write(ref=ref):
+                    return self._writer.perform(request, self.entry_of(ref.kind, request))
+                case Kinds():
+                    return Catalogue(self.register.kinds())
+                case Logs():
+                    return self._logs(request)
+                case Http():
+                    return self._http(request)
+        except Refused as refused:
+            return refused.outcome
+
+    def find(self, selection: Selection) -> Entry:
+        """The kind of a selection, or why it cannot be asked for."""
+        entry = self.register.find(selection.kind)
+        if entry is None:
+            raise Refused(NotServed(f"the server does not serve {selection.kind}"))
+        try:
+            selects(selection)
+        except SelectorError as error:
+            raise Refused(Invalid(str(error))) from None
+        return entry
+
+    def compact(self) -> None:
+        """Forget all history: watches that resume and lists that go on are expired."""
+        for _, table in self.store.tables():
+            table.forget(self.store.version)
+        self._pages.clear()
+
+    def entry_of(self, kind: Kind, write: Write) -> Entry:
+        entry = self.register.find(kind)
+        if entry is None:
+            raise Refused(NotServed(f"the server does not serve {kind}"))
+        if write.subresource and write.subresource not in entry.served.subresources:
+            raise Refused(NotServed("the server could not find the requested resource"))
+        return entry
+
+    def _get(self, request: Get) -> Outcome:
+        entry = self.register.find(request.ref.kind)
+        if entry is None:
+            return NotServed(f"the server does not serve {request.ref.kind}")
+        stored = self.store.get(entry.resource, request.ref)
+        if stored is None:
+            raise missing(entry, request.ref.name)
+        return Done(stored.live(entry.kind, request.view))
+
+    def _list(self, request: List) -> Outcome:
+        entry = self.find(request.selection)
+        if request.resume:
+            found = self._pages.pop(request.resume, None)
+            if found is None:
+                return Expired("The provided continue parameter is too old")
+            items, version = found
+        else:
+            items, version = self._rows(request.selection, entry), str(self.store.version)
+        if not request.limit or len(items) <= request.limit:
+            return Listed(items, version)
+        token = f"{version}.{next(self._page_numbers)}"
+        self._pages[token] = items[request.limit :], version
+        while len(self._pages) > SNAPSHOTS:
+            self._pages.pop(next(iter(self._pages)))
+        return Listed(items[: request.limit], version, token)
+
+    def _rows(self, selection: Selection, entry: Entry) -> tuple[Live, ...]:
+        belongs = selects(selection)
+        rows = self.store.table(entry.resource).rows(selection.namespace)
+        return tuple(
+            stored.live(entry.kind, selection.view)
+            for stored in rows
+            if belongs is None or belongs(stored)
+        )
+
+    def _logs(self, request: Logs) -> Outcome:
+        pod = self._get(Get(request.ref))
+        if not isinstance(pod, Done):
+            return pod
+        entry = self.register.find(request.ref.kind)
+        stored = self.store.get(entry.resource, request.ref) if entry else None
+        names = containers_of(stored.body) if stored else []
+        if not request.container and len(names) > 1:
+            listed = " ".join(names)
+            told = f"a container name must be specified for pod {request.ref.name}"
+            return Invalid(f"{told}, choose one of: [{listed}]")
+        lines = self.printed.get((request.ref, request.container or names[0]), [])
+        shown = lines[-request.tail :] if request.tail else lines
+        return Said("".join(f"{line}\n" for line in shown).encode())
+
+    def _http(self, request: Http) -> Outcome:
+        if request.path == "/version":
+            return Said(msgspec.json.encode({"gitVersion": release()}))
+        return NotServed("the server could not find the requested resource")
+
+    def _changed(self, resource: Resource, event: Event) -> None:
+        if resource == CRDS:
+            self._learn(event)
+        self._told(resource, event)
+
+    def _learn(self, event: Event) -> None:
+        body = event.stored.body
+        if event.change is Change.DELETED:
+            self.store.drop(self.register.unlearn(body))
+        elif is_established(body):
+            self.register.learn(body, shapes_of(body.get("spec")))
+
+
+def containers_of(pod: Body) -> list[str]:
+    spec = pod.get("spec")
+    containers = spec.get("containers") if isinstance(spec, dict) else None
+    known = containers if isinstance(containers, list) else []
+    return [str(one.get("name")) for one in known if isinstance(one, dict)]

@@ -1,0 +1,222 @@
+"""What a cluster holds: objects by kind, a version for every change, and the changes themselves.
+
+Bodies are shared and never changed. A write costs the same however much is stored; a list hands
+out what is there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.sandbox.api.owners import Owners, write_owners
+from tidegate.world.calls import View
+from tidegate.world.facts import Change
+
+Body = dict[str, Json]
+NO_LABELS: dict[str, Json] = {}
+REMEMBERED = 10_000
+"""How many changes of a kind are remembered for watches that resume."""
+
+
+class Resource(NamedTuple):
+    """Where objects of a kind are kept, whatever version of it they are asked for in."""
+
+    group: str
+    plural: str
+
+
+class Stored:
+    """One state of one object. The version and the owners stand beside the body, not in it."""
+
+    __slots__ = ("_lives", "body", "metadata", "owners", "ref", "version")
+
+    def __init__(self, ref: Ref, body: Body, owners: Owners, version: int) -> None:
+        self.ref = ref
+        self.body = body
+        self.owners = owners
+        self.version = version
+        self.metadata = metadata_of(body)
+        self._lives: dict[tuple[Kind, View], Live] = {}
+
+    @property
+    def uid(self) -> str:
+        return str(self.metadata.get("uid", ""))
+
+    @property
+    def generation(self) -> int:
+        generation = self.metadata.get("generation", 0)
+        return generation if isinstance(generation, int) else 0
+
+    @property
+    def labels(self) -> dict[str, Json]:
+        labels = self.metadata.get("labels")
+        return labels if isinstance(labels, dict) else NO_LABELS
+
+    @property
+    def is_deleting(self) -> bool:
+        return "deletionTimestamp" in self.metadata
+
+    @property
+    def finalizers(self) -> list[Json]:
+        finalizers = self.metadata.get("finalizers")
+        return finalizers if isinstance(finalizers, list) else []
+
+    def live(self, kind: Kind, view: View = View.FULL) -> Live:
+        """This state as it is told; encoded once."""
+        found = self._lives.get((kind, view))
+        if found is None:
+            ref = Ref(kind, self.ref.namespace, self.ref.name)
+            body = msgspec.json.encode(self._shown(kind, view))
+            found = Live(ref, self.uid, self.generation, str(self.version), body)
+            self._lives[kind, view] = found
+        return found
+
+    def whole(self) -> Body:
+        """The body with all that stands beside it, as a client would read it."""
+        metadata = {**self.metadata, "resourceVersion": str(self.version)}
+        if self.owners:
+            metadata["managedFields"] = write_owners(self.owners)
+        return {**self.body, "metadata": metadata}
+
+    def _shown(self, kind: Kind, view: View) -> Body:
+        whole = self.whole()
+        if view is View.METADATA:
+            return {
+                "apiVersion": "meta.k8s.io/v1",
+                "kind": "PartialObjectMetadata",
+                "metadata": whole["metadata"],
+            }
+        return {**whole, "apiVersion": kind.api_version, "kind": kind.name}
+
+
+class Event(NamedTuple):
+    """A change: what is now, and what was before."""
+
+    change: Change
+    stored: Stored
+    before: Stored | None
+
+
+@dataclass(slots=True)
+class Table:
+    """All objects of one resource, by namespace and name, and their recent changes."""
+
+    objects: dict[str, dict[str, Stored]] = field(default_factory=dict)
+    history: deque[Event] = field(default_factory=deque)
+    forgotten: int = 0
+    """Changes up to this version can no longer be told."""
+    latest: int = 0
+
+    def rows(self, namespace: str) -> list[Stored]:
+        """In the order of namespace and name, as a server lists."""
+        if namespace:
+            inside = self.objects.get(namespace, {})
+            return [inside[name] for name in sorted(inside)]
+        return [
+            inside[name] for _, inside in sorted(self.objects.items()) for name in sorted(inside)
+        ]
+
+    def since(self, version: int) -> Iterator[Event]:
+        return (event for event in self.history if event.stored.version > version)
+
+    def forget(self, version: int) -> None:
+        while self.history and self.history[0].stored.version <= version:
+            self.history.popleft()
+        self.forgotten = max(self.forgotten, version)
+
+
+class Store:
+    """The tables of one cluster and the one counter of its versions."""
+
+    def __init__(self, told: Callable[[Resource, Event], None]) -> None:
+        self.version = 1
+        self._told = told
+        self._tables: dict[Resource, Table] = {}
+        self._owned: dict[str, dict[tuple[Resource, Ref], None]] = {}
+
+    def table(self, resource: Resource) -> Table:
+        found = self._tables.get(resource)
+        if found is None:
+            found = self._tables[resource] = Table(forgotten=self.version - 1)
+        return found
+
+    def tables(self) -> Iterator[tuple[Resource, Table]]:
+        return iter(sorted(self._tables.items()))
+
+    def drop(self, resource: Resource) -> None:
+        """Forget a resource and its history: its kind is no longer served."""
+        self._tables.pop(resource, None)
+
+    def get(self, resource: Resource, ref: Ref) -> Stored | None:
+        table = self._tables.get(resource)
+        return table.objects.get(ref.namespace, {}).get(ref.name) if table else None
+
+    def owned(self, uid: str) -> list[tuple[Resource, Ref]]:
+        """The objects that name this uid as an owner."""
+        return list(self._owned.get(uid, {}))
+
+    def put(self, resource: Resource, ref: Ref, body: Body, owners: Owners) -> Stored:
+        table = self.table(resource)
+        inside = table.objects.setdefault(ref.namespace, {})
+        before = inside.get(ref.name)
+        self.version += 1
+        stored = Stored(ref, body, owners, self.version)
+        inside[ref.name] = stored
+        self._index(resource, before, stored)
+        change = Change.MODIFIED if before else Change.ADDED
+        self._record(resource, table, Event(change, stored, before))
+        return stored
+
+    def remove(self, resource: Resource, before: Stored) -> Stored:
+        table = self.table(resource)
+        inside = table.objects[before.ref.namespace]
+        del inside[before.ref.name]
+        if not inside:
+            del table.objects[before.ref.namespace]
+        self.version += 1
+        last = Stored(before.ref, before.body, before.owners, self.version)
+        self._index(resource, before, None)
+        self._record(resource, table, Event(Change.DELETED, last, before))
+        return last
+
+    def _record(self, resource: Resource, table: Table, event: Event) -> None:
+        table.history.append(event)
+        table.latest = event.stored.version
+        if len(table.history) > REMEMBERED:
+            table.forgotten = table.history.popleft().stored.version
+        self._told(resource, event)
+
+    def _index(self, resource: Resource, before: Stored | None, after: Stored | None) -> None:
+        old = owner_uids(before.metadata) if before else ()
+        new = owner_uids(after.metadata) if after else ()
+        if old == new:
+            return
+        ref = (after or before or _nobody()).ref
+        for uid in old:
+            self._owned.get(uid, {}).pop((resource, ref), None)
+        for uid in new:
+            self._owned.setdefault(uid, {})[resource, ref] = None
+
+
+def metadata_of(body: Body) -> dict[str, Json]:
+    metadata = body.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
+    found = metadata.get("ownerReferences")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def owner_uids(metadata: dict[str, Json]) -> tuple[str, ...]:
+    return tuple(str(one.get("uid", "")) for one in owner_references(metadata))
+
+
+def _nobody() -> Stored:
+    raise AssertionError("an index entry belongs to an object")

@@ -1,0 +1,290 @@
+"""Writes: what becomes of an object when somebody creates, changes, applies to or deletes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.api.compare import same
+from tidegate.sandbox.api.owners import Owners
+from tidegate.sandbox.api.ownership import Applied, Author, Conflicts, Unfit, apply, update
+from tidegate.sandbox.api.terms import Terms, blank_of, resets_of
+from tidegate.sandbox.server import lifecycle
+from tidegate.sandbox.server.admission import Deed, admit
+from tidegate.sandbox.server.fixed import find_changed
+from tidegate.sandbox.server.inspection import inspect, mistyped_refusal
+from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
+from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
+from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
+from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
+
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+"""Metadata that no client changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A write that is under way: to which kind, and what was there before."""
+
+    write: Write
+    entry: Entry
+    terms: Terms
+    before: Stored | None
+    author: Author
+
+    @property
+    def ref(self) -> Ref:
+        return self.write.ref
+
+
+class Writer:
+    """Turns writes into states of the store."""
+
+    def __init__(self, store: Store, *, now: Callable[[], Ms], names: lifecycle.Names) -> None:
+        self._store = store
+        self._now = now
+        self._names = names
+
+    def perform(self, write: Write, entry: Entry) -> Done:
+        """Do it, or raise why not."""
+        before = self._store.get(entry.resource, write.ref) if write.ref.name else None
+        self._check_preconditions(write, entry, before)
+        if write.verb is Verb.DELETE:
+            return self._delete(write, entry, before)
+        outline = Outline(write, entry, terms_of(entry, write), before, self._author(write))
+        match write.verb:
+            case Verb.CREATE:
+                return self._create(outline)
+            case Verb.APPLY:
+                return self._apply(outline)
+            case Verb.REPLACE:
+                return self._change(outline, lambda _: read_body(write))
+            case Verb.PATCH:
+                return self._change(outline, lambda live: patched(live, write))
+
+    def _author(self, write: Write) -> Author:
+        return Author(write.manager or "unknown", lifecycle.timestamp(self._now()))
+
+    def _check_preconditions(self, write: Write, entry: Entry, before: Stored | None) -> None:
+        if before is None:
+            if write.uid and write.verb is not Verb.DELETE:
+                raise stale(entry, write.ref.name, "uid mismatch: no existing object was found")
+            return
+        if write.uid and write.uid != before.uid:
+            uids = f"UID in precondition: {write.uid}, UID in object meta: {before.uid}"
+            raise stale(entry, write.ref.name, f"Precondition failed: {uids}")
+        if write.version and write.version != str(before.version):
+            raise stale(entry, write.ref.name, MODIFIED)
+
+    def _create(self, outline: Outline) -> Done:
+        body = read_body(outline.write)
+        metadata = metadata_of(body)
+        if outline.before is not None:
+            raise Refused(Exists(f'{outline.entry.title} "{outline.ref.name}" already exists'))
+        if metadata.get("resourceVersion"):
+            raise Refused(Invalid("resourceVersion should not be set on objects to be created"))
+        body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
+        ref, body = self._begin(outline, body)
+        owners = update(outline.terms.blank, body, (), by=outline.author, terms=outline.terms)
+        return self._commit_new(outline, ref, body, owners, warnings)
+
+    def _apply(self, outline: Outline) -> Done:
+        intent = read_body(outline.write)
+        before = outline.before
+        self._check_version(outline, intent)
+        live = before.body if before else None
+        owners = before.owners if before else ()
+        result = apply(
+            live, owners, intent, by=outline.author, terms=outline.terms, force=outline.write.force
+        )
+        match result:
+            case Applied():
+                pass
+            case Conflicts():
+                raise Refused(Conflict(result.message, result.owned))
+            case Unfit():
+                raise mistyped_refusal(result.problems, outline.entry, outline.ref)
+        body, warnings = inspect(result.body, outline.entry, strict=outline.write.strict)
+        if before is None:
+            ref, body = self._begin(outline, body)
+            return self._commit_new(outline, ref, body, result.owners, warnings)
+        return self._commit(outline, before, body, result.owners, warnings)
+
+    def _change(self, outline: Outline, changed: Callable[[Body], Body]) -> Done:
+        before = outline.before
+        if before is None:
+            raise missing(outline.entry, outline.ref.name)
+        body = changed(before.whole())
+        self._check_version(outline, body)
+        if outline.write.verb is Verb.REPLACE and outline.entry.is_custom:
+            self._demand_version(outline, body)
+        body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
+        body = settle_metadata(body, before)
+        body = self._reset(outline, before, body)
+        owners = update(before.body, body, before.owners, by=outline.author, terms=outline.terms)
+        return self._commit(outline, before, body, owners, warnings)
+
+    def _check_version(self, outline: Outline, body: Body) -> None:
+        version = metadata_of(body).get("resourceVersion")
+        if version and (outline.before is None or str(outline.before.version) != version):
+            raise stale(outline.entry, outline.ref.name, MODIFIED)
+
+    def _demand_version(self, outline: Outline, body: Body) -> None:
+        if not metadata_of(body).get("resourceVersion"):
+            words = "Invalid value: 0: must be specified for an update"
+            cause = Cause("metadata.resourceVersion", "FieldValueInvalid", words)
+            raise invalid(outline.entry, outline.ref.name, [cause])
+
+    def _begin(self, outline: Outline, body: Body) -> tuple[Ref, Body]:
+        """A new object's metadata and what its kind starts with."""
+        entry = outline.entry
+        metadata = metadata_of(body)
+        name = outline.ref.name or self._names.suffixed(str(metadata.get("generateName", "")))
+        ref = msgspec.structs.replace(outline.ref, name=name)
+        if outline.write.subresource:
+            raise missing(entry, name)
+        admit(Deed(entry, "CREATE", ref, body), self._store)
+        begun = lifecycle.begin(body, entry, ref, now=self._now(), names=self._names)
+        return ref, begun
+
+    def _commit_new(
+        self, outline: Outline, ref: Ref, body: Body, owners: Owners, warnings: tuple[str, ...]
+    ) -> Done:
+        entry = outline.entry
+        if outline.write.dry_run:
+            stored = Stored(ref, body, owners, self._store.version)
+        else:
+            stored = self._store.put(entry.resource, ref, body, owners)
+        return Done(stored.live(entry.kind), warnings)
+
+    def _reset(self, outline: Outline, before: Stored, body: Body) -> Body:
+        """What this way of writing cannot change is as it was."""
+        if outline.write.subresource == "status":
+            return with_part({**before.body}, "status", body.get("status"))
+        if outline.entry.has_status:
+            return with_part(body, "status", before.body.get("status"))
+        return body
+
+    def _commit(
+        self,
+        outline: Outline,
+        before: Stored,
+        body: Body,
+        owners: Owners,
+        warnings: tuple[str, ...],
+    ) -> Done:
+        entry = outline.entry
+        body = self._reset(outline, before, settle_metadata(body, before))
+        if same(body, before.body) and owners == before.owners:
+            return Done(before.live(entry.kind), warnings)
+        if not same(body, before.body):
+            admit(Deed(entry, "UPDATE", before.ref, body), self._store)
+            self._check_change(outline, before, body)
+            body = lifecycle.count(body, before, entry)
+        if outline.write.dry_run:
+            return Done(Stored(before.ref, body, owners, before.version).live(entry.kind), warnings)
+        if lifecycle.is_over(body, entry):
+            gone = self._store.remove(entry.resource, Stored(before.ref, body, owners, 0))
+            return Done(gone.live(entry.kind), warnings)
+        return Done(
+            self._store.put(entry.resource, before.ref, body, owners).live(entry.kind), warnings
+        )
+
+    def _check_change(self, outline: Outline, before: Stored, body: Body) -> None:
+        causes = [*find_changed(outline.entry.resource, before.body, body)]
+        causes += lifecycle.late_finalizers(before, body)
+        if causes:
+            raise invalid(outline.entry, outline.ref.name, causes)
+
+    def _delete(self, write: Write, entry: Entry, before: Stored | None) -> Done:
+        if before is None:
+            raise missing(entry, write.ref.name)
+        if write.dry_run:
+            return Done(before.live(entry.kind))
+        body = lifecycle.end(before, entry, write.propagation, now=self._now())
+        if body is None:
+            self._store.remove(entry.resource, before)
+            return Done()
+        if same(body, before.body):
+            return Done(before.live(entry.kind))
+        return Done(
+            self._store.put(entry.resource, before.ref, body, before.owners).live(entry.kind)
+        )
+
+
+def terms_of(entry: Entry, write: Write) -> Terms:
+    resets = resets_of(
+        entry.kind,
+        subresource=write.subresource,
+        has_status=entry.has_status,
+        is_custom=entry.is_custom,
+    )
+    return Terms(
+        shape=entry.shape,
+        version=entry.kind.api_version,
+        subresource=write.subresource,
+        resets=resets,
+        blank={} if entry.is_custom else blank_of(entry.shape),
+    )
+
+
+def read_body(write: Write) -> Body:
+    try:
+        body: Json = msgspec.json.decode(write.body)
+    except msgspec.DecodeError as error:
+        raise Refused(Invalid(f"the body of the request is not JSON: {error}")) from None
+    if not isinstance(body, dict):
+        raise Refused(Invalid("the body of the request is not an object"))
+    metadata = metadata_of(body)
+    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
+    return {**body, "metadata": kept}
+
+
+def patched(live: Body, write: Write) -> Body:
+    try:
+        patch: Json = msgspec.json.decode(write.body)
+        match write.form:
+            case PatchForm.MERGE:
+                body = merge_patch(live, patch)
+            case PatchForm.JSON:
+                body = json_patch(live, patch)
+            case PatchForm.STRATEGIC:
+                raise Refused(
+                    Failed(415, "UnsupportedMediaType", "strategic patches are not kept here")
+                )
+    except (PatchError, msgspec.DecodeError) as error:
+        cause = Cause("patch", "FieldValueInvalid", str(error))
+        raise Refused(Invalid(f"the patch cannot be done: {error}", (cause,))) from None
+    if not isinstance(body, dict):
+        raise Refused(Invalid("the patched body is not an object"))
+    metadata = {k: v for k, v in metadata_of(body).items() if k != "managedFields"}
+    return {**body, "metadata": metadata}
+
+
+def settle_metadata(body: Body, before: Stored) -> Body:
+    """What clients say of a life's own facts is not heard."""
+    metadata = {
+        key: value
+        for key, value in metadata_of(body).items()
+        if key not in KEPT and key not in ("resourceVersion", "managedFields")
+    }
+    metadata |= {key: before.metadata[key] for key in KEPT if key in before.metadata}
+    metadata["name"] = before.ref.name
+    if before.ref.namespace:
+        metadata["namespace"] = before.ref.namespace
+    return {**body, "metadata": metadata}
+
+
+def with_part(body: Body, name: str, value: Json) -> Body:
+    if value is None:
+        return {key: part for key, part in body.items() if key != name}
+    return {**body, name: value}

@@ -1,0 +1,218 @@
+"""Simulated clusters behind the door, and the one clock they share.
+
+Time stands still until somebody waits, and then jumps to the next thing that will happen. It never
+moves while local work is outstanding, since nobody can say how long that will take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tidegate.model.moment import Ms
+from tidegate.sandbox.agenda import Agenda
+from tidegate.sandbox.cluster import Cluster, Timing
+from tidegate.sandbox.faults import (
+    DISCONNECTED,
+    CallEffect,
+    Compact,
+    Down,
+    Drop,
+    Fault,
+    Faults,
+    Lose,
+    Refuse,
+    Silence,
+    Slow,
+    TimedFault,
+    Up,
+)
+from tidegate.world.calls import Call, Get, Kinds, Local, Ticket, Watch
+from tidegate.world.facts import Answer, Due, Ended, Fact, Failed, NotServed, Outcome, Said
+
+Worker = Callable[[bytes], bytes]
+
+START = Ms(1_767_225_600_000)
+"""Every sandbox begins with the year 2026."""
+TYPICAL = Timing()
+
+
+class Sandbox:
+    """These clusters, in memory. Same seed, same calls: same facts, to the byte."""
+
+    def __init__(
+        self,
+        clusters: Iterable[str] = ("",),
+        *,
+        seed: int = 0,
+        faults: Sequence[Fault] = (),
+        workers: Mapping[str, Worker] | None = None,
+        timing: Timing = TYPICAL,
+    ) -> None:
+        self._clock = START
+        self._agenda = Agenda()
+        self._facts: list[Fact] = []
+        self._faults = Faults(faults, seed=seed, start=START)
+        self._workers = workers or {}
+        self._timing = timing
+        self._under_way: dict[Ticket, Call] = {}
+        self._watches: dict[Ticket, str] = {}
+        self._local: deque[tuple[Ticket, asyncio.Future[bytes]]] = deque()
+        self._waiting = False
+        self.clusters = {name: self._cluster(f"{seed}/{name}") for name in clusters}
+        for moment in self._faults.moments():
+            self._agenda.add(moment.at, self._happening(moment))
+
+    def now(self) -> Ms:
+        return self._clock
+
+    def submit(self, call: Call) -> None:
+        if isinstance(call.request, Local):
+            self._work(call.ticket, call.request)
+            return
+        self._under_way[call.ticket] = call
+        effects = self._faults.for_call(call, self._clock)
+        slow = sum(effect.by for effect in effects if isinstance(effect, Slow))
+        pause = self._timing.read if isinstance(call.request, Get | Kinds) else self._timing.write
+        self._agenda.add(Ms(self._clock + pause + slow), lambda: self._arrive(call, effects))
+
+    def cancel(self, ticket: Ticket) -> bool:
+        self._facts = [fact for fact in self._facts if getattr(fact, "ticket", None) != ticket]
+        cluster = self._watches.pop(ticket, None)
+        if cluster is not None:
+            self.clusters[cluster].close(ticket)
+        return self._under_way.pop(ticket, None) is not None
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        if self._waiting:
+            raise RuntimeError("a world has one waiter")
+        self._waiting = True
+        try:
+            # Others on this event loop, a signal's handler among them, get their turn.
+            await asyncio.sleep(0)  # noqa: TID251
+            while not self._facts:
+                if self._local:
+                    await self._finish_local()
+                elif not self._advance(until):
+                    return (Due(),)
+        finally:
+            self._waiting = False
+        facts, self._facts = tuple(self._facts), []
+        return facts
+
+    def _advance(self, until: Ms | None) -> bool:
+        """Move to the next thing that happens; False where the moment waited for is earlier."""
+        due = self._agenda.next_moment()
+        if due is None or (until is not None and due > until):
+            if until is None:
+                raise RuntimeError("nothing is under way: this wait would never end")
+            self._clock = max(self._clock, until)
+            return False
+        self._clock = max(self._clock, due)
+        while deed := self._agenda.take(self._clock):
+            deed()
+        return True
+
+    def _cluster(self, seed: str) -> Cluster:
+        return Cluster(
+            seed, agenda=self._agenda, now=self.now, tell=self._tell, timing=self._timing
+        )
+
+    def _tell(self, fact: Fact) -> None:
+        self._facts.append(fact)
+
+    def _arrive(self, call: Call, effects: tuple[CallEffect, ...]) -> None:
+        """A call reaches its server, unless it was cancelled or lost on the way."""
+        if self._under_way.pop(call.ticket, None) is not call:
+            return
+        if isinstance(call.request, Watch):
+            self._open(call.ticket, call.cluster, call.request, effects)
+            return
+        for effect in effects:
+            if isinstance(effect, Refuse):
+                self._tell(Answer(call.ticket, effect.outcome))
+                return
+            if isinstance(effect, Lose):
+                if effect.performed:
+                    self._perform(call)
+                self._tell(Answer(call.ticket, DISCONNECTED))
+                return
+        self._tell(Answer(call.ticket, self._perform(call)))
+
+    def _perform(self, call: Call) -> Outcome:
+        if isinstance(call.request, Watch | Local):
+            raise TypeError(call.request)
+        return self.clusters[call.cluster].server.perform(call.request)
+
+    def _open(
+        self, ticket: Ticket, name: str, watch: Watch, effects: tuple[CallEffect, ...]
+    ) -> None:
+        cluster = self.clusters[name]
+        for effect in effects:
+            if isinstance(effect, Refuse | Lose):
+                refusal = effect.outcome if isinstance(effect, Refuse) else DISCONNECTED
+                self._tell(Ended(ticket, refusal))
+                return
+        self._watches[ticket] = name
+        cluster.watch(ticket, watch)
+        for effect in effects:
+            if isinstance(effect, Drop | Silence):
+                deed = self._stream_deed(cluster, ticket, effect)
+                self._agenda.add(Ms(self._clock + effect.after), deed)
+
+    def _stream_deed(
+        self, cluster: Cluster, ticket: Ticket, effect: Drop | Silence
+    ) -> Callable[[], None]:
+        if isinstance(effect, Drop):
+            return lambda: cluster.drop(ticket, DISCONNECTED)
+        return lambda: cluster.silence(ticket, effect.span)
+
+    def _happening(self, moment: TimedFault) -> Callable[[], None]:
+        def deed() -> None:
+            for name, cluster in self.clusters.items():
+                if moment.when.covers_cluster(name):
+                    self._befall(name, cluster, moment)
+
+        return deed
+
+    def _befall(self, name: str, cluster: Cluster, moment: TimedFault) -> None:
+        match moment.effect:
+            case Compact():
+                cluster.server.compact()
+            case Down():
+                self._go_down(name, cluster)
+            case Up():
+                pass
+            case Drop() | Silence() as effect:
+                for stream in cluster.streams():
+                    if moment.when.covers_watch(stream.selection, cluster=name):
+                        self._stream_deed(cluster, stream.ticket, effect)()
+
+    def _go_down(self, name: str, cluster: Cluster) -> None:
+        for stream in cluster.streams():
+            cluster.drop(stream.ticket, DISCONNECTED)
+        lost = [call for call in self._under_way.values() if call.cluster == name]
+        for call in lost:
+            del self._under_way[call.ticket]
+            if isinstance(call.request, Watch):
+                self._tell(Ended(call.ticket, DISCONNECTED))
+            else:
+                self._tell(Answer(call.ticket, DISCONNECTED))
+
+    def _work(self, ticket: Ticket, local: Local) -> None:
+        worker = self._workers.get(local.name)
+        if worker is None:
+            self._tell(Answer(ticket, NotServed(f"nobody does `{local.name}` here")))
+            return
+        loop = asyncio.get_running_loop()
+        self._local.append((ticket, loop.run_in_executor(None, worker, local.argument)))
+
+    async def _finish_local(self) -> None:
+        """Answers to local work come in the order in which it was handed out."""
+        ticket, work = self._local.popleft()
+        try:
+            outcome: Outcome = Said(await work)
+        except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
+            outcome = Failed(0, type(error).__name__, str(error))
+        self._tell(Answer(ticket, outcome))

@@ -1,0 +1,228 @@
+"""What we say of an object is what a real server says of it.
+
+Whole objects are spoiled at random, a few hundred of them, and shown to both. Known differences:
+
+- An apply names one unknown field of each object, and Go chooses which; we name all.
+- Go's decoder names its own types of strings (`v1.RestartPolicy`), which a schema does not tell.
+- What a server asks of built-in objects is asked here in part: what we find it finds, and where
+  it finds nothing, neither do we.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from plane import ControlPlane
+from plane.schemas import read_plane
+from tests.e2e import schema_bodies as bodies
+from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Body, Spoiling, spoiled
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.api.builtin import object_meta, served_kinds, shape_of
+from tidegate.sandbox.api.checks import find_problems
+from tidegate.sandbox.api.decoding import find_decode_problem, find_typed_problems
+from tidegate.sandbox.api.defaults import drop_nulls, fill_defaults
+from tidegate.sandbox.api.shape import Shape
+from tidegate.sandbox.api.structural import shapes_of
+from tidegate.sandbox.api.unknown import prune, unknown_fields
+from tidegate.sandbox.api.validation.requirements import find_unmet
+from tidegate.testing import Desk, body_of, real_world
+from tidegate.world.calls import Kinds, Verb, Write
+from tidegate.world.facts import Catalogue, Cause, Done, Failed, Invalid, Outcome
+
+pytestmark = pytest.mark.kube
+
+BATCH, BATCHES = 30, 8
+UNREADABLE = " cannot be handled as a "
+UNTYPED = "failed to create typed patch object"
+UNCONVERTED = "failed to convert new object"
+
+tries = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=BATCHES,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+batches = given(st.lists(SPOILINGS, min_size=BATCH, max_size=BATCH))
+
+
+def answers(plane: ControlPlane, verb: Verb, *asked: Body) -> tuple[Outcome, ...]:
+    """What the server says to these, without doing any of it."""
+
+    async def ask() -> tuple[Outcome, ...]:
+        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+            return await Desk(world).ask(*(write_of(body, verb) for body in asked))
+
+    return asyncio.run(ask())
+
+
+def write_of(body: Body, verb: Verb) -> Write:
+    kind = kind_of(body)
+    namespaced = kind.name not in {"CustomResourceDefinition", "Namespace"}
+    metadata = body["metadata"]
+    assert isinstance(metadata, dict)
+    ref = Ref(kind, "default" if namespaced else "", str(metadata.get("name", "")))
+    encoded = msgspec.json.encode(body)
+    manager = "tester" if verb is Verb.APPLY else ""
+    return Write(verb=verb, ref=ref, body=encoded, dry_run=True, manager=manager)
+
+
+def kind_of(body: Body) -> Kind:
+    return Kind.of(str(body["apiVersion"]), str(body["kind"]))
+
+
+def shape_for(body: Body) -> Shape:
+    shape = shape_of(kind_of(body))
+    assert shape is not None
+    return shape
+
+
+def warned_fields(outcome: Done) -> list[str]:
+    return [found[1] for text in outcome.warnings if (found := re.search('field "(.*)"', text))]
+
+
+def causes_of(outcome: Outcome) -> tuple[Cause, ...]:
+    return outcome.causes if isinstance(outcome, Invalid) else ()
+
+
+@pytest.fixture(scope="module")
+def everything(plane: ControlPlane) -> Iterator[Shape]:
+    """The shape of a custom kind that the server serves meanwhile."""
+
+    async def serve() -> None:
+        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+            desk = Desk(world)
+            await desk.create(bodies.DEFINITION)
+            await desk.eventually(
+                lambda: desk.create(bodies.EVERYTHING_BODY, dry_run=True),
+                lambda outcome: isinstance(outcome, Done),
+            )
+
+    async def withdraw() -> None:
+        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+            desk = Desk(world)
+            await desk.delete(await desk.ref(bodies.DEFINITION))
+
+    asyncio.run(serve())
+    yield shapes_of(bodies.DEFINITION["spec"])["v1"]
+    asyncio.run(withdraw())
+
+
+async def test_the_file_says_what_the_server_says(plane: ControlPlane) -> None:
+    path, text = await read_plane(plane.kubeconfig("tidegate"))
+
+    assert path.read_text() == text
+
+
+async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlane) -> None:
+    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+        (catalogue,) = await Desk(world).ask(Kinds())
+
+    assert isinstance(catalogue, Catalogue)
+    ours = {served.kind for served in served_kinds()}
+    assert served_kinds() == tuple(each for each in catalogue.kinds if each.kind in ours)
+    assert {each.kind.group for each in catalogue.kinds if each.kind not in ours} <= {bodies.GROUP}
+
+
+@tries
+@batches
+def test_a_creation_of_a_custom_object_is_judged_alike(
+    plane: ControlPlane, everything: Shape, batch: list[list[Spoiling]]
+) -> None:
+    asked = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
+
+    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+        kept = fill_defaults(drop_nulls(prune(body, everything), everything), everything)
+        assert causes_of(outcome) == find_problems(kept, everything), body
+        if isinstance(outcome, Done):
+            assert warned_fields(outcome) == sorted(unknown_fields(body, everything))
+            assert body_of(outcome).get("spec") == dict_of(kept).get("spec")
+
+
+@tries
+@batches
+def test_an_apply_of_a_custom_object_is_judged_alike(
+    plane: ControlPlane, everything: Shape, batch: list[list[Spoiling]]
+) -> None:
+    asked = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
+
+    for body, outcome in zip(asked, answers(plane, Verb.APPLY, *asked), strict=True):
+        typed = find_typed_problems(body, everything)
+        if typed:
+            assert is_told(causes_of(outcome), typed), (body, outcome)
+        else:
+            kept = fill_defaults(prune(body, everything), everything)
+            assert causes_of(outcome) == find_problems(kept, everything), body
+
+
+@tries
+@batches
+def test_a_creation_of_a_built_in_object_is_judged_alike(
+    plane: ControlPlane, batch: list[list[Spoiling]]
+) -> None:
+    asked = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
+
+    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+        problem = find_decode_problem(body, shape_for(body))
+        if isinstance(outcome, Invalid) and UNREADABLE in outcome.message:
+            assert without_type(outcome.message.split(UNREADABLE)[1]).endswith(
+                without_type(problem)
+            ), (body, outcome.message, problem)
+            assert problem
+        else:
+            assert problem == "", (body, outcome)
+            assert set(find_unmet(kind_of(body), body)) <= set(causes_of(outcome)), (body, outcome)
+        if isinstance(outcome, Done):
+            assert warned_fields(outcome) == [*unknown_fields(body, shape_for(body))], body
+
+
+@tries
+@batches
+def test_an_apply_of_a_built_in_object_is_judged_alike(
+    plane: ControlPlane, batch: list[list[Spoiling]]
+) -> None:
+    asked = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
+
+    for body, outcome in zip(asked, answers(plane, Verb.APPLY, *asked), strict=True):
+        typed = find_typed_problems(body, shape_for(body))
+        if typed:
+            assert is_told(causes_of(outcome), typed), (body, outcome)
+        elif isinstance(outcome, Failed):
+            assert UNCONVERTED in outcome.message, (body, outcome)
+            assert find_decode_problem(body, shape_for(body)), body
+        else:
+            assert UNTYPED not in getattr(outcome, "message", ""), (body, outcome)
+
+
+def is_told(theirs: tuple[Cause, ...], ours: tuple[Cause, ...]) -> bool:
+    """Whether the server says the same, or as much of it as Go came to see."""
+    if any(cause.reason == "unknown" for cause in ours):
+        return bool(theirs) and set(theirs) <= set(ours)
+    return theirs == ours
+
+
+def without_type(message: str) -> str:
+    return message.partition(" of type ")[0]
+
+
+def dict_of(value: Json) -> Body:
+    assert isinstance(value, dict)
+    return value
+
+
+def test_metadata_that_cannot_be_read_is_told_alike(plane: ControlPlane, everything: Shape) -> None:
+    spoilt: tuple[Json, ...] = ({"name": "x", "labels": {"a": 1}}, {"name": "x", "labels": "a"})
+    asked: list[Body] = [{**bodies.EVERYTHING_BODY, "metadata": metadata} for metadata in spoilt]
+
+    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+        assert isinstance(outcome, Invalid)
+        assert everything.fields["metadata"]() is object_meta()
+        assert outcome.message.endswith(find_decode_problem(body["metadata"], object_meta()))
