@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kube kube-up kube-down check fmt golden bench
+.PHONY: help setup demo test test-kube kube-up kube-down check fmt schemas golden bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,12 @@ fmt: $(READY) ## format, and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format --quiet
 
+schemas: $(READY) ## read the API server's own schemas into the sandbox's file
+	$(BIN)/python -m plane build
+	$(BIN)/python -m plane.schemas
+
 golden: $(READY) ## rewrite recorded output; git shows what changed
+	$(BIN)/python -m plane build
 	$(BIN)/python -m pytest -q tests --golden
 
 bench: $(READY) ## measure, as ratios in one run

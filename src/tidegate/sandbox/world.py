@@ -28,7 +28,7 @@ from tidegate.sandbox.faults import (
     TimedFault,
     Up,
 )
-from tidegate.world.calls import Call, Get, Kinds, Local, Ticket, Watch
+from tidegate.world.calls import Call, Local, Ticket, Watch, Write
 from tidegate.world.facts import Answer, Due, Ended, Fact, Failed, NotServed, Outcome, Said
 
 Worker = Callable[[bytes], bytes]
@@ -74,7 +74,7 @@ class Sandbox:
         self._under_way[call.ticket] = call
         effects = self._faults.for_call(call, self._clock)
         slow = sum(effect.by for effect in effects if isinstance(effect, Slow))
-        pause = self._timing.read if isinstance(call.request, Get | Kinds) else self._timing.write
+        pause = self._timing.write if isinstance(call.request, Write) else self._timing.read
         self._agenda.add(Ms(self._clock + pause + slow), lambda: self._arrive(call, effects))
 
     def cancel(self, ticket: Ticket) -> bool:
@@ -120,6 +120,8 @@ class Sandbox:
         )
 
     def _tell(self, fact: Fact) -> None:
+        if isinstance(fact, Ended):
+            self._watches.pop(fact.ticket, None)
         self._facts.append(fact)
 
     def _arrive(self, call: Call, effects: tuple[CallEffect, ...]) -> None:

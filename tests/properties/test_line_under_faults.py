@@ -1,0 +1,194 @@
+"""Thousands of seeded fault schedules: no change is missed, nothing is written twice that must not
+be, and everything comes to rest when the faults end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import msgspec
+import pytest
+
+from tests.promises.objects import CONFIG_MAP, NAMESPACE, a_namespace
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json, Live, Ref
+from tidegate.sandbox.cluster import Timing
+from tidegate.sandbox.faults import (
+    CONFLICT,
+    ERROR,
+    CallEffect,
+    CallFault,
+    Compact,
+    Down,
+    Drop,
+    Fault,
+    Lose,
+    Match,
+    Often,
+    Refuse,
+    Silence,
+    Slow,
+    TimedFault,
+    throttled,
+)
+from tidegate.sandbox.world import START, Sandbox
+from tidegate.world.calls import Call, Selection, Ticket, Verb, Watch, Write
+from tidegate.world.facts import Answer, Change, Changed, Done, Fact, Lost, Outcome, Sent
+from tidegate.world.line import Line
+
+SCHEDULES = 2_000
+BATCH = 100
+FAULTS_END = Ms(40 * SECOND)
+WRITES_END = Ms(30 * SECOND)
+WATCHING = Ticket(1)
+SHOP = "shop"
+
+
+def some_faults(chance: Random) -> list[Fault]:
+    """A handful, all over when the faults end."""
+    effects: list[CallEffect] = [
+        Refuse(ERROR),
+        Refuse(throttled()),
+        Lose(performed=False),
+        Lose(performed=True),
+        Slow(Ms(chance.randrange(3_000))),
+        Drop(after=Ms(chance.randrange(2_000))),
+        Silence(span=Ms(chance.randrange(9_000)), after=Ms(chance.randrange(2_000))),
+    ]
+    faults: list[Fault] = [
+        CallFault(effect, often=Often(probability=chance.choice([0.1, 0.3, 0.6]), until=FAULTS_END))
+        for effect in chance.sample(effects, chance.randrange(1, 5))
+    ]
+    if chance.random() < 0.5:
+        writes = Match(verbs=("replace", "patch"))
+        faults.append(CallFault(Refuse(CONFLICT), writes, Often(every=3, until=FAULTS_END)))
+    if chance.random() < 0.5:
+        faults.append(TimedFault(Ms(chance.randrange(FAULTS_END)), Compact()))
+    if chance.random() < 0.5:
+        start = chance.randrange(WRITES_END)
+        length = chance.randrange(1, FAULTS_END - start)
+        faults.append(TimedFault(Ms(start), Down(until=Ms(start + length))))
+    return faults
+
+
+def a_write(number: int, chance: Random) -> Write:
+    """One of the verbs, on one of a few names; creations are told apart by their number."""
+    verb = chance.choice([Verb.APPLY, Verb.APPLY, Verb.CREATE, Verb.DELETE])
+    name = f"m{chance.randrange(4)}"
+    metadata: dict[str, Json] = {"namespace": SHOP, "name": name}
+    if verb is Verb.CREATE:
+        name = ""
+        metadata = {"namespace": SHOP, "generateName": f"c{number}-"}
+    body: dict[str, Json] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"number": str(number)},
+    }
+    encoded = b"" if verb is Verb.DELETE else msgspec.json.encode(body)
+    return Write(
+        verb=verb, ref=Ref(CONFIG_MAP, SHOP, name), body=encoded, manager="test", force=True
+    )
+
+
+class Caller:
+    """Holds a line, watches, writes, and remembers what it was told."""
+
+    def __init__(self, sandbox: Sandbox, seed: int) -> None:
+        self.line = Line(sandbox, seed=seed)
+        self.seen: dict[Ref, Live] = {}
+        self.outcomes: dict[Ticket, Outcome] = {}
+        self.writes: dict[Ticket, Write] = {}
+        self.heard: list[Fact] = []
+
+    def write(self, number: int, write: Write) -> None:
+        ticket = Ticket(number + 100)
+        self.writes[ticket] = write
+        self.line.submit(Call(ticket=ticket, request=write))
+
+    async def listen(self, until: Ms) -> None:
+        while self.line.now() < until:
+            for fact in await self.line.wait(until):
+                self.hear(fact)
+
+    def hear(self, fact: Fact) -> None:
+        self.heard.append(fact)
+        match fact:
+            case Answer(ticket=ticket) if ticket != WATCHING:
+                assert ticket not in self.outcomes, "answered twice"
+                self.outcomes[ticket] = fact.outcome
+            case Changed(change=Change.DELETED):
+                assert fact.live.ref in self.seen, "deleted, but never told of"
+                del self.seen[fact.live.ref]
+            case Changed(change=Change.ADDED):
+                assert fact.live.ref not in self.seen, "added twice"
+                self.seen[fact.live.ref] = fact.live
+            case Changed():
+                assert fact.live.ref in self.seen, "changed, but never told of"
+                self.seen[fact.live.ref] = fact.live
+            case _:
+                pass
+
+
+async def run(seed: int) -> tuple[Caller, Sandbox]:
+    chance = Random(seed)
+    sandbox = Sandbox(
+        seed=seed, faults=some_faults(chance), timing=Timing(watching=Ms(20 * SECOND))
+    )
+    namespace = Write(
+        verb=Verb.CREATE,
+        ref=Ref(NAMESPACE, "", SHOP),
+        body=msgspec.json.encode(a_namespace(SHOP)),
+    )
+    sandbox.clusters[""].server.perform(namespace)
+    caller = Caller(sandbox, seed)
+    caller.line.submit(Call(ticket=WATCHING, request=Watch(Selection(CONFIG_MAP, SHOP))))
+    for number in range(25):
+        caller.write(number, a_write(number, chance))
+        await caller.listen(Ms(caller.line.now() + chance.randrange(WRITES_END // 25)))
+    await caller.listen(Ms(START + FAULTS_END + 5 * MINUTE))
+    return caller, sandbox
+
+
+def check_rest(caller: Caller) -> None:
+    """Every call has its one outcome."""
+    assert set(caller.outcomes) == set(caller.writes)
+
+
+def check_view(caller: Caller, sandbox: Sandbox) -> None:
+    """What the caller was told adds up to what is there."""
+    server = sandbox.clusters[""].server
+    entry = server.register.find(CONFIG_MAP)
+    assert entry is not None
+    there = {
+        stored.ref: str(stored.version) for stored in server.store.table(entry.resource).rows(SHOP)
+    }
+    assert {ref: live.version for ref, live in caller.seen.items()} == there
+
+
+def check_writes(caller: Caller) -> None:
+    """A creation is there once if it was done, at most once if its answer was lost, else not."""
+    made = Counter(ref.name.split("-")[0] for ref in caller.seen if ref.name.startswith("c"))
+    for ticket, write in caller.writes.items():
+        outcome = caller.outcomes[ticket]
+        if write.verb is Verb.CREATE:
+            times = made[f"c{ticket - 100}"]
+            match outcome:
+                case Done():
+                    assert times == 1
+                case Lost(sent=Sent.MAYBE):
+                    assert times <= 1
+                case _:
+                    assert times == 0
+        elif write.verb is Verb.APPLY:
+            assert isinstance(outcome, Done | Lost) or outcome == ERROR
+
+
+@pytest.mark.parametrize("first", range(0, SCHEDULES, BATCH))
+async def test_a_line_keeps_its_promises_under_any_schedule_of_faults(first: int) -> None:
+    for seed in range(first, first + BATCH):
+        caller, sandbox = await run(seed)
+
+        check_rest(caller)
+        check_view(caller, sandbox)
+        check_writes(caller)

@@ -1,0 +1,104 @@
+"""Selectors as kubectl takes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.server.selection import SelectorError, matches_selector, selects
+from tidegate.sandbox.server.store import Stored
+from tidegate.world.calls import Selection
+
+POD = Kind("", "v1", "Pod")
+
+
+def a_pod(**labels: str) -> Stored:
+    body: dict[str, Json] = {
+        "metadata": {"name": "web-0", "namespace": "shop", "labels": {**labels}},
+        "spec": {"nodeName": "n1"},
+        "status": {"phase": "Running"},
+    }
+    return Stored(Ref(POD, "shop", "web-0"), body, (), 1)
+
+
+def is_selected(pod: Stored, *, labels: str = "", fields: str = "") -> bool:
+    belongs = selects(Selection(POD, labels=labels, fields=fields))
+    return belongs is None or belongs(pod)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        "",
+        "app=web",
+        "app==web",
+        "app",
+        "app!=db",
+        "missing!=web",
+        "app in (web,db)",
+        "app in ( web , db )",
+        "app notin (db)",
+        "missing notin (web)",
+        "!missing",
+        "app=web,tier=front",
+        "app = web , tier in (front)",
+        "app.kubernetes.io/name=shop",
+        "empty=",
+    ],
+)
+def test_labels_that_select(labels: str) -> None:
+    pod = a_pod(app="web", tier="front", empty="", **{"app.kubernetes.io/name": "shop"})
+
+    assert is_selected(pod, labels=labels)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    ["app=db", "!app", "missing", "app!=web", "app in (db)", "app notin (web,db)", "app=web,!tier"],
+)
+def test_labels_that_do_not_select(labels: str) -> None:
+    assert not is_selected(a_pod(app="web", tier="front"), labels=labels)
+
+
+@pytest.mark.parametrize("labels", ["app in web", "=web", "app=web,,", "app in (web", "a b"])
+def test_labels_that_no_server_takes(labels: str) -> None:
+    with pytest.raises(SelectorError):
+        selects(Selection(POD, labels=labels))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("metadata.name=web-0", True),
+        ("metadata.name!=web-0", False),
+        ("metadata.namespace=shop,status.phase=Running", True),
+        ("status.phase!=Running", False),
+        ("spec.nodeName==n1", True),
+        ("spec.nodeName=", False),
+        ("status.podIP=", True),
+    ],
+)
+def test_fields_select(fields: str, *, expected: bool) -> None:
+    assert is_selected(a_pod(), fields=fields) is expected
+
+
+def test_a_field_that_cannot_be_selected_by_is_refused() -> None:
+    with pytest.raises(SelectorError, match=r"field label not supported: spec\.containers"):
+        selects(Selection(POD, fields="spec.containers=app"))
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (None, True),
+        ({}, True),
+        ({"matchLabels": {"app": "web"}}, True),
+        ({"matchLabels": {"app": "db"}}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, False),
+    ],
+)
+def test_selectors_that_stand_in_objects(selector: Json, *, expected: bool) -> None:
+    assert matches_selector(selector, {"app": "web"}) is expected

@@ -1,0 +1,289 @@
+"""The sandbox as a world: its clock, its one waiter, its clusters, its faults."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import msgspec
+import pytest
+
+from tests.promises.objects import CONFIG_MAP, NAMESPACE, a_config_map, a_namespace
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.cluster import Timing
+from tidegate.sandbox.faults import (
+    DISCONNECTED,
+    ERROR,
+    UNREACHABLE,
+    CallFault,
+    Compact,
+    Down,
+    Drop,
+    Fault,
+    Lose,
+    Match,
+    Often,
+    Refuse,
+    Silence,
+    Slow,
+    TimedFault,
+)
+from tidegate.sandbox.world import START, Sandbox
+from tidegate.testing import Desk, items_of, live_of
+from tidegate.world.ask import ask
+from tidegate.world.calls import Call, Get, Local, Selection, Ticket, Verb, Watch, Write
+from tidegate.world.facts import (
+    Answer,
+    Bookmark,
+    Change,
+    Changed,
+    Done,
+    Due,
+    Ended,
+    Expired,
+    Fact,
+    Failed,
+    Missing,
+    NotServed,
+    Said,
+)
+
+EVERYWHERE = Selection(CONFIG_MAP, "default", labels="watched=yes")
+WEB = Ref(CONFIG_MAP, "default", "web")
+
+
+def a_creation(name: str = "web") -> Write:
+    body: dict[str, Json] = {**a_config_map(name)}
+    body["metadata"] = {"name": name, "namespace": "default", "labels": {"watched": "yes"}}
+    return Write(
+        verb=Verb.CREATE, ref=Ref(CONFIG_MAP, "default", name), body=msgspec.json.encode(body)
+    )
+
+
+async def a_sandbox(*faults: Fault, watching: Ms = Ms(5 * MINUTE)) -> Sandbox:
+    """One with a namespace `default`."""
+    sandbox = Sandbox(faults=faults, timing=Timing(watching=watching))
+    live_of(await Desk(sandbox).create(a_namespace("default")))
+    return sandbox
+
+
+def watch(sandbox: Sandbox, *, since: str, ticket: int = 1) -> Ticket:
+    sandbox.submit(Call(ticket=Ticket(ticket), request=Watch(EVERYWHERE, since)))
+    return Ticket(ticket)
+
+
+def a_fault(effect: Refuse | Slow | Lose | Drop | Silence, verb: str, times: int = 1) -> CallFault:
+    return CallFault(effect, Match(verbs=(verb,)), Often(times=times))
+
+
+async def facts_until(sandbox: Sandbox, moment: Ms) -> list[Fact]:
+    facts: list[Fact] = []
+    while sandbox.now() < moment:
+        facts += await sandbox.wait(moment)
+    return [fact for fact in facts if not isinstance(fact, Due)]
+
+
+async def test_time_stands_still_until_somebody_waits_and_then_jumps() -> None:
+    sandbox = Sandbox()
+    sandbox.submit(Call(ticket=Ticket(1), request=Get(WEB)))
+
+    before = sandbox.now()
+    facts = await sandbox.wait(None)
+    after = sandbox.now()
+    due = await sandbox.wait(Ms(after + 3_600 * SECOND))
+
+    assert before == START
+    assert isinstance(facts[0], Answer)
+    assert before < after < before + 100
+    assert due == (Due(),)
+    assert sandbox.now() == after + 3_600 * SECOND
+
+
+async def test_there_is_one_waiter() -> None:
+    release = threading.Event()
+
+    def slow(argument: bytes) -> bytes:
+        release.wait()
+        return argument
+
+    sandbox = Sandbox(workers={"slow": slow})
+    sandbox.submit(Call(ticket=Ticket(1), request=Local("slow")))
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(sandbox.wait(None))
+        await asyncio.wait([waiting], timeout=0)
+        with pytest.raises(RuntimeError, match="one waiter"):
+            await sandbox.wait(None)
+        release.set()
+
+
+async def test_a_wait_that_can_never_end_says_so() -> None:
+    with pytest.raises(RuntimeError, match="never end"):
+        await Sandbox().wait(None)
+
+
+async def test_the_clock_does_not_move_while_local_work_is_outstanding() -> None:
+    release = threading.Event()
+
+    def render(argument: bytes) -> bytes:
+        release.wait()
+        return argument.upper()
+
+    sandbox = Sandbox(workers={"render": render})
+    sandbox.submit(Call(ticket=Ticket(1), request=Get(WEB)))
+    sandbox.submit(Call(ticket=Ticket(2), request=Local("render", b"web")))
+    before = sandbox.now()
+
+    release.set()
+    facts = await sandbox.wait(None)
+
+    assert facts == (Answer(Ticket(2), Said(b"WEB")),)
+    assert sandbox.now() == before
+
+
+async def test_local_work_that_fails_or_that_nobody_does_is_an_outcome() -> None:
+    def fail(_: bytes) -> bytes:
+        raise ValueError("no chart")
+
+    sandbox = Sandbox(workers={"render": fail})
+
+    outcomes = await ask(sandbox, Local("render"), Local("lua"))
+
+    assert outcomes[0] == Failed(0, "ValueError", "no chart")
+    assert isinstance(outcomes[1], NotServed)
+
+
+async def test_clusters_share_one_clock_and_nothing_else() -> None:
+    sandbox = Sandbox(["east", "west"])
+    body = msgspec.json.encode(a_namespace("shop"))
+    made = Write(verb=Verb.CREATE, ref=Ref(NAMESPACE, "", "shop"), body=body)
+
+    await ask(sandbox, made, cluster="east")
+    east = await ask(sandbox, Get(made.ref), cluster="east")
+    west = await ask(sandbox, Get(made.ref), cluster="west")
+
+    assert isinstance(east[0], Done)
+    assert isinstance(west[0], Missing)
+
+
+async def test_a_call_that_is_cancelled_before_it_arrives_was_certainly_not_sent() -> None:
+    sandbox = await a_sandbox()
+    sandbox.submit(Call(ticket=Ticket(1), request=a_creation()))
+
+    unsent = sandbox.cancel(Ticket(1))
+    facts = await facts_until(sandbox, Ms(sandbox.now() + SECOND))
+
+    assert unsent
+    assert facts == []
+    assert isinstance((await ask(sandbox, Get(WEB)))[0], Missing)
+
+
+async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
+    sandbox = await a_sandbox(watching=Ms(150 * SECOND))
+    ticket = watch(sandbox, since="1")
+    other = a_creation("unseen")
+    start = sandbox.now()
+    await ask(sandbox, msgspec.structs.replace(other, body=other.body.replace(b"yes", b"no")))
+
+    facts = await facts_until(sandbox, Ms(start + 200 * SECOND))
+
+    assert isinstance(facts[0], Bookmark)
+    assert facts[-1] == Ended(ticket)
+    assert len(facts) == 2
+
+
+@pytest.mark.parametrize(
+    ("effect", "outcome", "is_there"),
+    [
+        (Refuse(ERROR), ERROR, False),
+        (Lose(performed=False), DISCONNECTED, False),
+        (Lose(performed=True), DISCONNECTED, True),
+    ],
+)
+async def test_a_call_that_meets_a_fault_is_done_or_not_as_the_fault_says(
+    effect: Refuse | Lose, outcome: object, *, is_there: bool
+) -> None:
+    sandbox = await a_sandbox(
+        CallFault(effect, Match(verbs=("create",), kind="ConfigMap"), Often(times=1))
+    )
+
+    answers = await ask(sandbox, a_creation())
+    found = await ask(sandbox, Get(WEB))
+
+    assert answers == (outcome,)
+    assert isinstance(found[0], Done) is is_there
+
+
+async def test_a_slow_answer_comes_later_by_as_much_as_asked() -> None:
+    sandbox = await a_sandbox(a_fault(Slow(Ms(7_000)), "get"))
+    start = sandbox.now()
+
+    await ask(sandbox, Get(WEB))
+
+    assert sandbox.now() - start == 7_002
+
+
+async def test_a_dropped_watch_ends_as_lost() -> None:
+    sandbox = await a_sandbox(a_fault(Drop(after=Ms(100)), "watch"))
+    ticket = watch(sandbox, since="1")
+
+    facts = await sandbox.wait(None)
+
+    assert facts == (Ended(ticket, DISCONNECTED),)
+
+
+async def test_a_silent_watch_tells_what_it_held_back_when_the_silence_is_over() -> None:
+    sandbox = await a_sandbox(a_fault(Silence(span=Ms(10 * SECOND)), "watch"))
+    watch(sandbox, since="1")
+    start = sandbox.now()
+    await facts_until(sandbox, Ms(start + 10))
+    await ask(sandbox, a_creation())
+
+    facts = await sandbox.wait(None)
+
+    assert [fact.change for fact in facts if isinstance(fact, Changed)] == [Change.ADDED]
+    assert sandbox.now() >= start + 10 * SECOND
+
+
+async def test_a_watch_that_is_silent_for_good_never_tells() -> None:
+    sandbox = await a_sandbox(a_fault(Silence(), "watch"), watching=Ms(MINUTE))
+    ticket = watch(sandbox, since="1")
+    await facts_until(sandbox, Ms(sandbox.now() + 10))
+    await ask(sandbox, a_creation())
+
+    facts = await facts_until(sandbox, Ms(sandbox.now() + 2 * MINUTE))
+
+    assert facts == [Ended(ticket)]
+
+
+async def test_history_that_is_compacted_expires_versions_and_unfinished_lists() -> None:
+    sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Compact()))
+    await ask(sandbox, a_creation("a"), a_creation("b"))
+    desk = Desk(sandbox)
+    page = await desk.page(EVERYWHERE, limit=1)
+    assert items_of(page)
+    await facts_until(sandbox, Ms(START + 20 * SECOND))
+
+    watch(sandbox, since="1", ticket=77)
+    ended = await desk.until(lambda fact: isinstance(fact, Ended))
+    rest = await desk.page(EVERYWHERE, limit=1, resume=getattr(page, "resume", ""))
+
+    last = ended[-1]
+    assert isinstance(last, Ended)
+    assert isinstance(last.outcome, Expired)
+    assert isinstance(rest, Expired)
+
+
+async def test_a_server_that_is_down_answers_nobody_until_it_is_up_again() -> None:
+    sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Down(until=Ms(20 * SECOND))))
+    ticket = watch(sandbox, since="1")
+    lost = await facts_until(sandbox, Ms(START + 15 * SECOND))
+
+    down = await ask(sandbox, Get(WEB))
+    await facts_until(sandbox, Ms(START + 21 * SECOND))
+    up = await ask(sandbox, Get(WEB))
+
+    assert lost == [Ended(ticket, DISCONNECTED)]
+    assert down == (UNREACHABLE,)
+    assert isinstance(up[0], Missing)
