@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Ref
 from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.controllers.definitions import keep_definition
-from tidegate.sandbox.controllers.garbage import collect
-from tidegate.sandbox.controllers.namespaces import keep_namespace
-from tidegate.sandbox.controllers.reaction import At, Reaction
-from tidegate.sandbox.server.admission import NAMESPACE, NAMESPACES
+from tidegate.sandbox.controllers.definitions import CUSTOM_KINDS
+from tidegate.sandbox.controllers.garbage import GARBAGE
+from tidegate.sandbox.controllers.namespaces import NAMESPACES
+from tidegate.sandbox.controllers.reaction import At, Controller
 from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import DEFINITIONS
+from tidegate.sandbox.server.register import resource_of
 from tidegate.sandbox.server.server import CRDS, Server
-from tidegate.sandbox.server.store import Event, Resource, owner_references
+from tidegate.sandbox.server.store import Event, Resource
 from tidegate.sandbox.server.streams import Stream, Streams
 from tidegate.sandbox.view import ClusterView
 from tidegate.world.calls import Ticket, Watch
-from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired, Fact, Refusal
+from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired, Fact, Outcome, Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +29,12 @@ class Timing:
     read: Ms = Ms(2)
     write: Ms = Ms(4)
     told: Ms = Ms(1)
-    reaction: Ms = Ms(10)
-    establishing: Ms = Ms(100)
     bookmark: Ms = MINUTE
     watching: Ms = Ms(300 * SECOND)
 
+
+API_CONTROLLERS = (GARBAGE, NAMESPACES, CUSTOM_KINDS)
+"""Those without which the API itself would not keep its promises."""
 
 LAST_BOOKMARK = Ms(2 * SECOND)
 """So long before a watch is ended in good order, it is told how far it has come."""
@@ -51,6 +51,7 @@ class Cluster:
         now: Callable[[], Ms],
         tell: Callable[[Fact], None],
         timing: Timing,
+        controllers: tuple[Controller, ...] = API_CONTROLLERS,
     ) -> None:
         self.server = Server(seed=seed, now=now, told=self._changed)
         self.view = ClusterView(self.server)
@@ -60,7 +61,9 @@ class Cluster:
         self._timing = timing
         self._streams = Streams()
         self._held: dict[Ticket, list[Changed | Bookmark]] = {}
-        self._pending: set[tuple[Reaction, Ref]] = set()
+        self._pending: set[tuple[str, Ref]] = set()
+        self._reminders: dict[tuple[str, Ref], Ms] = {}
+        self._controllers = controllers
 
     def watch(self, ticket: Ticket, watch: Watch) -> None:
         """Open a stream; what it missed since its version comes first."""
@@ -140,51 +143,52 @@ class Cluster:
     def _changed(self, resource: Resource, event: Event) -> None:
         for seen in self._streams.read(resource, event):
             self._later(self._timing.told, self._delivery(seen))
-        for reaction, ref in self._concerned(resource, event):
-            self._plan(reaction, ref)
+        for controller in self._controllers:
+            for ref in controller.concerns(self.view, event):
+                self._plan(controller, ref, controller.delay)
         if resource == CRDS and event.change is Change.DELETED:
-            self._end_streams_of(event)
+            self._end_streams_of(resource_of(event.stored.body))
 
-    def _end_streams_of(self, event: Event) -> None:
-        kinds = set(self.view.kinds_of(event.stored.body))
+    def _end_streams_of(self, resource: Resource) -> None:
         for stream in self._streams.all():
-            if stream.selection.kind in kinds:
-                ticket = stream.ticket
-                self._later(self._timing.told, lambda ticket=ticket: self.drop(ticket, None))
+            if stream.resource == resource:
+                self._later(self._timing.told, self._ending(stream.ticket))
 
-    def _concerned(self, resource: Resource, event: Event) -> Iterator[tuple[Reaction, Ref]]:
-        """Who has to look at what after a change."""
-        stored = event.stored
-        if resource == NAMESPACES:
-            yield keep_namespace, stored.ref
-        if resource == CRDS:
-            yield keep_definition, stored.ref
-        if event.change is not Change.DELETED:
-            if stored.is_deleting or owner_references(stored.metadata):
-                yield collect, stored.ref
-            return
-        yield from ((collect, own.ref) for own in self.view.owned_by(stored.uid))
-        for one in owner_references(stored.metadata):
-            kind = Kind.of(str(one.get("apiVersion")), str(one.get("kind")))
-            for namespace in {stored.ref.namespace: None, "": None}:
-                yield collect, Ref(kind, namespace, str(one.get("name")))
-        if stored.ref.namespace:
-            yield keep_namespace, Ref(NAMESPACE, "", stored.ref.namespace)
-        yield keep_definition, Ref(DEFINITIONS, "", f"{resource.plural}.{resource.group}")
+    def _ending(self, ticket: Ticket) -> Callable[[], None]:
+        return lambda: self.drop(ticket, None)
 
-    def _plan(self, reaction: Reaction, ref: Ref, pause: Ms | None = None) -> None:
-        if (reaction, ref) in self._pending:
-            return
-        self._pending.add((reaction, ref))
-        usual = self._timing.reaction
-        if reaction is keep_definition:
-            usual = self._timing.establishing
-        self._later(usual if pause is None else pause, lambda: self._react(reaction, ref))
+    def _plan(self, controller: Controller, ref: Ref, pause: Ms) -> None:
+        if (controller.name, ref) not in self._pending:
+            self._pending.add((controller.name, ref))
+            self._later(pause, lambda: self._look(controller, ref))
 
-    def _react(self, reaction: Reaction, ref: Ref) -> None:
-        self._pending.discard((reaction, ref))
-        for wanted in list(reaction(self.view, ref, self._now())):
+    def _look(self, controller: Controller, ref: Ref) -> None:
+        """Let a controller look at one of its objects, and do what it says."""
+        self._pending.discard((controller.name, ref))
+        looking = controller.react(self.view, ref, self._now())
+        outcome: Outcome | None = None
+        while True:
+            try:
+                wanted = looking.send(outcome)
+            except StopIteration:
+                return
+            outcome = None
             if isinstance(wanted, At):
-                self._plan(reaction, ref, Ms(wanted.moment - self._now()))
+                self._remind(controller, ref, max(wanted.moment, self._now()))
             else:
-                self.server.perform(wanted)
+                outcome = self.server.perform(wanted)
+
+    def _remind(self, controller: Controller, ref: Ref, moment: Ms) -> None:
+        """One reminder for each object: the earliest. Whoever looks then can ask for the next."""
+        key = (controller.name, ref)
+        planned = self._reminders.get(key)
+        if planned is not None and self._now() <= planned <= moment:
+            return
+        self._reminders[key] = moment
+
+        def ring() -> None:
+            if self._reminders.get(key) == moment:
+                del self._reminders[key]
+                self._look(controller, ref)
+
+        self._agenda.add(moment, ring)

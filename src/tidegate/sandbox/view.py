@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.server.register import resource_of
 from tidegate.sandbox.server.server import Server
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.store import Stored
 
 
 class ClusterView:
@@ -33,12 +32,3 @@ class ClusterView:
     def owned_by(self, uid: str) -> list[Stored]:
         found = (self._server.store.get(*own) for own in self._server.store.owned(uid))
         return [stored for stored in found if stored is not None]
-
-    def kinds_of(self, definition: Body) -> list[Kind]:
-        """The kinds of a CRD."""
-        resource = resource_of(definition)
-        return [
-            served.kind
-            for served in self._server.register.kinds()
-            if (served.kind.group, served.plural) == resource
-        ]

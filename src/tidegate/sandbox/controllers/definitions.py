@@ -7,18 +7,19 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.register import is_established
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.register import DEFINITIONS, is_established
+from tidegate.sandbox.server.store import Body, Event, Stored
 from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.facts import Change
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 MANAGER = "kube-apiserver"
 
 
-def keep_definition(view: View, ref: Ref, now: Ms) -> Iterator[Write]:
+def keep_definition(view: View, ref: Ref, now: Ms) -> Looking:
     """A CRD becomes Established; one that goes takes its instances along."""
     definition = view.get(ref)
     if definition is None:
@@ -32,9 +33,7 @@ def keep_definition(view: View, ref: Ref, now: Ms) -> Iterator[Write]:
 
 
 def _clean_up(view: View, definition: Stored) -> Iterator[Write]:
-    instances = [
-        stored for kind in view.kinds_of(definition.body)[:1] for stored in view.all_of(kind)
-    ]
+    instances = _instances(view, definition)
     for stored in instances:
         if not stored.is_deleting:
             yield Write(
@@ -46,6 +45,18 @@ def _clean_up(view: View, definition: Stored) -> Iterator[Write]:
     if not instances and CLEANUP in definition.finalizers:
         left = [one for one in definition.finalizers if one != CLEANUP]
         yield _patch(definition, {"metadata": {"finalizers": left or None}})
+
+
+def _instances(view: View, definition: Stored) -> list[Stored]:
+    spec = definition.body.get("spec")
+    known = spec if isinstance(spec, dict) else {}
+    names = known.get("names")
+    kind = str(names.get("kind")) if isinstance(names, dict) else ""
+    versions = known.get("versions")
+    for version in versions if isinstance(versions, list) else []:
+        if isinstance(version, dict) and version.get("served"):
+            return view.all_of(Kind(str(known.get("group")), str(version.get("name")), kind))
+    return []
 
 
 def _status(body: Body, now: Ms) -> Body:
@@ -89,3 +100,18 @@ def _patch(definition: Stored, patch: Body, *, subresource: str = "") -> Write:
         uid=definition.uid,
         manager=MANAGER,
     )
+
+
+def _concerns(view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == DEFINITIONS:
+        yield ref
+    elif event.change is Change.DELETED and "." in ref.kind.group:
+        yield from (
+            definition.ref
+            for definition in view.all_of(DEFINITIONS)
+            if definition.is_deleting and definition.ref.name.endswith(f".{ref.kind.group}")
+        )
+
+
+CUSTOM_KINDS = Controller("custom-kinds", keep_definition, _concerns, delay=Ms(100))

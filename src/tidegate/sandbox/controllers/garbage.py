@@ -8,15 +8,16 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.server.lifecycle import FOREGROUND, ORPHAN
-from tidegate.sandbox.server.store import Stored, owner_references
+from tidegate.sandbox.server.store import Event, Stored, owner_references
 from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.facts import Change
 
 MANAGER = "kube-controller-manager"
 
 
-def collect(view: View, ref: Ref, _now: Ms) -> Iterator[Write]:
+def collect(view: View, ref: Ref, _now: Ms) -> Looking:
     """What follows for one object from its owners and from what it owns."""
     stored = view.get(ref)
     if stored is None:
@@ -99,3 +100,19 @@ def _with_metadata(stored: Stored, name: str, value: list[Json]) -> Write:
 
 def _delete(stored: Stored, propagation: Propagation) -> Write:
     return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)
+
+
+def _concerns(view: View, event: Event) -> Iterator[Ref]:
+    stored = event.stored
+    if event.change is not Change.DELETED:
+        if stored.is_deleting or owner_references(stored.metadata):
+            yield stored.ref
+        return
+    yield from (own.ref for own in view.owned_by(stored.uid))
+    for reference in owner_references(stored.metadata):
+        kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
+        for namespace in {stored.ref.namespace: None, "": None}:
+            yield Ref(kind, namespace, str(reference.get("name")))
+
+
+GARBAGE = Controller("garbage", collect, _concerns)

@@ -9,16 +9,18 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.controllers.garbage import MANAGER
-from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.server.store import Body
+from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.server.store import Body, Event
 from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.facts import Change
 
+NAMESPACE = Kind("", "v1", "Namespace")
 ACCOUNT = Kind("", "v1", "ServiceAccount")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 ROOT_CA = "kube-root-ca.crt"
 
 
-def keep_namespace(view: View, ref: Ref, _now: Ms) -> Iterator[Write]:
+def keep_namespace(view: View, ref: Ref, _now: Ms) -> Looking:
     """A namespace has its first objects, or is emptied and let go."""
     namespace = view.get(ref)
     if namespace is None:
@@ -55,3 +57,14 @@ def _furnish(view: View, name: str) -> Iterator[Write]:
                 **content,
             }
             yield Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager=MANAGER)
+
+
+def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == NAMESPACE:
+        yield ref
+    elif event.change is Change.DELETED and ref.namespace:
+        yield Ref(NAMESPACE, "", ref.namespace)
+
+
+NAMESPACES = Controller("namespaces", keep_namespace, _concerns)

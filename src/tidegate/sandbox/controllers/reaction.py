@@ -1,18 +1,25 @@
-"""The shape of a controller: look at an object as it is now, and say what to write."""
+"""The shape of a controller: look at an object as it is now, and say what to write.
+
+A controller is level-triggered. It is told that something happened to one of its objects, looks at
+what is there, and yields the door's own writes, one after the other; each yield hands back what
+became of the write. It keeps nothing between two looks. So the same controller can be set loose on
+a sandbox and on a real API server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Generator, Iterable
+from typing import NamedTuple, Protocol, TypeAlias
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.store import Event, Stored
 from tidegate.world.calls import Write
+from tidegate.world.facts import Outcome
 
 
 class At(NamedTuple):
-    """Look again at this moment."""
+    """Look again at this moment, even if nothing happens before."""
 
     moment: Ms
 
@@ -21,11 +28,30 @@ class View(Protocol):
     """What a controller may see of its cluster."""
 
     def get(self, ref: Ref) -> Stored | None: ...
-    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]: ...
-    def inside(self, namespace: str) -> list[Stored]: ...
-    def owned_by(self, uid: str) -> list[Stored]: ...
-    def kinds_of(self, definition: Body) -> list[Kind]: ...
+
+    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
+        """The objects of a kind, in the order of namespace and name."""
+        ...
+
+    def inside(self, namespace: str) -> list[Stored]:
+        """Everything in a namespace."""
+        ...
+
+    def owned_by(self, uid: str) -> list[Stored]:
+        """Everything that names this uid as an owner."""
+        ...
 
 
-Reaction = Callable[[View, Ref, Ms], Iterable[Write | At]]
-"""Level-triggered: told that something happened to an object, it looks and decides anew."""
+Looking: TypeAlias = Generator[Write | At, Outcome | None, None]
+React: TypeAlias = Callable[[View, Ref, Ms], Looking]
+Concerns: TypeAlias = Callable[[View, Event], Iterable[Ref]]
+
+
+class Controller(NamedTuple):
+    """One controller: how it reacts, and after which changes it has to look at what."""
+
+    name: str
+    react: React
+    concerns: Concerns
+    delay: Ms = Ms(10)
+    """How long after a change it looks; several changes in between are one look."""
