@@ -34,6 +34,8 @@ from tidegate.world.facts import Catalogue, Outcome, Said
 Schema = dict[str, Json]
 
 FOLDER = Path(__file__).parents[1] / "src" / "tidegate" / "sandbox" / "api"
+OWN = "io.k8s."
+"""How the names of Kubernetes' own definitions begin; those of CRDs have no place in the file."""
 SCALARS = {
     ("boolean", ""): "boolean",
     ("integer", "int32"): "int32",
@@ -82,6 +84,7 @@ async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
         name: model
         for document in documents
         for name, model in _schema(_at(document, "components", "schemas")).items()
+        if name.startswith(OWN)
     }
     release = str(_at(version, "gitVersion"))
     minor = ".".join(release.removeprefix("v").split(".")[:2])

@@ -4,6 +4,8 @@
     ├── DocumentError       a file cannot be read as Kubernetes would read it
     ├── ConfigError         a kubeconfig, or what it points to, is wrong
     ├── ProcessError        another program could not do its part
+    ├── RenderError         what a unit asks for cannot be turned into objects
+    ├── SourceError         a source cannot be had, or must not be used
     ├── ScenarioError       a scenario says something that cannot be simulated
     └── ClusterError        a cluster cannot be reached, or says no
 
@@ -74,6 +76,18 @@ class ConfigError(TidegateError):
 
 class ProcessError(TidegateError):
     """Another program could not do its part."""
+
+    exit_code = 3
+
+
+class SourceError(TidegateError):
+    """A source cannot be had, or must not be used."""
+
+    exit_code = 3
+
+
+class RenderError(TidegateError):
+    """What a unit asks for cannot be turned into objects."""
 
     exit_code = 3
 

@@ -3,7 +3,9 @@
 Whole objects are spoiled at random, a few hundred of them, and shown to both. Known differences:
 
 - An apply names one unknown field of each object, and Go chooses which; we name all.
-- Go's decoder names its own types of strings (`v1.RestartPolicy`), which a schema does not tell.
+- Go's decoder names its own types of strings (`v1.RestartPolicy`) and embedded structs
+  (`volumes.VolumeSource.configMap`), which a schema does not tell.
+- What is wrong with the head of an embedded object is told in a sentence of its own.
 - What a server asks of built-in objects is asked here in part: what we find it finds, and where
   it finds nothing, neither do we.
 """
@@ -127,9 +129,8 @@ async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlan
         (catalogue,) = await Desk(world).ask(Kinds())
 
     assert isinstance(catalogue, Catalogue)
-    ours = {served.kind for served in served_kinds()}
-    assert served_kinds() == tuple(each for each in catalogue.kinds if each.kind in ours)
-    assert {each.kind.group for each in catalogue.kinds if each.kind not in ours} <= {bodies.GROUP}
+    ours = {served.kind.group for served in served_kinds()}
+    assert served_kinds() == tuple(each for each in catalogue.kinds if each.kind.group in ours)
 
 
 @tries
@@ -141,6 +142,7 @@ def test_a_creation_of_a_custom_object_is_judged_alike(
 
     for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
         kept = fill_defaults(drop_nulls(prune(body, everything), everything), everything)
+        assert isinstance(outcome, Done | Invalid), (body, outcome)
         assert causes_of(outcome) == find_problems(kept, everything), body
         if isinstance(outcome, Done):
             assert warned_fields(outcome) == sorted(unknown_fields(body, everything))
@@ -160,6 +162,7 @@ def test_an_apply_of_a_custom_object_is_judged_alike(
             assert is_told(causes_of(outcome), typed), (body, outcome)
         else:
             kept = fill_defaults(prune(body, everything), everything)
+            assert isinstance(outcome, Done | Invalid), (body, outcome)
             assert causes_of(outcome) == find_problems(kept, everything), body
 
 
@@ -210,7 +213,7 @@ def is_told(theirs: tuple[Cause, ...], ours: tuple[Cause, ...]) -> bool:
 
 
 def without_type(message: str) -> str:
-    return message.partition(" of type ")[0]
+    return re.sub(r"\.[A-Z]\w*(?=\.)", "", message.partition(" of type ")[0])
 
 
 def dict_of(value: Json) -> Body:

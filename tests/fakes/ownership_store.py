@@ -6,23 +6,27 @@ stands in for an API server only where sequences are compared with a real one.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
-import msgspec
-
-from tests.fakes.write_sequences import GATE, Answer, Body, Deed, Ended, Owner, Sequence, Step
-from tests.promises.objects import CONFIG_MAP, DEPLOYMENT, SERVICE, a_definition
+from tests.fakes.sequence_answers import (
+    gate_shape,
+    narrowed,
+    owners_of,
+    shape_for,
+    spoken_of,
+)
+from tests.fakes.write_sequences import GATE, Answer, Body, Deed, Ended, Sequence, Step
+from tests.promises.objects import CONFIG_MAP, DEPLOYMENT, SERVICE
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.builtin import object_meta, shape_of
+from tidegate.sandbox.api.builtin import object_meta
 from tidegate.sandbox.api.checks import find_problems
-from tidegate.sandbox.api.compare import is_one_piece, items_shape, same, shape_below, whole
+from tidegate.sandbox.api.compare import same
 from tidegate.sandbox.api.defaults import drop_nulls, fill_defaults
-from tidegate.sandbox.api.elements import FIELD, item_element
-from tidegate.sandbox.api.fields import NOTHING, Fields, read_fields, write_fields
+from tidegate.sandbox.api.elements import FIELD
 from tidegate.sandbox.api.owners import Owners, keep_times, owners_for_update, write_owners
 from tidegate.sandbox.api.ownership import Applied, Author, Conflicts, Unfit, apply, update
-from tidegate.sandbox.api.shape import Shape, Type
-from tidegate.sandbox.api.structural import shapes_of
+from tidegate.sandbox.api.shape import DEDUCED, Shape, Type, child
 from tidegate.sandbox.api.terms import Terms, blank_of, resets_of
 
 BLANKS: dict[Kind, Body] = {
@@ -36,16 +40,7 @@ BLANKS: dict[Kind, Body] = {
 }
 
 
-def gate_shape() -> Shape:
-    return shapes_of(a_definition(GATE.group)["spec"])["v1"]
-
-
-def shape_for(kind: Kind) -> Shape:
-    shape = gate_shape() if kind == GATE else shape_of(kind)
-    assert shape is not None
-    return shape
-
-
+@cache
 def terms_for(kind: Kind, subresource: str = "") -> Terms:
     is_custom = kind == GATE
     resets = resets_of(
@@ -176,26 +171,18 @@ def _with_uid(body: Body) -> Body:
     return {**body, "metadata": {**_as_body(body["metadata"]), "uid": "1"}}
 
 
+def imagined(sequence: Sequence) -> list[Answer]:
+    """What this store answers to each step of a sequence."""
+    store = OwnershipStore(sequence.kind)
+    spoken, shape = spoken_of(sequence), shape_for(sequence.kind)
+    return [narrowed(store.run(step), spoken, shape) for step in sequence.steps]
+
+
 def named(kind: Kind, step: Step, *, name: str, namespace: str) -> Body:
     """The body of a step with what every object has."""
     body = _as_body(step.body)
     metadata = {**_as_body(body.get("metadata", {})), "name": name, "namespace": namespace}
     return {**body, "apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
-
-
-def owners_of(written: Json) -> list[Owner]:
-    """Managed fields, as a server wrote them, in a form that can be compared."""
-    entries = [_as_body(entry) for entry in written] if isinstance(written, list) else []
-    return [
-        Owner(
-            manager=str(entry.get("manager", "")),
-            operation=str(entry["operation"]),
-            subresource=str(entry.get("subresource", "")),
-            timed="time" in entry,
-            fields=_as_body(entry["fieldsV1"]),
-        )
-        for entry in entries
-    ]
 
 
 def _with_resets(body: Body, live: Body, terms: Terms) -> Body:
@@ -262,6 +249,7 @@ def _deployment(body: Body) -> Body:
     if isinstance(containers, list):
         pod["containers"] = [_container(container) for container in containers]
     defaults: Body = {"revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
+    spec = {name: part for name, part in spec.items() if (name, part) != ("minReadySeconds", 0)}
     spec = {
         **defaults,
         "strategy": {},
@@ -284,14 +272,15 @@ def _without_empty(value: Json, shape: Shape) -> Json:
     match value:
         case dict():
             kept = {
-                name: _without_empty(inner, shape_below(shape, name))
+                name: _without_empty(inner, child(shape, name) or DEDUCED)
                 for name, inner in value.items()
             }
             if shape.values is not None and shape.values().type is Type.STRING:
                 return {name: "" if inner is None else inner for name, inner in kept.items()}
             return {name: inner for name, inner in kept.items() if inner not in (None, {}, [])}
         case list():
-            return [_without_empty(item, items_shape(shape)) for item in value]
+            items = shape.items() if shape.items else DEDUCED
+            return [_without_empty(item, items) for item in value]
         case _:
             return value
 
@@ -332,65 +321,6 @@ def _operated(value: Json, before: list[str], last: str, operation: Body) -> Jso
             return None
         return {name: inner for name, inner in value.items() if name != last}
     return {**value, last: operation["value"]}
-
-
-def spoken_of(sequence: Sequence) -> Fields:
-    """Every place that some step of a sequence names."""
-    shape = shape_for(sequence.kind)
-    found = NOTHING
-    for step in sequence.steps:
-        for body in _said(step):
-            found |= whole(body, shape)
-    return Fields(False, found.below)
-
-
-def _said(step: Step) -> list[Json]:
-    if not isinstance(step.body, list):
-        return [step.body]
-    bodies: list[Json] = []
-    for operation in step.body:
-        known = _as_body(operation)
-        value = known.get("value")
-        for name in reversed(str(known["path"]).removeprefix("/").split("/")):
-            value = {name: value}
-        bodies.append(value)
-    return bodies
-
-
-def narrowed(answer: Answer, spoken: Fields, shape: Shape) -> Answer:
-    """The answer as far as somebody spoke of it: not the defaults of a server."""
-    owners = [
-        msgspec.structs.replace(owner, fields=write_fields(read_fields(owner.fields) & spoken))
-        for owner in answer.owners
-    ]
-    return msgspec.structs.replace(
-        answer,
-        # Controllers write the status of a Deployment at any time.
-        is_new_version=answer.is_new_version or shape is shape_of(DEPLOYMENT),
-        body=only(answer.body, spoken, shape),
-        owners=sorted((owner for owner in owners if owner.fields), key=_by_name),
-    )
-
-
-def _by_name(owner: Owner) -> tuple[str, str, str]:
-    return owner.manager, owner.operation, owner.subresource
-
-
-def only(value: Json, fields: Fields, shape: Shape) -> Json:
-    """A value with nothing but these places in it."""
-    if is_one_piece(value, shape):
-        return value
-    if isinstance(value, dict):
-        return {
-            name: only(value[name], fields.below[FIELD + name], shape_below(shape, name))
-            for name in sorted(value)
-            if FIELD + name in fields.below
-        }
-    if isinstance(value, list):
-        inner = items_shape(shape)
-        found = ((item, fields.below.get(item_element(item, shape) or "")) for item in value)
-        return [only(item, known, inner) for item, known in found if known is not None]
-    return value
 
 
 def _as_body(value: Json) -> Body:

@@ -132,7 +132,7 @@ def _items_in(value: Json) -> list[Json]:
 
 def write_sequence(path: Path, sequence: Sequence) -> None:
     plain = msgspec.to_builtins(sequence)
-    path.write_text(yaml.safe_dump(plain, sort_keys=False, width=100))
+    path.write_text(yaml.safe_dump(plain, sort_keys=False, width=100, allow_unicode=True))
 
 
 def random_sequences(count: int, *, seed: int) -> list[Sequence]:

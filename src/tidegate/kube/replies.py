@@ -79,7 +79,7 @@ _is_status = re.compile(rb'^\s*\{"kind":"Status","apiVersion":"v1"').match
 _conflicting_manager = re.compile(r'^conflict with "((?:[^"\\]|\\.)*)"').match
 _strict_problems = re.compile(r'(unknown|duplicate) field "([^"]+)"').findall
 _is_untyped = re.compile(r"failed to create typed patch object \([^)]*\): ").search
-_typed_problems = re.compile(r"\.([^\s:]+): (\S[^\n]*)").findall
+_typed_problems = re.compile(r"\.((?:\[[^\]]*\]|[^\s:\[])+): (\S[^\n]*)").findall
 UNDECLARED = "field not declared in schema"
 
 

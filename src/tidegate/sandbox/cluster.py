@@ -174,7 +174,7 @@ class Cluster:
                 return
             outcome = None
             if isinstance(wanted, At):
-                self._remind(controller, ref, max(wanted.moment, self._now()))
+                self._remind(controller, ref, max(wanted.moment, Ms(self._now() + 1)))
             else:
                 outcome = self.server.perform(wanted)
 

@@ -153,13 +153,15 @@ def test_a_value_of_the_wrong_type_is_invalid_though_the_server_says_500() -> No
     message = (
         "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n"
         "  .spec.replicas: expected numeric (int or float), got string\n"
-        "  .spec.paused: expected boolean, got string"
+        "  .spec.paused: expected boolean, got string\n"
+        '  .spec.env[name="a: b"].value: expected string, got 1'
     )
 
     refusal = read_refusal(a_refusal(500, "", message))
 
     assert isinstance(refusal, Invalid)
     assert refusal.causes == (
+        Cause('spec.env[name="a: b"].value', "type", "expected string, got 1"),
         Cause("spec.paused", "type", "expected boolean, got string"),
         Cause("spec.replicas", "type", "expected numeric (int or float), got string"),
     )

@@ -40,7 +40,7 @@ _SCALARS = {
     "any": DEDUCED,
     "boolean": _scalar(Type.BOOLEAN),
     "byte": _scalar(Type.STRING, "byte"),
-    "int-or-string": _scalar(Type.INT_OR_STRING),
+    "int-or-string": Shape(type=Type.INT_OR_STRING, merge=Merge.ATOMIC, is_lenient=True),
     "int32": _scalar(Type.INTEGER, "int32"),
     "int64": _scalar(Type.INTEGER, "int64"),
     "number": _scalar(Type.NUMBER, "double"),

@@ -10,6 +10,7 @@ against their schema; what the server asks of them beyond that is in `requiremen
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -45,6 +46,17 @@ _JSON_NAMES = {
 _FORMATS = {"integer": "int64", "number": "float64"}
 _RANGES = {"int32": 2**31, "int64": 2**63}
 _SAFE = 2**53 - 1
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "space": r"\s",
+    "upper": "A-Z",
+    "word": r"\w",
+    "xdigit": "0-9A-Fa-f",
+}
+"""Names of sets of characters, which Python does not know."""
 _is_moment = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
 ).fullmatch
@@ -107,9 +119,12 @@ def _range_problems(value: float, shape: Shape, path: str, told: str) -> Iterato
     bound = _RANGES.get(shape.format, _RANGES["int64"])
     is_whole = told != "boolean" and float(value).is_integer() and -bound <= value < bound
     if told != "boolean" and not is_whole:
-        written = f"with format {shape.format}" if shape.format else "(default format)"
-        detail = f"Checked value must be of type integer {written} in {path}"
-        yield invalid(NOWHERE, "", detail)
+        yield invalid(NOWHERE, "", _out_of_range(path, shape.format))
+
+
+def _out_of_range(path: str, written: str) -> str:
+    told = f"with format {written}" if written else "(default format)"
+    return f"Checked value must be of type integer {told} in {path}"
 
 
 def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[Cause]:
@@ -117,9 +132,7 @@ def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[
         named = [each if isinstance(each, str) else as_json(each) for each in rules.enum]
         yield unsupported(path, value, named)
     if rules.is_spelled_out and told not in {"integer", "string"}:
-        detail = f'"{path}" must validate at least one schema (anyOf)'
-        yield invalid(NOWHERE, "", detail)
-        yield _type_problem(path, "integer", told)
+        yield from _either_problems(path, told)
     match value:
         case str():
             yield from _text_problems(value, rules, path)
@@ -134,7 +147,16 @@ def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[
             yield from _count_problems(len(value), least, most, path, "properties")
 
 
+def _either_problems(path: str, told: str) -> Iterator[Cause]:
+    yield invalid(NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+    yield _type_problem(path, "integer", told)
+    if told == "number":
+        yield invalid(NOWHERE, "", _out_of_range(path, ""))
+
+
 def _is_same(value: Json, other: Json) -> bool:
+    if isinstance(value, float) and isinstance(other, int):
+        value = int(value)  # So does Go, and 1.5 is then among 1 and 2.
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
@@ -158,9 +180,13 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
     """A pattern as Go reads it; None where Python cannot, and nothing is then asked."""
     if pattern.endswith("$") and not pattern.endswith(r"\$"):
         pattern = pattern[:-1] + r"\Z"
+    for name, marks in _POSIX.items():
+        pattern = pattern.replace(f"[:{name}:]", marks)
     try:
-        return re.compile(pattern, re.ASCII)
-    except re.error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
+    except (re.error, FutureWarning):
         return None
 
 

@@ -6,19 +6,20 @@ What both values share by identity is not looked at, so a comparison costs what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from tidegate.model.objects import Json
 from tidegate.sandbox.api.elements import FIELD, Element, item_element
 from tidegate.sandbox.api.fields import LEAF, NOTHING, Fields, node
-from tidegate.sandbox.api.shape import DEDUCED, Merge, Shape, Type, child
+from tidegate.sandbox.api.plan import Plan, plan_of
+from tidegate.sandbox.api.shape import Shape
 
 Below: TypeAlias = dict[Element, Fields]
+SCALARS = frozenset({str, int, bool, float})
 
 
 class Comparison(NamedTuple):
-    """No place is in two of these."""
+    """What was added, changed and removed, containers with what is in them."""
 
     added: Fields = NOTHING
     modified: Fields = NOTHING
@@ -48,59 +49,87 @@ def same(one: Json, other: Json) -> bool:
     return isinstance(one, bool) is isinstance(other, bool)
 
 
-def shape_below(shape: Shape, name: str) -> Shape:
-    return child(shape, name) or DEDUCED
-
-
-def items_shape(shape: Shape) -> Shape:
-    return shape.items() if shape.items is not None else DEDUCED
-
-
-def is_one_piece(value: Json, shape: Shape) -> bool:
+def is_one_piece(value: Json, plan: Plan) -> bool:
     """Whether a value is owned as one field. Empty and missing containers are looked at apart."""
-    match shape.merge:
-        case Merge.ATOMIC:
-            return True
-        case Merge.FIELDS:
-            return shape.type is Type.ANY and value is not None and not isinstance(value, dict)
-        case Merge.KEYED | Merge.SET:
-            return False
+    if plan.is_deduced:
+        return value is not None and not isinstance(value, dict)
+    return plan.is_atomic
 
 
 def fields_of(value: Json, shape: Shape) -> Fields:
     """What an applier says by naming a value: its leaves, items and free names."""
-    if is_one_piece(value, shape):
+    return read_intent(value, shape)[0]
+
+
+def read_intent(value: Json, shape: Shape) -> tuple[Fields, bool]:
+    """The fields of an intent, and whether all of it fits its shape."""
+    odd: list[str] = []
+    fields = _fields(value, plan_of(shape), odd)
+    return fields, not odd
+
+
+def _fields(value: Json, plan: Plan, odd: list[str]) -> Fields:
+    if type(value) not in plan.accepted:
+        odd.append("")
+    if is_one_piece(value, plan):
+        _look_into(value, plan, odd)
         return LEAF
     if isinstance(value, dict):
-        return node(False, dict(_named_fields(value, shape)))
+        return node(False, _named_fields(value, plan, odd))
     if isinstance(value, list):
-        return node(False, _item_fields(value, shape))
+        return node(False, _item_fields(value, plan, odd))
     return NOTHING
 
 
-def _named_fields(value: dict[str, Json], shape: Shape) -> Iterator[tuple[Element, Fields]]:
+def _look_into(value: Json, plan: Plan, odd: list[str]) -> None:
+    """What is owned as one piece must fit its shape all the same."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _fields(inner, plan.children[name], odd)
+    elif isinstance(value, list) and plan.shape.items is not None:
+        items = plan.items
+        for item in value:
+            _fields(item, items, odd)
+
+
+def _named_fields(value: dict[str, Json], plan: Plan, odd: list[str]) -> Below:
+    below: Below = {}
+    children, named = plan.children, plan.shape.fields
     for name, inner in value.items():
-        found = fields_of(inner, shape_below(shape, name))
-        if not found.own and (inner is None or inner == {} or name not in shape.fields):
+        place = children[name]
+        if type(inner) in SCALARS:
+            below[FIELD + name] = LEAF
+            if type(inner) not in place.accepted:
+                odd.append(name)
+            continue
+        found = _fields(inner, place, odd)
+        if not found.own and (inner is None or inner == {} or name not in named):
             found = node(True, found.below)
         if found is not NOTHING:
-            yield FIELD + name, found
-
-
-def _item_fields(value: list[Json], shape: Shape) -> Below:
-    below: Below = {}
-    inner = items_shape(shape)
-    for element, items in by_element(value, shape).items():
-        is_single = len(items) == 1
-        below[element] = node(True, fields_of(items[0], inner).below) if is_single else LEAF
+            below[FIELD + name] = found
     return below
 
 
-def by_element(value: Json, shape: Shape) -> dict[Element, list[Json]]:
+def _item_fields(value: list[Json], plan: Plan, odd: list[str]) -> Below:
+    below: Below = {}
+    items = plan.items
+    for item in value:
+        element = item_element(item, plan)
+        if element is None:
+            odd.append("")
+        elif element in below:
+            odd.append(element)
+            below[element] = LEAF
+        else:
+            below[element] = node(True, _fields(item, items, odd).below)
+    return below
+
+
+def by_element(value: Json, plan: Plan) -> dict[Element, list[Json]]:
     """The items of a list by what tells them apart; live lists may have more than one of each."""
     found: dict[Element, list[Json]] = {}
     for item in value if isinstance(value, list) else ():
-        element = item_element(item, shape)
+        element = item_element(item, plan)
         if element is not None:
             found.setdefault(element, []).append(item)
     return found
@@ -108,43 +137,51 @@ def by_element(value: Json, shape: Shape) -> dict[Element, list[Json]]:
 
 def whole(value: Json, shape: Shape) -> Fields:
     """A value with everything in it, containers too: what is added or removed with it."""
-    if not value or is_one_piece(value, shape):
+    return _whole(value, plan_of(shape))
+
+
+def _whole(value: Json, plan: Plan) -> Fields:
+    if not value or is_one_piece(value, plan):
         return LEAF
     if isinstance(value, dict):
+        children = plan.children
         return Fields(
-            True,
-            {FIELD + name: whole(inner, shape_below(shape, name)) for name, inner in value.items()},
+            True, {FIELD + name: _whole(inner, children[name]) for name, inner in value.items()}
         )
-    inner_shape = items_shape(shape)
+    items = plan.items
     return node(
         True,
         {
-            element: whole(items[0], inner_shape) if len(items) == 1 else LEAF
-            for element, items in by_element(value, shape).items()
+            element: _whole(found[0], items) if len(found) == 1 else LEAF
+            for element, found in by_element(value, plan).items()
         },
     )
 
 
 def compare(before: Json, after: Json, shape: Shape) -> Comparison:
     """What became of a value."""
+    return _compare(before, after, plan_of(shape))
+
+
+def _compare(before: Json, after: Json, plan: Plan) -> Comparison:
     if before is after:
         return SAME
-    if is_one_piece(before, shape) or is_one_piece(after, shape):
-        return _pieces(before, after, shape)
+    if is_one_piece(before, plan) or is_one_piece(after, plan):
+        return _compare_pieces(before, after, plan)
     if not before and not after:
         return SAME if same(before, after) else MODIFIED
-    if shape.merge is Merge.FIELDS:
-        return _compare_fields(_map(before), _map(after), shape)
-    return _compare_items(before, after, shape)
+    if plan.is_list:
+        return _compare_items(before, after, plan)
+    return _compare_fields(_map(before), _map(after), plan)
 
 
-def _pieces(before: Json, after: Json, shape: Shape) -> Comparison:
+def _compare_pieces(before: Json, after: Json, plan: Plan) -> Comparison:
     """Values of one piece; where a map became one or was one, its fields go or come as well."""
     if same(before, after):
         return SAME
-    if shape.merge is Merge.ATOMIC:
+    if plan.is_atomic:
         return MODIFIED
-    inner = _compare_fields(_map(before), _map(after), shape)
+    inner = _compare_fields(_map(before), _map(after), plan)
     return Comparison(inner.added, LEAF, inner.removed)
 
 
@@ -152,59 +189,60 @@ def _map(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _compare_fields(before: dict[str, Json], after: dict[str, Json], shape: Shape) -> Comparison:
+def _compare_fields(before: dict[str, Json], after: dict[str, Json], plan: Plan) -> Comparison:
     found = _Found()
     for name, old in before.items():
         if name not in after:
-            found.removed[FIELD + name] = whole(old, shape_below(shape, name))
+            found.removed[FIELD + name] = _whole(old, plan.children[name])
             continue
         new = after[name]
-        if old is not new:
-            found.put(FIELD + name, compare(old, new, shape_below(shape, name)))
+        if old is not new and not (type(old) is type(new) and type(old) in SCALARS and old == new):
+            found.put(FIELD + name, _compare(old, new, plan.children[name]))
     for name, new in after.items():
         if name not in before:
-            found.added[FIELD + name] = whole(new, shape_below(shape, name))
+            found.added[FIELD + name] = _whole(new, plan.children[name])
     return found.comparison()
 
 
-def _compare_items(before: Json, after: Json, shape: Shape) -> Comparison:
+def _compare_items(before: Json, after: Json, plan: Plan) -> Comparison:
     found = _Found()
-    old, new = by_element(before, shape), by_element(after, shape)
+    old, new = by_element(before, plan), by_element(after, plan)
+    items = plan.items
     for element in {**old, **new}:
         ours, theirs = old.get(element, []), new.get(element, [])
         if len(ours) <= 1 and len(theirs) <= 1:
-            _compare_item(element, ours, theirs, found, items_shape(shape))
+            _compare_item(element, ours, theirs, found, items)
         elif len(ours) > 1 and len(theirs) > 1:
             if not same([*ours], [*theirs]):
                 found.modified[element] = LEAF
         else:
-            _compare_repeated(element, ours, theirs, found, items_shape(shape))
+            _compare_repeated(element, ours, theirs, found, items)
     return found.comparison()
 
 
 def _compare_item(
-    element: Element, old: list[Json], new: list[Json], found: _Found, shape: Shape
+    element: Element, old: list[Json], new: list[Json], found: _Found, plan: Plan
 ) -> None:
     if old and new:
-        found.put(element, compare(old[0], new[0], shape))
+        found.put(element, _compare(old[0], new[0], plan))
     elif new:
-        found.added[element] = whole(new[0], shape)
+        found.added[element] = _whole(new[0], plan)
     else:
-        found.removed[element] = whole(old[0], shape)
+        found.removed[element] = _whole(old[0], plan)
 
 
 def _compare_repeated(
-    element: Element, old: list[Json], new: list[Json], found: _Found, shape: Shape
+    element: Element, old: list[Json], new: list[Json], found: _Found, plan: Plan
 ) -> None:
     """Items that cannot be told apart are one piece; one of them alone is looked into."""
     if len(old) > 1:
         found.removed[element] = LEAF
         if new:
-            found.added[element] = whole(new[0], shape)
+            found.added[element] = _whole(new[0], plan)
     else:
         found.added[element] = LEAF
         if old:
-            found.removed[element] = whole(old[0], shape)
+            found.removed[element] = _whole(old[0], plan)
 
 
 class _Found:
@@ -218,6 +256,8 @@ class _Found:
         self.removed: Below = {}
 
     def put(self, element: Element, inner: Comparison) -> None:
+        if inner is SAME:
+            return
         added, modified, removed = inner
         if added is not NOTHING:
             self.added[element] = added

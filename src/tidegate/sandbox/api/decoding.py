@@ -4,16 +4,18 @@
 JSON decoder, answered with 400 and no causes. `find_typed_problems` is what every apply meets,
 built-in or custom: the merging of types names each field (`containers[name="app"].image`). Both
 are told in the server's words, with two differences. Go visits an object's fields in any order and
-stops at the first unknown one; here all are told. And Go's names of string types are lost.
+stops at the first unknown one; here all are told. And Go's names of string types and of embedded
+structs (`VolumeSource`) are lost.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.causes import as_json, number, quoted
+from tidegate.sandbox.api.causes import as_json, number, quoted, shown
 from tidegate.sandbox.api.shape import Merge, Shape, Type, child
 from tidegate.world.facts import Cause
 
@@ -32,8 +34,25 @@ _GO_WORDS = {
     str: "string",
     type(None): "<nil>",
 }
+_FITTING: dict[Type, tuple[type[object], ...]] = {
+    Type.ANY: (bool, dict, float, int, list, str),
+    Type.ARRAY: (list,),
+    Type.BOOLEAN: (bool,),
+    Type.INTEGER: (int, float),
+    Type.INT_OR_STRING: (int, str),
+    Type.NUMBER: (int, float),
+    Type.OBJECT: (dict,),
+    Type.STRING: (str,),
+}
 _SCALARS = {Type.BOOLEAN: "bool", Type.NUMBER: "float64", Type.INT_OR_STRING: "int32"}
-_BITS = {"int32": 31, "": 31, "int64": 63}
+_BITS = {"int32": 31, "": 31, "int64": 63, "uint8": 8}
+_BYTE = Shape(type=Type.INTEGER, merge=Merge.ATOMIC, format="uint8")
+
+
+class _Misreading(NamedTuple):
+    message: str
+    is_final: bool = False
+    """Told by a type that reads JSON by itself: the decoder then forgets what it met before."""
 
 
 def find_typed_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
@@ -43,13 +62,15 @@ def find_typed_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
 
 def find_decode_problem(body: Json, shape: Shape) -> str:
     """Why a body cannot be read as a built-in kind, or as metadata; empty where it can."""
-    return next(_decoded(body, shape, (), ""), "")
+    problems = [*_decoded(body, shape, (), "")]
+    final = (problem.message for problem in problems if problem.is_final)
+    return next(final, problems[0].message if problems else "")
 
 
 def _typed(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
     if value is None:
         return
-    if problem := _mismatch(value, shape):
+    if type(value) not in _FITTING[shape.type] and (problem := _mismatch(value, shape)):
         yield Cause(path, "type", problem)
     elif isinstance(value, dict):
         for name, part in value.items():
@@ -64,18 +85,18 @@ def _typed(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
 
 
 def _mismatch(value: Json, shape: Shape) -> str:
+    """What to say of a value that is not of its place's own type; empty where it will do."""
     is_scalar = not isinstance(value, dict | list)
     match shape.type:
-        case Type.OBJECT if not isinstance(value, dict):
+        case Type.OBJECT:
             return f"expected map, got &{{{_plain(value)}}}"
-        case Type.ARRAY if not isinstance(value, list):
+        case Type.ARRAY:
             return f"expected list, got &{{{_plain(value)}}}"
         case Type.STRING if shape.format in {"", "byte"}:
-            spelled = f"&value.valueUnstructured{{Value:{_spelled(value)}}}"
-            return "" if isinstance(value, str) else f"expected string, got {spelled}"
-        case Type.BOOLEAN if not isinstance(value, bool):
+            return f"expected string, got &value.valueUnstructured{{Value:{_spelled(value)}}}"
+        case Type.BOOLEAN:
             return f"expected boolean, got &{{{_plain(value)}}}"
-        case Type.INTEGER | Type.NUMBER if _is_no_number(value):
+        case Type.INTEGER | Type.NUMBER:
             return f"expected numeric (int or float), got {_GO_WORDS[type(value)]}"
         case Type.STRING if not is_scalar:
             return f"expected any scalar, got &{{{_plain(value)}}}"
@@ -83,10 +104,6 @@ def _mismatch(value: Json, shape: Shape) -> str:
             return f"expected any scalar, got &{{{_plain(value)}}}"
         case _:
             return ""
-
-
-def _is_no_number(value: Json) -> bool:
-    return isinstance(value, bool) or not isinstance(value, int | float)
 
 
 def _typed_items(value: list[Json], shape: Shape, items: Shape, path: str) -> Iterator[Cause]:
@@ -129,11 +146,21 @@ def _item_problem(item: Json, shape: Shape) -> str:
 def _element(item: Json, shape: Shape, place: int) -> str:
     """How an item is spoken of: `[name="app"]`, `[="a"]`, `[0]`."""
     if shape.merge is Merge.SET:
-        return f"[={as_json(item)}]"
+        return f"[={_key_text(item)}]"
     if shape.merge is Merge.KEYED and isinstance(item, dict):
         told = {**shape.key_defaults, **{key: item[key] for key in shape.keys if key in item}}
-        return "[" + ",".join(f"{key}={as_json(told[key])}" for key in sorted(told)) + "]"
+        return "[" + ",".join(f"{key}={_key_text(told[key])}" for key in sorted(told)) + "]"
     return f"[{place}]"
+
+
+def _key_text(value: Json) -> str:
+    match value:
+        case dict():
+            return "".join(f"{name}={_key_text(part)}" for name, part in value.items())
+        case list():
+            return "[" + ",".join(_key_text(item) for item in value) + "]"
+        case _:
+            return shown(value)
 
 
 def _plain(value: Json) -> str:
@@ -171,35 +198,40 @@ def _spelled(value: Json) -> str:
             return _plain(value)
 
 
-def _decoded(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> Iterator[str]:
+def _decoded(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> Iterator[_Misreading]:
     if value is None or shape.type is Type.ANY:
         return
     match value:
         case dict() if shape.type is Type.OBJECT:
+            struct = shape.name.rpartition(".")[2]
             for name, part in value.items():
                 if name in shape.fields:
-                    struct = shape.name.rpartition(".")[2]
                     yield from _decoded(part, shape.fields[name](), (*path, name), struct)
                 elif shape.values is not None:
                     yield from _decoded(part, shape.values(), path, owner)
-        case list() if shape.type is Type.ARRAY and shape.items is not None:
-            items = shape.items()
+        case list() if shape.type is Type.ARRAY or shape.format == "byte":
+            items = _BYTE if shape.items is None else shape.items()
             for item in value:
                 yield from _decoded(item, items, path, owner)
         case _:
             yield from _scalar_problems(value, shape, path, owner)
 
 
-def _scalar_problems(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> Iterator[str]:
+def _scalar_problems(
+    value: Json, shape: Shape, path: tuple[str, ...], owner: str
+) -> Iterator[_Misreading]:
     if shape.format == "quantity":
         text = as_json(value) if not isinstance(value, str) else value
         if isinstance(value, bool) or not _is_quantity(text):
-            yield f"quantities must match the regular expression '{_QUANTITY}'"
+            message = f"quantities must match the regular expression '{_QUANTITY}'"
+            yield _Misreading(message, is_final=True)
     elif isinstance(value, str) and shape.type is Type.STRING:
         yield from _text_problems(value, shape.format)
     elif told := _misread(value, shape):
         target = f"struct field {owner}.{'.'.join(path)}" if path else "value"
-        yield f"json: cannot unmarshal {told} into Go {target} of type {_go_type(shape)}"
+        message = f"json: cannot unmarshal {told} into Go {target} of type {_go_type(shape)}"
+        is_final = shape.type is Type.INT_OR_STRING or shape.format == "date-time"
+        yield _Misreading(message, is_final=is_final)
 
 
 def _misread(value: Json, shape: Shape) -> str:
@@ -220,16 +252,17 @@ def _misread(value: Json, shape: Shape) -> str:
             return _JSON_WORDS[type(value)]
 
 
-def _text_problems(value: str, written: str) -> Iterator[str]:
+def _text_problems(value: str, written: str) -> Iterator[_Misreading]:
     if written == "date-time" and not _is_moment(value):
         layout = "2006-01-02T15:04:05Z07:00"
-        yield f'parsing time {quoted(value)} as "{layout}": cannot parse {quoted(value)} as "2006"'
+        told = f'parsing time {quoted(value)} as "{layout}": cannot parse {quoted(value)} as "2006"'
+        yield _Misreading(told, is_final=True)
     elif written == "byte":
         text = value.rstrip("=")
         wrong = _foreign_to_base64(text)
         if wrong or len(value.replace("\n", "").replace("\r", "")) % 4:
             place = wrong.start() if wrong else len(value) - len(value) % 4
-            yield f"illegal base64 data at input byte {place}"
+            yield _Misreading(f"illegal base64 data at input byte {place}")
 
 
 def _go_type(shape: Shape) -> str:

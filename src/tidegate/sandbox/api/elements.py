@@ -9,12 +9,13 @@ An element is that text: equal elements are equal strings.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.shape import Merge, Shape
+from tidegate.sandbox.api.plan import Plan
 
 Element: TypeAlias = str
 FIELD, KEY, VALUE = "f:", "k:", "v:"
@@ -27,18 +28,28 @@ _FOR_WEB_PAGES = str.maketrans(
 )
 
 
-def item_element(item: Json, shape: Shape) -> Element | None:
+def item_element(item: Json, plan: Plan) -> Element | None:
     """How an item of a keyed list or a set is told from the others; None where it cannot be."""
-    if shape.merge is Merge.SET:
+    if not plan.keys:
         return None if item is None or isinstance(item, dict | list) else VALUE + _text(item)
     if not isinstance(item, dict):
         return None
-    keys: dict[str, Json] = {}
-    for key in sorted(shape.keys):
-        value = item[key] if key in item else shape.key_defaults.get(key)
-        if value is not None or key in item:
-            keys[key] = value
-    return KEY + _text(keys) if keys else None
+    keys: list[tuple[str, Json]] = []
+    for key, default in plan.keys:
+        if key in item:
+            keys.append((key, item[key]))
+        elif default is not None:
+            keys.append((key, default))
+    return _key_element(tuple(keys)) if all(map(_is_plain, keys)) else KEY + _text(dict(keys))
+
+
+def _is_plain(key: tuple[str, Json]) -> bool:
+    return type(key[1]) is str or type(key[1]) is int
+
+
+@lru_cache(maxsize=8192)
+def _key_element(keys: tuple[tuple[str, str | int], ...]) -> Element | None:
+    return KEY + _text({**dict(keys)}) if keys else None
 
 
 def canonical(text: str) -> Element | None:

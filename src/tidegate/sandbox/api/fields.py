@@ -16,7 +16,6 @@ import msgspec
 
 from tidegate.model.objects import Json
 from tidegate.sandbox.api.elements import FIELD, Element, canonical, order, shown
-from tidegate.sandbox.api.shape import Shape, child
 
 Path: TypeAlias = tuple[Element, ...]
 SELF = "."
@@ -93,34 +92,14 @@ def write_fields(fields: Fields) -> dict[str, Json]:
     """The written form, in the order of the server."""
     written: dict[str, Json] = {SELF: {}} if fields.own and fields.below else {}
     for element in _sorted(fields.below):
-        written[element] = write_fields(fields.below[element])
+        inner = fields.below[element]
+        written[element] = {} if inner is LEAF else write_fields(inner)
     return written
 
 
 def show_path(path: Path) -> str:
     """A place as conflicts show it: `.spec.template.spec.containers[name="app"].image`."""
     return "".join(shown(element) for element in path)
-
-
-def with_named(fields: Fields, shape: Shape | None) -> Fields:
-    """The set and every named field on the way to what is in it: servers do not write those."""
-    if not fields.below:
-        return fields
-    below: dict[Element, Fields] = {}
-    for element, inner in fields.below.items():
-        place, is_named = _step(element, shape)
-        found = with_named(inner, place)
-        below[element] = Fields(True, found.below) if is_named and not found.own else found
-    return Fields(fields.own, below)
-
-
-def _step(element: Element, shape: Shape | None) -> tuple[Shape | None, bool]:
-    if shape is None:
-        return None, False
-    if element.startswith(FIELD):
-        name = element.removeprefix(FIELD)
-        return child(shape, name), name in shape.fields
-    return (shape.items() if shape.items is not None else None), False
 
 
 def _union(one: Fields, other: Fields) -> Fields:

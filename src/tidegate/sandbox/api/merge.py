@@ -1,4 +1,4 @@
-"""Bring an intent into a live value, and take places out of a value.
+"""Bring an intent into a live value, and take out of it what nobody wants there any more.
 
 Nothing is changed in place: what an intent does not touch is shared with the live value, and a
 merge that changes nothing gives back the live value itself.
@@ -9,39 +9,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.compare import (
-    by_element,
-    is_one_piece,
-    items_shape,
-    same,
-    shape_below,
-)
-from tidegate.sandbox.api.elements import FIELD, Element, item_element
-from tidegate.sandbox.api.fields import NOTHING, Fields
-from tidegate.sandbox.api.shape import Merge, Shape
+from tidegate.sandbox.api.compare import SCALARS, by_element, is_one_piece, same
+from tidegate.sandbox.api.elements import Element, item_element
+from tidegate.sandbox.api.plan import Plan, plan_of
+from tidegate.sandbox.api.shape import Shape
 
 
 def merge(live: Json, intent: Json, shape: Shape) -> Json:
     """The live value with what the intent names; an intent takes nothing away."""
+    return _merge(live, intent, plan_of(shape))
+
+
+def _merge(live: Json, intent: Json, plan: Plan) -> Json:
     if live is intent:
         return live
-    if is_one_piece(intent, shape) or (is_one_piece(live, shape) and intent is not None):
+    if is_one_piece(intent, plan) or (is_one_piece(live, plan) and intent is not None):
         return live if same(live, intent) else intent
     if not live and not intent:
         return live if same(live, intent) else intent
-    if shape.merge is Merge.FIELDS:
-        return _merge_fields(live, intent, shape)
-    return _merge_items(live, intent, shape)
+    if plan.is_list:
+        return _merge_items(live, intent, plan)
+    return _merge_fields(live, intent, plan)
 
 
-def _merge_fields(live: Json, intent: Json, shape: Shape) -> Json:
+def _merge_fields(live: Json, intent: Json, plan: Plan) -> Json:
     if not isinstance(live, dict):
         return intent
+    if not isinstance(intent, dict):
+        return live
     merged: dict[str, Json] | None = None
-    for name, wanted in intent.items() if isinstance(intent, dict) else ():
+    for name, wanted in intent.items():
         if name in live:
-            found = merge(live[name], wanted, shape_below(shape, name))
-            if found is live[name]:
+            there = live[name]
+            if type(wanted) is type(there) and type(wanted) in SCALARS and wanted == there:
+                continue
+            found = _merge(there, wanted, plan.children[name])
+            if found is there:
                 continue
         else:
             found = wanted
@@ -50,27 +53,31 @@ def _merge_fields(live: Json, intent: Json, shape: Shape) -> Json:
     return live if merged is None else merged
 
 
-def _merge_items(live: Json, intent: Json, shape: Shape) -> Json:
+def _merge_items(live: Json, intent: Json, plan: Plan) -> Json:
     if not isinstance(intent, list) or not intent:
         return live
     if not isinstance(live, list) or not live:
         return intent
-    merged = list(_merged_items(live, intent, shape))
+    merged = list(_merged_items(live, intent, plan))
     is_same = len(merged) == len(live) and all(
         one is other for one, other in zip(merged, live, strict=True)
     )
     return live if is_same else merged
 
 
-def _merged_items(live: list[Json], intent: list[Json], shape: Shape) -> Iterator[Json]:
-    ours = by_element(live, shape)
-    inner = items_shape(shape)
-    wanted = [item_element(item, shape) or "" for item in intent]
-    for element, place in _in_order([item_element(item, shape) or "" for item in live], wanted):
+def _merged_items(live: list[Json], intent: list[Json], plan: Plan) -> Iterator[Json]:
+    known = [item_element(item, plan) or "" for item in live]
+    wanted = [item_element(item, plan) or "" for item in intent]
+    items = plan.items
+    if known == wanted:
+        yield from (_merge(there, item, items) for there, item in zip(live, intent, strict=True))
+        return
+    ours = by_element(live, plan)
+    for element, place in _in_order(known, wanted):
         if element is None:
             yield live[place]
         else:
-            yield _merged_item(ours.get(element, []), intent[place], inner)
+            yield _merged_item(ours.get(element, []), intent[place], items)
 
 
 def _in_order(live: list[Element], wanted: list[Element]) -> Iterator[tuple[Element | None, int]]:
@@ -98,53 +105,6 @@ def _in_order(live: list[Element], wanted: list[Element]) -> Iterator[tuple[Elem
             there += 1
 
 
-def _merged_item(live: list[Json], intent: Json, shape: Shape) -> Json:
+def _merged_item(live: list[Json], intent: Json, plan: Plan) -> Json:
     """Live items that cannot be told apart are not merged but replaced."""
-    return merge(live[0], intent, shape) if len(live) == 1 else intent
-
-
-def without(value: Json, fields: Fields, shape: Shape) -> Json:
-    """The value but for these places. A container that has nothing left is null, as on servers."""
-    if fields is NOTHING or not isinstance(value, dict | list):
-        return value
-    if not value or is_one_piece(value, shape):
-        return None
-    if isinstance(value, dict):
-        return _without_fields(value, fields, shape)
-    return _without_items(value, fields, shape)
-
-
-def _without_fields(value: dict[str, Json], fields: Fields, shape: Shape) -> Json:
-    left: dict[str, Json] | None = None
-    for element, inner in fields.below.items():
-        name = element.removeprefix(FIELD)
-        if name not in value or not element.startswith(FIELD):
-            continue
-        if inner.own:
-            left = dict(value) if left is None else left
-            del left[name]
-            continue
-        found = without(value[name], inner, shape_below(shape, name))
-        if found is not value[name]:
-            left = dict(value) if left is None else left
-            left[name] = found
-    if left is None:
-        return value
-    return left or None
-
-
-def _without_items(value: list[Json], fields: Fields, shape: Shape) -> Json:
-    left: list[Json] = []
-    is_changed = False
-    inner = items_shape(shape)
-    for item in value:
-        gone = fields.below.get(item_element(item, shape) or "", NOTHING)
-        if gone.own:
-            is_changed = True
-            continue
-        found = without(item, gone, inner)
-        is_changed = is_changed or found is not item
-        left.append(found)
-    if not is_changed:
-        return value
-    return left or None
+    return _merge(live[0], intent, plan) if len(live) == 1 else intent

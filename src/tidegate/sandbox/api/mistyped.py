@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.compare import items_shape
 from tidegate.sandbox.api.elements import FIELD, item_element, shown
-from tidegate.sandbox.api.shape import Merge, Shape, Type, child
+from tidegate.sandbox.api.plan import UNKNOWN, Plan, plan_of
+from tidegate.sandbox.api.shape import Merge, Shape, Type
 
 UNDECLARED = "field not declared in schema"
 
@@ -26,7 +26,7 @@ class Mistyped(NamedTuple):
 
 def find_mistyped(intent: Json, shape: Shape) -> tuple[Mistyped, ...]:
     """Everything that cannot be merged; empty where the intent can be."""
-    return tuple(_find(intent, shape))
+    return tuple(_find(intent, plan_of(shape)))
 
 
 def _is_number(value: Json) -> bool:
@@ -48,36 +48,35 @@ _EXPECTED: dict[Type, tuple[str, Callable[[Json], bool]]] = {
 }
 
 
-def _find(value: Json, shape: Shape) -> Iterator[Mistyped]:
-    if value is None or shape.type is Type.ANY:
+def _find(value: Json, plan: Plan) -> Iterator[Mistyped]:
+    if value is None or plan.shape.type is Type.ANY:
         return
-    expected, fits = _EXPECTED[shape.type]
+    expected, fits = _EXPECTED[plan.shape.type]
     if not fits(value):
         yield Mistyped("", f"expected {expected}, got {type(value).__name__}")
     elif isinstance(value, dict):
-        yield from _find_in_fields(value, shape)
+        yield from _find_in_fields(value, plan)
     elif isinstance(value, list):
-        yield from _find_in_items(value, shape)
+        yield from _find_in_items(value, plan)
 
 
-def _find_in_fields(value: dict[str, Json], shape: Shape) -> Iterator[Mistyped]:
+def _find_in_fields(value: dict[str, Json], plan: Plan) -> Iterator[Mistyped]:
     for name, inner in value.items():
-        place = child(shape, name)
-        if place is None:
+        place = plan.children[name]
+        if place is UNKNOWN:
             yield Mistyped(f".{name}", UNDECLARED)
             return
         for field, problem in _find(inner, place):
             yield Mistyped(shown(FIELD + name) + field, problem)
 
 
-def _find_in_items(value: list[Json], shape: Shape) -> Iterator[Mistyped]:
-    is_list = shape.merge is Merge.ATOMIC
-    inner = items_shape(shape)
+def _find_in_items(value: list[Json], plan: Plan) -> Iterator[Mistyped]:
+    inner = plan.items
     seen: set[str] = set()
     for place, item in enumerate(value):
-        element = "" if is_list else item_element(item, shape)
+        element = item_element(item, plan) if plan.is_list else ""
         if element is None:
-            yield Mistyped("", f"element {place}: {_untold(item, shape)}")
+            yield Mistyped("", f"element {place}: {_untold(item, plan.shape)}")
             return
         if element and element in seen:
             yield Mistyped("", f"duplicate entries for key {shown(element)}")

@@ -9,18 +9,17 @@ take and give have no `managedFields`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
-from operator import or_
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.compare import Comparison, compare, fields_of, same
-from tidegate.sandbox.api.fields import Fields, fields_from, show_path, with_named
-from tidegate.sandbox.api.merge import merge, without
+from tidegate.sandbox.api.compare import Comparison, compare, read_intent, same
+from tidegate.sandbox.api.fields import Fields, fields_from, show_path
+from tidegate.sandbox.api.merge import merge
 from tidegate.sandbox.api.mistyped import Mistyped, find_mistyped
 from tidegate.sandbox.api.owners import Entry, Operation, Owners, in_order
+from tidegate.sandbox.api.prune import pruned
 from tidegate.sandbox.api.shape import Shape
 from tidegate.sandbox.api.terms import Terms
 from tidegate.world.facts import Owned
@@ -82,19 +81,17 @@ def apply(
     live: Body | None, owners: Owners, intent: Body, *, by: Author, terms: Terms, force: bool
 ) -> Applied | Conflicts | Unfit:
     """Bring an intent into a live object; None: there is none yet."""
-    if problems := find_mistyped(intent, terms.shape):
+    fields, is_fit = read_intent(intent, terms.shape)
+    if not is_fit and (problems := find_mistyped(intent, terms.shape)):
         return Unfit(problems)
     if live is not None and not owners:
         first = Author(BEFORE_FIRST_APPLY, by.time)
         owners = _taken(_changes(terms.blank, live, terms), (), by=first, terms=terms)
-    entry = _entry(Operation.APPLY, by, terms, fields_of(intent, terms.shape).outside(terms.resets))
+    entry = _entry(Operation.APPLY, by, terms, fields.outside(terms.resets))
     last = next((other for other in owners if other.identity == entry.identity), None)
     others = tuple(other for other in owners if other is not last)
     start = terms.blank if live is None else live
-    body = merge(start, intent, terms.shape)
-    if last is not None and not (last.fields - entry.fields).is_empty:
-        named = reduce(or_, (other.fields for other in others), entry.fields)
-        body = _pruned(body, last.fields, named, terms.shape)
+    body = _merged(start, intent, last, (entry, *others), terms.shape)
     changes = _changes(start, body, terms)
     if not force and (conflicts := _conflicts(changes, others)) is not None:
         return conflicts
@@ -104,6 +101,14 @@ def apply(
     time = ("" if last is None else last.time) if is_same else by.time
     mine = msgspec.structs.replace(entry, time=time, fields=entry.fields - NEVER_OWNED)
     return Applied(_as_body(body), _settled(owners, (mine, *_unchanged(changes, others))))
+
+
+def _merged(start: Body, intent: Body, last: Entry | None, now: Owners, shape: Shape) -> Json:
+    """The live object with the intent, without what this applier no longer names."""
+    body = merge(start, intent, shape)
+    if last is None or last.fields == now[0].fields - NEVER_OWNED:
+        return body
+    return pruned(body, last.fields, tuple(entry.fields for entry in now), shape)
 
 
 def update(before: Body, after: Body, owners: Owners, *, by: Author, terms: Terms) -> Owners:
@@ -158,20 +163,6 @@ def _unchanged(changes: Comparison, owners: Iterable[Entry]) -> Owners:
         for entry, fields in kept
         if not fields.is_empty
     )
-
-
-def _pruned(merged: Json, last: Fields, named: Fields, shape: Shape) -> Json:
-    """A merged value without what its applier named last time and nobody names now.
-
-    Taken out is what was named last. Put back is what somebody names, then what nobody ever named:
-    a default below an item that stays.
-    """
-    gone = with_named(last, shape)
-    there = with_named(fields_of(merged, shape), shape)
-    left = with_named(fields_of(without(merged, gone, shape), shape), shape)
-    unnamed = there - (left | with_named(named, shape))
-    left = with_named(fields_of(without(merged, unnamed, shape), shape), shape)
-    return without(merged, (there - left) & gone, shape)
 
 
 def _conflicts(changes: Comparison, others: Owners) -> Conflicts | None:

@@ -87,7 +87,7 @@ class Shape:
     is_open: bool = False
     """Unknown fields are kept (`x-kubernetes-preserve-unknown-fields`)."""
     is_lenient: bool = False
-    """Unknown fields can be applied, though they are dropped unless the place is open."""
+    """Unknown fields can be applied, though they are refused or dropped later."""
     rules: Rules | None = None
     name: str = ""
     """The definition of a built-in object: `core.v1.Container`."""

@@ -93,6 +93,7 @@ def _scalar(schema: Schema, type_: Type) -> Shape:
         default=schema.get("default"),
         format=str(schema.get("format", "")),
         is_nullable=schema.get("nullable") is True,
+        is_lenient=type_ is Type.INT_OR_STRING,
         rules=_rules(schema),
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.compare import shape_below
 from tidegate.sandbox.api.fields import NOTHING, Fields, fields_from
 from tidegate.sandbox.api.shape import Shape
 
@@ -76,8 +75,8 @@ def resets_of(
 def blank_of(shape: Shape) -> dict[str, Json]:
     """An object of a built-in kind of which nothing was said: structs, and lists never left out."""
     blank: dict[str, Json] = {}
-    for name in shape.fields:
-        place = shape_below(shape, name)
+    for name, asked in shape.fields.items():
+        place = asked()
         if name in shape.always:
             blank[name] = {**blank_of(place)}
         elif name in shape.required and place.items is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tidegate.model.objects import Json
 from tidegate.sandbox.api.shape import ANY, Merge, Shape, Type
 
-NOTHING = Shape(type=Type.ANY, merge=Merge.FIELDS, is_lenient=True)
+NOTHING = Shape(type=Type.ANY, merge=Merge.FIELDS, is_nullable=True, is_lenient=True)
 """A place of which a schema says that there is something, and not what: its fields are dropped."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.model.objects import Ref
+from tidegate.sandbox.api.builtin import object_meta
 from tidegate.sandbox.api.checks import find_problems
 from tidegate.sandbox.api.decoding import find_decode_problem
 from tidegate.sandbox.api.defaults import drop_nulls, fill_defaults
@@ -22,9 +23,11 @@ UNDECLARED = "field not declared in schema"
 
 def inspect(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
     """The object as it can be stored, and what the caller is warned of; or raise why not."""
-    if not entry.is_custom and (problem := find_decode_problem(body, entry.shape)):
+    if problem := _decode_problem(body, entry):
         raise Refused(Invalid(problem))
     unknown = unknown_fields(body, entry.shape)
+    if entry.is_custom:
+        unknown = tuple(sorted(unknown))
     if unknown and strict:
         told = ", ".join(f'unknown field "{field}"' for field in unknown)
         causes = (Cause(field, "unknown", "unknown field") for field in unknown)
@@ -37,6 +40,13 @@ def inspect(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str,
         raise TypeError(known)
     check(known, entry)
     return known, warnings
+
+
+def _decode_problem(body: Body, entry: Entry) -> str:
+    """Of a custom object only the metadata is made a type of; the rest is checked by its schema."""
+    if entry.is_custom:
+        return find_decode_problem(body.get("metadata"), object_meta())
+    return find_decode_problem(body, entry.shape)
 
 
 def check(body: Body, entry: Entry) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.api.causes import invalid as invalid_field
 from tidegate.sandbox.api.compare import same
 from tidegate.sandbox.api.owners import Owners
 from tidegate.sandbox.api.ownership import Applied, Author, Conflicts, Unfit, apply, update
@@ -134,6 +135,11 @@ class Writer:
         return self._commit(outline, before, body, owners, warnings)
 
     def _check_version(self, outline: Outline, body: Body) -> None:
+        """A body may say which life and which version of the object it means."""
+        uid = metadata_of(body).get("uid")
+        if uid and outline.before and uid != outline.before.uid:
+            cause = invalid_field("metadata.uid", uid, "field is immutable")
+            raise invalid(outline.entry, outline.ref.name, [cause])
         version = metadata_of(body).get("resourceVersion")
         if version and (outline.before is None or str(outline.before.version) != version):
             raise stale(outline.entry, outline.ref.name, MODIFIED)
@@ -238,6 +244,24 @@ def terms_of(entry: Entry, write: Write) -> Terms:
 
 
 def read_body(write: Write) -> Body:
+    """The body of a write, which must speak of the object that the write is for."""
+    body = _decoded(write)
+    metadata = metadata_of(body)
+    claims = (
+        ("apiVersion", body.get("apiVersion"), write.ref.kind.api_version),
+        ("kind", body.get("kind"), write.ref.kind.name),
+        ("name", metadata.get("name"), write.ref.name),
+        ("namespace", metadata.get("namespace"), write.ref.namespace),
+    )
+    for name, said, meant in claims:
+        if said and meant and said != meant:
+            raise Refused(
+                Invalid(f"the {name} of the object ({said}) does not match the request ({meant})")
+            )
+    return body
+
+
+def _decoded(write: Write) -> Body:
     try:
         body: Json = msgspec.json.decode(write.body)
     except msgspec.DecodeError as error:
@@ -250,20 +274,15 @@ def read_body(write: Write) -> Body:
 
 
 def patched(live: Body, write: Write) -> Body:
+    """A live object after a patch."""
+    if write.form is PatchForm.STRATEGIC:
+        told = "strategic merge patches are not served here"
+        raise Refused(Failed(415, "UnsupportedMediaType", told))
+    change = json_patch if write.form is PatchForm.JSON else merge_patch
     try:
-        patch: Json = msgspec.json.decode(write.body)
-        match write.form:
-            case PatchForm.MERGE:
-                body = merge_patch(live, patch)
-            case PatchForm.JSON:
-                body = json_patch(live, patch)
-            case PatchForm.STRATEGIC:
-                raise Refused(
-                    Failed(415, "UnsupportedMediaType", "strategic patches are not kept here")
-                )
+        body = change(live, msgspec.json.decode(write.body))
     except (PatchError, msgspec.DecodeError) as error:
-        cause = Cause("patch", "FieldValueInvalid", str(error))
-        raise Refused(Invalid(f"the patch cannot be done: {error}", (cause,))) from None
+        raise Refused(Invalid(f"the patch cannot be done: {error}")) from None
     if not isinstance(body, dict):
         raise Refused(Invalid("the patched body is not an object"))
     metadata = {k: v for k, v in metadata_of(body).items() if k != "managedFields"}

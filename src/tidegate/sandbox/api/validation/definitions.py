@@ -208,7 +208,7 @@ def _structure_problems(schema: Schema, path: str) -> Iterator[Cause]:
         if type_ != "object":
             detail = "must be object if x-kubernetes-embedded-resource is true"
             yield required(f"{path}.type", detail)
-        elif schema.get(PRESERVE) is not True and not schema.get("properties"):
+        if schema.get(PRESERVE) is not True and not schema.get("properties"):
             detail = (
                 "must not be empty if x-kubernetes-embedded-resource is true without "
                 "x-kubernetes-preserve-unknown-fields"

@@ -20,7 +20,7 @@ def service_problems(body: Body) -> Iterator[Cause]:
         if is_empty(at(body, "spec.externalName")):
             yield required("spec.externalName")
         return
-    ports = [port for _, port in each(body, "spec.ports[]") if isinstance(port, dict)]
+    ports = [port if isinstance(port, dict) else {} for _, port in each(body, "spec.ports[]")]
     if not ports and at(body, "spec.clusterIP") != "None":
         yield required("spec.ports")
     names = [port.get("name") for port in ports]

@@ -32,7 +32,12 @@ from tidegate.sandbox.api.validation.names import (
 )
 from tidegate.sandbox.api.validation.network import LAST_PORT, ingress_problems, service_problems
 from tidegate.sandbox.api.validation.places import at, each, is_empty
-from tidegate.sandbox.api.validation.workloads import TEMPLATES, pod_problems, workload_problems
+from tidegate.sandbox.api.validation.workloads import (
+    TEMPLATES,
+    pod_problems,
+    pods_of,
+    workload_problems,
+)
 from tidegate.world.facts import Cause
 
 Question = Callable[[str, Json], Iterator[Cause]]
@@ -57,10 +62,9 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
     causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
     if (kind.group, kind.name) in TEMPLATES:
         causes += workload_problems(kind, body)
-        for path, pod in each(body, TEMPLATES[kind.group, kind.name]):
-            spec = pod if isinstance(pod, dict) else {}
-            causes += _answers(POD_ROWS, spec, f"{path}.")
-            causes += pod_problems(spec, path, are_mounts_known=kind.name != "StatefulSet")
+        for path, pod in pods_of(kind, body):
+            causes += _answers(POD_ROWS, pod, f"{path}.")
+            causes += pod_problems(pod, path)
     if about := ABOUT.get((kind.group, kind.name)):
         causes += about(body)
     return tuple(sorted(set(causes)))

@@ -45,18 +45,34 @@ def workload_problems(kind: Kind, body: Body) -> Iterator[Cause]:
             yield from _schedule_problems(schedule)
 
 
-def pod_problems(pod: Body, path: str, *, are_mounts_known: bool) -> Iterator[Cause]:
+def pods_of(kind: Kind, body: Body) -> Iterator[tuple[str, Body]]:
+    """Where a kind has the spec of its Pods, and that spec.
+
+    Like the server, it puts the volumes of a StatefulSet's claims before the others, and so counts
+    the others from there.
+    """
+    for path, found in each(body, TEMPLATES[kind.group, kind.name]):
+        pod = found if isinstance(found, dict) else {}
+        named = each(body, "spec.volumeClaimTemplates[].metadata.name")
+        claims = [*dict.fromkeys(str(name or "") for _, name in named)]
+        own = [volume for _, volume in each(pod, "volumes[]") if at(volume, "name") not in claims]
+        made: list[Json] = [
+            {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims
+        ]
+        yield path, {**pod, "volumes": [*made, *own]} if made else pod
+
+
+def pod_problems(pod: Body, path: str) -> Iterator[Cause]:
     """Names that stand twice, and mounts of volumes that are not there."""
     containers = [*each(pod, "containers[]"), *each(pod, "initContainers[]")]
     yield from _duplicates([(f"{path}.{place}.name", at(one, "name")) for place, one in containers])
     volumes = [*each(pod, "volumes[].name")]
     yield from _duplicates([(f"{path}.{place}", name) for place, name in volumes])
     known = [name for _, name in volumes]
-    if are_mounts_known:
-        for place, container in containers:
-            for mount, name in each(container, "volumeMounts[].name"):
-                if name and name not in known:
-                    yield not_found(f"{path}.{place}.{mount}", name)
+    for place, container in containers:
+        for mount, name in each(container, "volumeMounts[].name"):
+            if name and name not in known:
+                yield not_found(f"{path}.{place}.{mount}", name)
 
 
 def _duplicates(named: list[tuple[str, Json]]) -> Iterator[Cause]:
@@ -69,7 +85,11 @@ def _duplicates(named: list[tuple[str, Json]]) -> Iterator[Cause]:
 
 def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
     selector = at(body, "spec.selector")
-    labels = at(body, "spec.template.metadata.labels")
+    told = at(body, "spec.template.metadata.labels")
+    # A null is read as an empty string.
+    labels: Body = (
+        {key: value or "" for key, value in told.items()} if isinstance(told, dict) else {}
+    )
     if selector is None and kind.name != "DaemonSet":
         yield required("spec.selector")
     is_open = selector is not None and all(
@@ -77,10 +97,11 @@ def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
     )
     if is_open:
         whom = _UNSELECTED.get(kind.name, "deployment")
-        yield invalid("spec.selector", selector, f"empty selector is invalid for {whom}")
-    elif selector is None or not _selects(selector, labels if isinstance(labels, dict) else {}):
+        yield invalid("spec.selector", {}, f"empty selector is invalid for {whom}")
+    elif selector is None or not _selects(selector, labels):
         detail = "`selector` does not match template `labels`"
-        yield invalid("spec.template.metadata.labels", labels, detail)
+        shown = labels if isinstance(told, dict) else None
+        yield invalid("spec.template.metadata.labels", shown, detail)
 
 
 def _selects(selector: Json, labels: Body) -> bool:

@@ -1,0 +1,126 @@
+"""A built-in object as its server keeps it.
+
+Servers read objects into Go's types and write them out again. On the way empty maps and lists and
+nulls are left out, what is always there appears, and a few defaults are filled in: those that
+merging needs or that owners come to name. All other defaults are left out on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidegate.model.objects import Json
+from tidegate.sandbox.api.shape import DEDUCED, Shape, Type, child
+from tidegate.sandbox.api.terms import blank_of
+from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.store import Body
+
+Part = dict[str, Json]
+
+
+def keep(body: Body, entry: Entry) -> Body:
+    """What is stored of a body."""
+    if entry.is_custom:
+        metadata = body.get("metadata")
+        known = child(entry.shape, "metadata") or DEDUCED
+        return {**body, "metadata": _without_empty(metadata, known)}
+    kept = _without_empty(body, entry.shape)
+    whole = _with_blank(kept, blank_of(entry.shape))
+    if not isinstance(whole, dict):
+        raise TypeError(whole)
+    complete = DEFAULTS.get(entry.resource)
+    return complete(whole) if complete else whole
+
+
+def _without_empty(value: Json, shape: Shape) -> Json:
+    match value:
+        case dict():
+            return _object_without_empty(value, shape)
+        case list():
+            items = shape.items() if shape.items else DEDUCED
+            return _same_or(value, [_without_empty(item, items) for item in value])
+        case _:
+            return value
+
+
+def _object_without_empty(value: Part, shape: Shape) -> Json:
+    if shape.values is not None and shape.values().type is Type.STRING:
+        if None not in value.values():
+            return value
+        return {name: "" if inner is None else inner for name, inner in value.items()}
+    kept: Part = {}
+    for name, inner in value.items():
+        known = child(shape, name) or DEDUCED
+        told = _without_empty(inner, known)
+        if not _is_left_out(told, known):
+            kept[name] = told
+    is_same = len(kept) == len(value) and all(kept[name] is value[name] for name in value)
+    return value if is_same else kept
+
+
+def _is_left_out(value: Json, shape: Shape) -> bool:
+    """Maps and lists that hold nothing; a struct that holds nothing may mean something."""
+    if value is None or value == []:
+        return True
+    return value == {} and shape.values is not None
+
+
+def _same_or(value: list[Json], kept: list[Json]) -> list[Json]:
+    return value if all(new is old for new, old in zip(kept, value, strict=True)) else kept
+
+
+def _with_blank(value: Json, blank: Json) -> Json:
+    """The value with what is always there."""
+    if not isinstance(blank, dict) or not isinstance(value, dict):
+        return value
+    added = {name: part for name, part in blank.items() if name not in value}
+    inner = {name: _with_blank(value[name], part) for name, part in blank.items() if name in value}
+    changed = {name: part for name, part in inner.items() if part is not value[name]}
+    return {**value, **added, **changed} if added or changed else value
+
+
+def _service(body: Body) -> Body:
+    spec = _dict(body.get("spec"))
+    ports = spec.get("ports")
+    completed: Part = {"internalTrafficPolicy": "Cluster", **spec}
+    if isinstance(ports, list):
+        completed["ports"] = [
+            {"protocol": "TCP", "targetPort": _dict(port).get("port"), **_dict(port)}
+            for port in ports
+        ]
+    return {**body, "spec": completed}
+
+
+def _deployment(body: Body) -> Body:
+    spec = _dict(body.get("spec"))
+    kept = {name: part for name, part in spec.items() if (name, part) != ("minReadySeconds", 0)}
+    completed: Part = {"revisionHistoryLimit": 10, "progressDeadlineSeconds": 600, **kept}
+    template = _dict(spec.get("template"))
+    completed["template"] = {**template, "spec": _pod(_dict(template.get("spec")))}
+    return {**body, "spec": completed}
+
+
+def _pod(spec: Part) -> Part:
+    containers = spec.get("containers")
+    completed: Part = {"terminationGracePeriodSeconds": 30, **spec}
+    if isinstance(containers, list):
+        completed["containers"] = [_container(_dict(one)) for one in containers]
+    return completed
+
+
+def _container(container: Part) -> Part:
+    completed: Part = {"imagePullPolicy": "IfNotPresent", **container}
+    ports = container.get("ports")
+    if isinstance(ports, list):
+        completed["ports"] = [{"protocol": "TCP", **_dict(port)} for port in ports]
+    return completed
+
+
+def _dict(value: Json) -> Part:
+    return value if isinstance(value, dict) else {}
+
+
+DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
+    ("", "services"): _service,
+    ("apps", "deployments"): _deployment,
+}

@@ -1,0 +1,276 @@
+"""What a server asks beyond types, of CRDs and of built-in objects, is asked here in its words."""
+
+from __future__ import annotations
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.schema_bodies import (
+    CLAIM,
+    CONFIG_MAP,
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    INGRESS,
+    JOB,
+    POD,
+    ROLE_BINDING,
+    SECRET,
+    SELECTOR,
+    SERVICE,
+    STATEFUL_SET,
+    TEMPLATE,
+    Body,
+    a_definition,
+    a_keyed_list,
+    a_schema,
+    a_version,
+    an_object,
+)
+from tests.e2e.test_schemas import answers, causes_of, kind_of
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.api.validation.definitions import find_definition_problems
+from tidegate.sandbox.api.validation.requirements import find_unmet
+from tidegate.world.calls import Verb
+
+pytestmark = pytest.mark.kube
+
+TEXT: Body = {"type": "string"}
+EMBEDDED = "x-kubernetes-embedded-resource"
+LIST_TYPE, LIST_KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
+
+
+def of_fields(**fields: Json) -> Body:
+    return a_definition(a_version(a_schema(**fields)))
+
+
+DEFINITIONS: dict[str, Body] = {
+    "nothing wrong": of_fields(a=TEXT),
+    "no schema": a_definition(a_version(None)),
+    "no schema in one of two": a_definition(
+        a_version(a_schema()), a_version(None, "v2", storage=False)
+    ),
+    "no type at the root": a_definition(a_version({"properties": {}})),
+    "a string at the root": a_definition(a_version(TEXT)),
+    "a map at the root": a_definition(a_version({"type": "object", "additionalProperties": TEXT})),
+    "no type of a field": of_fields(a={}),
+    "no type of items": of_fields(a={"type": "array", "items": {}}),
+    "no items": of_fields(a={"type": "array"}),
+    "several at once": of_fields(a={}, b={"type": "array"}, c={"type": "array", "items": {}}),
+    "a type that is none": of_fields(a={"type": "text"}),
+    "a default of another type": of_fields(a={"type": "string", "default": 5}),
+    "a default with unknown fields": of_fields(
+        a={"type": "object", "default": {"x": 1}, "properties": {"y": TEXT}}
+    ),
+    "no keys": of_fields(a=a_keyed_list(name=TEXT)),
+    "an unknown key": of_fields(a=a_keyed_list("z", name=TEXT)),
+    "a key that may be missing": of_fields(a=a_keyed_list("n", name=TEXT, n=TEXT)),
+    "a key that is an object": of_fields(a=a_keyed_list("name", name={"type": "object"})),
+    "keys of strings": of_fields(a={**a_keyed_list("name"), "items": TEXT}),
+    "a list type that is none": of_fields(a={"type": "array", LIST_TYPE: "foo", "items": TEXT}),
+    "a list type of a string": of_fields(a={**TEXT, LIST_TYPE: "set"}),
+    "a set of objects": of_fields(
+        a={"type": "array", LIST_TYPE: "set", "items": {"type": "object"}}
+    ),
+    "keys without a list type": of_fields(a={"type": "array", LIST_KEYS: ["n"], "items": TEXT}),
+    "a map type that is none": of_fields(a={"type": "object", "x-kubernetes-map-type": "foo"}),
+    "fields and a map": of_fields(
+        a={"type": "object", "properties": {"x": TEXT}, "additionalProperties": TEXT}
+    ),
+    "a reference": of_fields(a={"$ref": "#/x"}),
+    "unique items": of_fields(a={"type": "array", "items": TEXT, "uniqueItems": True}),
+    "metadata": a_definition(
+        a_version(
+            {
+                "type": "object",
+                "properties": {
+                    "metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}
+                },
+            }
+        )
+    ),
+    "embedded without fields": of_fields(a={"type": "object", EMBEDDED: True}),
+    "embedded without a type": of_fields(a={EMBEDDED: True}),
+    "unknown fields kept everywhere": a_definition(
+        a_version(a_schema()), preserveUnknownFields=True
+    ),
+    "another name": {**of_fields(a=TEXT), "metadata": {"name": "others.schemas.example.org"}},
+    "no scope": a_definition(a_version(a_schema()), scope=""),
+    "a scope that is none": a_definition(a_version(a_schema()), scope="Planet"),
+    "no kind": a_definition(a_version(a_schema()), names={"plural": "samples"}),
+    "a wrong schema in one of two": a_definition(
+        a_version(a_schema()), a_version(a_schema(a={}), "v2", storage=False)
+    ),
+}
+
+
+def test_a_definition_is_judged_alike(plane: ControlPlane) -> None:
+    outcomes = answers(plane, Verb.CREATE, *DEFINITIONS.values())
+
+    for (case, body), outcome in zip(DEFINITIONS.items(), outcomes, strict=True):
+        assert causes_of(outcome) == find_definition_problems(body), case
+
+
+def test_a_definition_without_one_version_to_store_is_refused_alike_but_for_what_is_shown(
+    plane: ControlPlane,
+) -> None:
+    asked = [
+        a_definition(a_version(a_schema(), storage=False)),
+        a_definition(a_version(a_schema()), a_version(a_schema(), "v2")),
+        a_definition(a_version(a_schema()), a_version(a_schema(), storage=False)),
+    ]
+
+    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+        theirs = [(cause.field, cause.reason) for cause in causes_of(outcome)]
+        assert theirs
+        assert theirs == [(each.field, each.reason) for each in find_definition_problems(body)]
+
+
+def with_spec(kind: Kind, *, but: dict[str, Json] | None = None, name: str = "x") -> Body:
+    """The smallest good object of a kind, but for some fields of its spec; None drops one."""
+    spec: Json = {**SPECS[kind], **(but or {})}
+    assert isinstance(spec, dict)
+    kept: Body = {field: value for field, value in spec.items() if value is not None}
+    return an_object(kind, name, spec=kept)
+
+
+def a_template(**pod: Json) -> Body:
+    spec: Body = {"containers": [{"name": "a", "image": "i"}]}
+    return {"metadata": TEMPLATE["metadata"], "spec": {**spec, **pod}}
+
+
+def with_pod(**pod: Json) -> Body:
+    return with_spec(DEPLOYMENT, but={"template": a_template(**pod)})
+
+
+def with_container(**parts: Json) -> Body:
+    return with_pod(containers=[{"name": "a", "image": "i", **parts}])
+
+
+def with_path(**parts: Json) -> Body:
+    backend: Body = {"service": {"name": "a", "port": {"number": 80}}}
+    path: Body = {"path": "/", "pathType": "Prefix", "backend": backend, **parts}
+    kept: Body = {name: value for name, value in path.items() if value is not None}
+    return with_spec(INGRESS, but={"rules": [{"http": {"paths": [kept]}}]})
+
+
+def labelled(key: str, value: str) -> Body:
+    return {"labels": {key: value}}
+
+
+ONE_SHOT = a_template(restartPolicy="Never")
+SPECS: dict[Kind, Body] = {
+    CLAIM: {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    CRON_JOB: {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONE_SHOT}}},
+    DAEMON_SET: {"selector": SELECTOR, "template": a_template()},
+    DEPLOYMENT: {"selector": SELECTOR, "template": a_template()},
+    INGRESS: {},
+    JOB: {"template": ONE_SHOT},
+    POD: {"containers": [{"name": "a", "image": "i"}]},
+    SERVICE: {"ports": [{"port": 80}]},
+    STATEFUL_SET: {"selector": SELECTOR, "template": a_template()},
+}
+STRAY: Body = {"metadata": {"labels": {"app": "no"}}, "spec": a_template()["spec"]}
+SELECTING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
+ILL_SELECTED: tuple[Body, ...] = (
+    {"selector": None},
+    {"selector": {}},
+    {"template": STRAY},
+    {"template": None},
+    {"template": ONE_SHOT},
+)
+TWO_PORTS: list[Json] = [{"port": 80}, {"port": 81}]
+SAME_NAME: list[Json] = [{"port": 80, "name": "a"}, {"port": 81, "name": "a"}]
+VOLUME: Body = {"name": "v", "emptyDir": {}}
+MOUNT: Body = {"name": "v", "mountPath": "/v"}
+ILL_NAMED: tuple[Body, ...] = (
+    *(labelled(key, "v") for key in ("a b", "A_/b", "a/b/c", "", "k" * 64, "/a")),
+    *(labelled("a", value) for value in ("x y", "v" * 64)),
+    {"annotations": {"a b": "x"}},
+    {"finalizers": ["abc"]},
+)
+RECREATE: Body = {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}
+
+OBJECTS: tuple[Body, ...] = (
+    *(with_spec(kind) for kind in SPECS),
+    *(an_object(kind) for kind in SPECS),
+    *(with_spec(kind, but=but) for kind in SELECTING for but in ILL_SELECTED),
+    *(with_spec(kind, but={"replicas": -1}) for kind in (DEPLOYMENT, STATEFUL_SET)),
+    with_spec(DEPLOYMENT, but={"strategy": RECREATE}),
+    with_spec(DEPLOYMENT, but={"minReadySeconds": -1}),
+    with_spec(
+        STATEFUL_SET, but={"volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": {}}]}
+    ),
+    with_pod(containers=[]),
+    with_pod(containers=[{"image": "i"}]),
+    with_pod(containers=[{"name": "A_b", "image": "i"}]),
+    with_pod(containers=[{"name": "a"}]),
+    with_pod(containers=[{"name": "a", "image": "i"}, {"name": "a", "image": "i"}]),
+    with_pod(initContainers=[{"name": "b"}]),
+    with_pod(initContainers=[{"name": "a", "image": "i"}]),
+    with_pod(dnsPolicy="X"),
+    with_pod(volumes=[{"emptyDir": {}}]),
+    with_pod(volumes=[VOLUME, VOLUME]),
+    with_pod(volumes=[{"name": "v", "secret": {}}]),
+    with_pod(volumes=[{"name": "v", "configMap": {}}]),
+    with_pod(volumes=[{"name": "v", "persistentVolumeClaim": {}}]),
+    with_container(imagePullPolicy="Sometimes"),
+    with_container(ports=[{"name": "http"}]),
+    with_container(ports=[{"containerPort": 70000}]),
+    with_container(ports=[{"containerPort": 80, "protocol": "X"}]),
+    with_container(env=[{"value": "x"}]),
+    with_container(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s"}}}]),
+    with_container(volumeMounts=[MOUNT]),
+    with_container(readinessProbe={}),
+    with_pod(
+        volumes=[VOLUME], containers=[{"name": "a", "image": "i", "volumeMounts": [{"name": "v"}]}]
+    ),
+    *(with_spec(JOB, but={"template": a_template(**pod)}) for pod in ({}, {"restartPolicy": "X"})),
+    *(with_spec(JOB, but={count: -1}) for count in ("backoffLimit", "parallelism", "completions")),
+    with_spec(CRON_JOB, but={"schedule": None}),
+    with_spec(CRON_JOB, but={"schedule": "nope"}),
+    with_spec(CRON_JOB, but={"jobTemplate": None}),
+    with_spec(CRON_JOB, but={"concurrencyPolicy": "X"}),
+    with_spec(CRON_JOB, name="a" * 53),
+    with_spec(POD, but={"restartPolicy": "X"}),
+    with_spec(SERVICE, but={"ports": []}),
+    with_spec(SERVICE, but={"ports": [], "clusterIP": "None"}),
+    with_spec(SERVICE, but={"ports": [{}]}),
+    with_spec(SERVICE, but={"ports": [{"port": 70000}]}),
+    with_spec(SERVICE, but={"ports": TWO_PORTS}),
+    with_spec(SERVICE, but={"ports": SAME_NAME}),
+    with_spec(SERVICE, but={"ports": [{"port": 80, "name": "A_b"}]}),
+    with_spec(SERVICE, but={"type": "X"}),
+    with_spec(SERVICE, but={"type": "ExternalName"}),
+    with_spec(SERVICE, but={"selector": {"a b": "c"}}),
+    with_spec(SERVICE, name="a.b"),
+    with_spec(CLAIM, but={"accessModes": ["X"]}),
+    with_spec(CLAIM, but={"resources": {"requests": {"storage": "0"}}}),
+    with_spec(CLAIM, but={"volumeMode": "X"}),
+    with_path(),
+    with_path(pathType=None),
+    with_path(pathType="X"),
+    with_path(path="foo"),
+    with_path(path=None),
+    with_path(backend=None),
+    with_path(backend={"service": {"name": "a"}}),
+    with_path(backend={"service": {"port": {"number": 80}}}),
+    with_path(backend={"service": {"name": "a", "port": {"number": 80, "name": "b"}}}),
+    with_spec(INGRESS, but={"rules": [{"http": {"paths": []}}]}),
+    *(an_object(CONFIG_MAP, name) for name in ("A", "a_b", "a..b", "a" * 254)),
+    *(an_object(CONFIG_MAP, metadata={"name": "x", **each}) for each in ILL_NAMED),
+    an_object(CONFIG_MAP, data={"a b": "c"}),
+    an_object(CONFIG_MAP, data={"a": "c"}, binaryData={"a": "AAAA"}),
+    an_object(SECRET, stringData={"a b": "c"}),
+    an_object(SECRET, type="kubernetes.io/tls"),
+    an_object(SECRET, type="kubernetes.io/dockerconfigjson"),
+    an_object(ROLE_BINDING),
+    an_object(Kind("", "v1", "Namespace"), "a.b"),
+)
+
+
+def test_what_a_built_in_object_lacks_is_told_alike(plane: ControlPlane) -> None:
+    outcomes = answers(plane, Verb.CREATE, *OBJECTS)
+
+    for body, outcome in zip(OBJECTS, outcomes, strict=True):
+        assert causes_of(outcome) == find_unmet(kind_of(body), body), body

@@ -1,0 +1,107 @@
+"""What can be compared of two answers to a write: what somebody spoke of, and who owns it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from tests.fakes.write_sequences import GATE, Answer, Body, Owner, Sequence, Step
+from tests.promises.objects import DEPLOYMENT, a_definition
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.api.builtin import shape_of
+from tidegate.sandbox.api.compare import is_one_piece, whole
+from tidegate.sandbox.api.elements import FIELD, item_element
+from tidegate.sandbox.api.fields import NOTHING, Fields, fields_from, read_fields, write_fields
+from tidegate.sandbox.api.plan import Plan, plan_of
+from tidegate.sandbox.api.shape import Shape
+from tidegate.sandbox.api.structural import shapes_of
+
+
+@cache
+def gate_shape() -> Shape:
+    return shapes_of(a_definition(GATE.group)["spec"])["v1"]
+
+
+def shape_for(kind: Kind) -> Shape:
+    shape = gate_shape() if kind == GATE else shape_of(kind)
+    assert shape is not None
+    return shape
+
+
+def owners_of(written: Json) -> list[Owner]:
+    """Managed fields, as a server wrote them, in a form that can be compared."""
+    entries = [_as_body(entry) for entry in written] if isinstance(written, list) else []
+    return [
+        Owner(
+            manager=str(entry.get("manager", "")),
+            operation=str(entry["operation"]),
+            subresource=str(entry.get("subresource", "")),
+            timed="time" in entry,
+            fields=_as_body(entry["fieldsV1"]),
+        )
+        for entry in entries
+    ]
+
+
+def spoken_of(sequence: Sequence) -> Fields:
+    """Every place that some step of a sequence names."""
+    shape = shape_for(sequence.kind)
+    found = NOTHING
+    for step in sequence.steps:
+        for body in _said(step):
+            found |= whole(body, shape)
+    return Fields(False, found.below).outside(fields_from([["f:metadata", "f:managedFields"]]))
+
+
+def _said(step: Step) -> list[Json]:
+    if not isinstance(step.body, list):
+        return [step.body]
+    bodies: list[Json] = []
+    for operation in step.body:
+        known = _as_body(operation)
+        value = known.get("value")
+        for name in reversed(str(known["path"]).removeprefix("/").split("/")):
+            value = {name: value}
+        bodies.append(value)
+    return bodies
+
+
+def narrowed(answer: Answer, spoken: Fields, shape: Shape) -> Answer:
+    """The answer as far as somebody spoke of it: not the defaults of a server."""
+    owners = [
+        msgspec.structs.replace(owner, fields=write_fields(read_fields(owner.fields) & spoken))
+        for owner in answer.owners
+    ]
+    return msgspec.structs.replace(
+        answer,
+        # Controllers write the status of a Deployment at any time.
+        is_new_version=answer.is_new_version or shape is shape_of(DEPLOYMENT),
+        body=only(answer.body, spoken, plan_of(shape)),
+        owners=sorted((owner for owner in owners if owner.fields), key=_by_name),
+    )
+
+
+def _by_name(owner: Owner) -> tuple[str, str, str]:
+    return owner.manager, owner.operation, owner.subresource
+
+
+def only(value: Json, fields: Fields, plan: Plan) -> Json:
+    """A value with nothing but these places in it."""
+    if is_one_piece(value, plan):
+        return value
+    if isinstance(value, dict):
+        return {
+            name: only(value[name], fields.below[FIELD + name], plan.children[name])
+            for name in sorted(value)
+            if FIELD + name in fields.below
+        }
+    if isinstance(value, list):
+        found = ((item, fields.below.get(item_element(item, plan) or "")) for item in value)
+        return [only(item, known, plan.items) for item, known in found if known is not None]
+    return value
+
+
+def _as_body(value: Json) -> Body:
+    assert isinstance(value, dict), value
+    return value

@@ -1,0 +1,140 @@
+"""An intent brought into a live value."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from tests.fakes.sequence_answers import gate_shape
+from tests.promises.objects import DEPLOYMENT, SERVICE
+from tidegate.model.objects import Json
+from tidegate.sandbox.api.builtin import shape_of
+from tidegate.sandbox.api.compare import same
+from tidegate.sandbox.api.merge import merge
+from tidegate.sandbox.api.shape import DEDUCED, Shape
+
+
+def deployment_shape() -> Shape:
+    shape = shape_of(DEPLOYMENT)
+    assert shape is not None
+    return shape
+
+
+def items(names: str) -> list[Json]:
+    return [{"name": name} for name in names]
+
+
+def names_in(body: Json) -> str:
+    assert isinstance(body, dict)
+    spec = body["spec"]
+    assert isinstance(spec, dict)
+    found = spec["map"]
+    assert isinstance(found, list)
+    return "".join(str(item["name"]) for item in found if isinstance(item, dict))
+
+
+@pytest.mark.parametrize(
+    ("live", "intent", "merged"),
+    [
+        ("abc", "", "abc"),
+        ("abc", "b", "abc"),
+        ("abc", "ca", "bca"),
+        ("abcde", "dxb", "acdexb"),
+        ("abc", "xyz", "abcxyz"),
+        ("abc", "xa", "xabc"),
+        ("ab", "bxa", "bxa"),
+        ("ca", "axc", "axc"),
+        ("abcd", "dcba", "dcba"),
+        ("", "ca", "ca"),
+    ],
+)
+def test_items_come_in_the_order_of_the_intent_and_the_others_keep_their_place(
+    live: str, intent: str, merged: str
+) -> None:
+    body: Json = {"spec": {"map": items(live)}}
+
+    found = merge(body, {"spec": {"map": items(intent)}}, gate_shape())
+
+    assert names_in(found) == merged
+
+
+def test_an_intent_that_says_what_is_there_gives_the_live_value_itself() -> None:
+    live: Json = {
+        "spec": {
+            "replicas": 1,
+            "template": {"spec": {"containers": [{"name": "app", "image": "a", "stdin": True}]}},
+        }
+    }
+    intent: Json = {
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "a"}]}}},
+    }
+
+    assert merge(live, intent, deployment_shape()) is live
+
+
+def test_what_is_not_touched_is_shared_and_nothing_is_changed_in_place() -> None:
+    live: dict[str, Json] = {"spec": {"replicas": 1}, "metadata": {"labels": {"a": "b"}}}
+    untouched = copy.deepcopy(live)
+
+    merged = merge(live, {"spec": {"replicas": 2}}, deployment_shape())
+
+    assert isinstance(merged, dict)
+    assert merged["spec"] == {"replicas": 2}
+    assert merged["metadata"] is live["metadata"]
+    assert live == untouched
+
+
+def test_a_map_of_one_piece_is_replaced() -> None:
+    shape = shape_of(SERVICE)
+    assert shape is not None
+
+    merged = merge({"spec": {"selector": {"a": "b"}}}, {"spec": {"selector": {"c": "d"}}}, shape)
+
+    assert merged == {"spec": {"selector": {"c": "d"}}}
+
+
+@pytest.mark.parametrize(
+    ("live", "intent", "merged"),
+    [
+        ({"a": 1}, None, {"a": 1}),
+        ({}, None, None),
+        (None, {}, {}),
+        (1, None, None),
+        (1, True, True),
+        (1, {"a": 1}, {"a": 1}),
+        ({"a": 1}, 1, 1),
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ([1, 2], [2], [2]),
+    ],
+)
+def test_where_a_schema_says_nothing_maps_are_merged_and_all_else_is_replaced(
+    live: Json, intent: Json, merged: Json
+) -> None:
+    assert same(merge(live, intent, DEDUCED), merged)
+
+
+def test_a_missing_key_of_an_item_is_its_default() -> None:
+    shape = shape_of(SERVICE)
+    assert shape is not None
+
+    merged = merge(
+        {"spec": {"ports": [{"port": 80, "protocol": "TCP"}]}},
+        {"spec": {"ports": [{"port": 80, "name": "web"}]}},
+        shape,
+    )
+
+    assert merged == {"spec": {"ports": [{"port": 80, "protocol": "TCP", "name": "web"}]}}
+
+
+def test_live_items_that_cannot_be_told_apart_are_replaced_by_the_one_of_the_intent() -> None:
+    live: Json = {"spec": {"map": [{"name": "a", "port": 1}, {"name": "a", "port": 2}]}}
+
+    merged = merge(live, {"spec": {"map": [{"name": "a", "port": 3}]}}, gate_shape())
+
+    assert merged == {"spec": {"map": [{"name": "a", "port": 3}]}}
+
+
+def test_true_is_not_one() -> None:
+    assert not same([1], [True])
+    assert same([1, {"a": 1}], [1.0, {"a": 1}])

@@ -1,0 +1,119 @@
+"""What a second value adds, changes and removes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.sequence_answers import gate_shape
+from tidegate.model.objects import Json
+from tidegate.sandbox.api.compare import Comparison, compare, fields_of, whole
+from tidegate.sandbox.api.fields import Fields, write_fields
+from tidegate.sandbox.api.shape import DEDUCED
+
+Written = dict[str, Json]
+
+
+def told(comparison: Comparison) -> tuple[Written, Written, Written]:
+    added, modified, removed = (write_fields(part) for part in comparison)
+    return added, modified, removed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "added", "modified", "removed"),
+    [
+        ({"color": "a"}, {"color": "b"}, {}, {"f:color": {}}, {}),
+        ({}, {"color": "b"}, {"f:color": {}}, {}, {}),
+        ({"set": ["x", "y"]}, {"set": ["y", "x"]}, {}, {}, {}),
+        (
+            {"set": ["x"]},
+            {"set": ["y"]},
+            {"f:set": {'v:"y"': {}}},
+            {},
+            {"f:set": {'v:"x"': {}}},
+        ),
+        ({"atomic": ["x", "y"]}, {"atomic": ["y", "x"]}, {}, {"f:atomic": {}}, {}),
+        (
+            {},
+            {"map": [{"name": "a"}]},
+            {"f:map": {".": {}, 'k:{"name":"a"}': {".": {}, "f:name": {}}}},
+            {},
+            {},
+        ),
+        (
+            {"map": []},
+            {"map": [{"name": "a"}]},
+            {"f:map": {'k:{"name":"a"}': {".": {}, "f:name": {}}}},
+            {},
+            {},
+        ),
+        ({"map": []}, {"map": None}, {}, {"f:map": {}}, {}),
+        (
+            {"set": ["x", "x"]},
+            {"set": ["x"]},
+            {"f:set": {'v:"x"': {}}},
+            {},
+            {"f:set": {'v:"x"': {}}},
+        ),
+    ],
+)
+def test_a_comparison_tells_places_apart(
+    before: Written, after: Written, added: Written, modified: Written, removed: Written
+) -> None:
+    comparison = compare({"spec": before}, {"spec": after}, gate_shape())
+
+    expected = [{"f:spec": part} if part else {} for part in (added, modified, removed)]
+    assert [*told(comparison)] == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "added", "modified", "removed"),
+    [
+        ({"x": {"a": 1}}, {"x": 1}, {}, {"f:x": {}}, {"f:x": {"f:a": {}}}),
+        ({"x": 1}, {"x": {"a": 1}}, {"f:x": {"f:a": {}}}, {"f:x": {}}, {}),
+        ({"x": {"a": 1}}, {"x": None}, {}, {}, {"f:x": {"f:a": {}}}),
+        ({"x": None}, {"x": 1}, {}, {"f:x": {}}, {}),
+        ({"x": 1}, {"x": True}, {}, {"f:x": {}}, {}),
+        ({"x": [1]}, {"x": [1, 2]}, {}, {"f:x": {}}, {}),
+    ],
+)
+def test_a_value_without_a_schema_may_become_another_sort_of_value(
+    before: Written, after: Written, added: Written, modified: Written, removed: Written
+) -> None:
+    assert told(compare(before, after, DEDUCED)) == (added, modified, removed)
+
+
+def test_what_is_shared_is_not_looked_at() -> None:
+    class Unseen(dict[str, Json]):
+        def items(self) -> None:  # type: ignore[override]
+            raise AssertionError("looked at")
+
+    shared = Unseen(color="red")
+
+    comparison = compare({"spec": shared, "kind": "a"}, {"spec": shared, "kind": "b"}, gate_shape())
+
+    assert told(comparison) == ({}, {"f:kind": {}}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "fields"),
+    [
+        ({"spec": {}}, {"f:spec": {}}),
+        ({"spec": None}, {"f:spec": {}}),
+        ({"spec": {"set": []}}, {}),
+        ({"spec": {"atomic": []}}, {"f:spec": {"f:atomic": {}}}),
+        ({"metadata": {"labels": {"a": "b"}}}, {"f:metadata": {"f:labels": {"f:a": {}}}}),
+        ({"status": {"a": {"b": [1]}}}, {"f:status": {"f:a": {".": {}, "f:b": {}}}}),
+    ],
+)
+def test_an_intent_names_leaves_items_and_free_names(value: Json, fields: Written) -> None:
+    assert write_fields(fields_of(value, gate_shape())) == fields
+
+
+def test_a_whole_value_has_its_containers_too() -> None:
+    found = whole({"spec": {"set": ["x"]}}, gate_shape())
+
+    assert isinstance(found, Fields)
+    assert write_fields(found) == {
+        ".": {},
+        "f:spec": {".": {}, "f:set": {".": {}, 'v:"x"': {}}},
+    }

@@ -1,0 +1,262 @@
+"""Who owns what after a write. What real servers answer is in test_ownership_recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.ownership_store import terms_for
+from tests.fakes.sequence_answers import gate_shape
+from tests.fakes.write_sequences import GATE
+from tests.promises.objects import CONFIG_MAP, DEPLOYMENT
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.api.fields import NOTHING, fields_from, write_fields
+from tidegate.sandbox.api.mistyped import Mistyped, find_mistyped
+from tidegate.sandbox.api.owners import (
+    Entry,
+    Operation,
+    Owners,
+    in_order,
+    keep_times,
+    owners_for_update,
+    read_owners,
+    write_owners,
+)
+from tidegate.sandbox.api.ownership import Applied, Author, Conflicts, Unfit, apply, update
+from tidegate.sandbox.api.shape import Merge, Shape, Type
+from tidegate.sandbox.api.terms import blank_of, resets_of
+from tidegate.world.facts import Owned
+
+TERMS = terms_for(CONFIG_MAP)
+Body = dict[str, Json]
+
+
+def a_config_map(**data: str) -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "web", "uid": "1"},
+        "data": {**data},
+    }
+
+
+def applied(live: Body | None, owners: Owners, intent: Body, by: Author) -> Applied:
+    result = apply(live, owners, intent, by=by, terms=TERMS, force=False)
+    assert isinstance(result, Applied)
+    return result
+
+
+def an_entry(manager: str, *path: str, time: str = "", **said: str) -> Entry:
+    return Entry(
+        manager=manager,
+        operation=Operation(said.get("operation", "Update")),
+        version="v1",
+        time=time,
+        subresource=said.get("subresource", ""),
+        fields=fields_from([path or ("f:data", f"f:{manager}")]),
+    )
+
+
+def test_an_apply_that_changes_nothing_gives_what_was_there_itself() -> None:
+    first = applied(None, (), a_config_map(color="red"), Author("anna", "1"))
+
+    again = applied(first.body, first.owners, a_config_map(color="red"), Author("anna", "2"))
+
+    assert again.body is first.body
+    assert again.owners is first.owners
+
+
+def test_a_conflict_says_whose_fields_stand_in_the_way() -> None:
+    live = a_config_map(color="red", size="s")
+    owners = (
+        an_entry("anna", "f:data", "f:color", operation="Apply"),
+        an_entry("bert", "f:data", "f:size", subresource="status"),
+    )
+
+    result = apply(
+        live,
+        owners,
+        a_config_map(color="blue", size="m"),
+        by=Author("cleo", "1"),
+        terms=TERMS,
+        force=False,
+    )
+
+    assert result == Conflicts(
+        (Owned("anna", "data.color"), Owned("bert", "data.size")),
+        'Apply failed with 2 conflicts: conflicts with "anna":\n- .data.color\n'
+        'conflicts with "bert" with subresource "status" using v1:\n- .data.size',
+    )
+
+
+def test_one_conflict_is_told_in_one_line() -> None:
+    owners = (an_entry("anna", "f:data", "f:color"),)
+    intent = a_config_map(color="blue")
+
+    result = apply(
+        a_config_map(color="red"), owners, intent, by=Author("bert", ""), terms=TERMS, force=False
+    )
+
+    assert isinstance(result, Conflicts)
+    assert result.message == (
+        'Apply failed with 1 conflict: conflict with "anna" using v1: .data.color'
+    )
+
+
+def test_what_cannot_be_merged_is_told_before_anything_else() -> None:
+    intent = {**a_config_map(), "dat": {}}
+
+    result = apply(None, (), intent, by=Author("anna", "1"), terms=TERMS, force=True)
+
+    assert result == Unfit((Mistyped(".dat", "field not declared in schema"),))
+
+
+def test_names_times_and_versions_of_an_object_have_no_owner() -> None:
+    after = a_config_map(color="red")
+
+    owners = update(TERMS.blank, after, (), by=Author("anna", "1"), terms=TERMS)
+
+    assert write_fields(owners[0].fields) == {"f:data": {".": {}, "f:color": {}}}
+
+
+def test_a_writer_without_a_name_is_unknown() -> None:
+    owners = update(TERMS.blank, a_config_map(a="b"), (), by=Author("", "1"), terms=TERMS)
+
+    assert [entry.manager for entry in owners] == ["unknown"]
+
+
+def test_more_than_ten_updaters_are_put_together_from_the_oldest_on() -> None:
+    owners = tuple(an_entry(f"m{n:02}", time=f"{n:02}") for n in range(10))
+    before = a_config_map()
+
+    after = update(before, a_config_map(new="x"), owners, by=Author("new", "99"), terms=TERMS)
+
+    assert [entry.manager for entry in after] == [
+        "ancient-changes",
+        *(f"m{n:02}" for n in range(2, 10)),
+        "new",
+    ]
+    assert after[0].time == "01"
+    assert write_fields(after[0].fields) == {"f:data": {"f:m00": {}, "f:m01": {}}}
+
+
+def test_appliers_come_first_then_the_oldest() -> None:
+    late, early = an_entry("a", time="2"), an_entry("b", time="1")
+    applier = an_entry("c", time="3", operation="Apply")
+
+    assert in_order([late, early, applier]) == (applier, early, late)
+
+
+def test_entries_are_written_as_they_were_read() -> None:
+    written: Json = [
+        {
+            "manager": "anna",
+            "operation": "Apply",
+            "apiVersion": "v1",
+            "time": "2026-01-01T00:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:data": {"f:color": {}}},
+            "subresource": "status",
+        }
+    ]
+
+    owners = read_owners(written)
+
+    assert owners is not None
+    assert write_owners(owners) == written
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"operation": "Take", "apiVersion": "v1", "fieldsType": "FieldsV1"},
+        {"operation": "Apply", "apiVersion": "", "fieldsType": "FieldsV1"},
+        {"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV2"},
+        {"operation": "Apply", "apiVersion": "v1"},
+    ],
+)
+def test_entries_that_cannot_be_read_do_not_count(entry: Body) -> None:
+    live = (an_entry("anna"),)
+
+    assert read_owners([entry]) is None
+    assert owners_for_update(live, [entry]) == live
+
+
+def test_owners_are_cleared_by_sending_none_of_them_but_not_through_a_subresource() -> None:
+    live = (an_entry("anna"),)
+
+    assert owners_for_update(live, []) == ()
+    assert owners_for_update(live, [{}]) == ()
+    assert owners_for_update(live, None) == live
+    assert owners_for_update(live, [], subresource="status") == live
+
+
+def test_new_times_alone_do_not_count() -> None:
+    before, later = (an_entry("anna", time="1"),), (an_entry("anna", time="2"),)
+    more = (an_entry("anna", time="2"), an_entry("bert"))
+
+    assert keep_times(before, later) is before
+    assert keep_times(before, more) is more
+
+
+@pytest.mark.parametrize(
+    ("kind", "subresource", "is_custom", "paths"),
+    [
+        (DEPLOYMENT, "", False, [["f:status"]]),
+        (DEPLOYMENT, "status", False, [["f:spec"], ["f:metadata", "f:labels"]]),
+        (GATE, "status", True, [["f:spec"], ["f:metadata"]]),
+        (GATE, "", True, [["f:status"]]),
+        (Kind("", "v1", "Namespace"), "finalize", False, [["f:status"]]),
+    ],
+)
+def test_what_a_write_cannot_change_it_does_not_own(
+    kind: Kind, subresource: str, *, is_custom: bool, paths: list[list[str]]
+) -> None:
+    found = resets_of(kind, subresource=subresource, has_status=True, is_custom=is_custom)
+
+    assert found == fields_from(paths)
+
+
+def test_a_kind_without_a_status_resets_nothing() -> None:
+    assert resets_of(CONFIG_MAP, has_status=False) is NOTHING
+
+
+def test_a_blank_object_has_its_structs_and_the_lists_that_are_never_left_out() -> None:
+    text = Shape(type=Type.STRING, merge=Merge.ATOMIC)
+    texts = Shape(type=Type.ARRAY, merge=Merge.ATOMIC, items=lambda: text)
+    spec = Shape(
+        type=Type.OBJECT,
+        merge=Merge.FIELDS,
+        fields={"must": lambda: texts, "may": lambda: texts, "name": lambda: text},
+        required=frozenset({"must", "name"}),
+    )
+    root = Shape(
+        type=Type.OBJECT,
+        merge=Merge.FIELDS,
+        fields={"spec": lambda: spec, "status": lambda: spec, "kind": lambda: text},
+        always=frozenset({"spec"}),
+    )
+
+    assert blank_of(root) == {"spec": {"must": None}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "problem"),
+    [
+        ({"map": [{"name": "a"}, {"name": "a"}]}, "map", 'duplicate entries for key [name="a"]'),
+        ({"set": [None]}, "set", "element 0: associative list without keys has an element"),
+        ({"set": [{}]}, "set", "element 0: associative list without keys has an element"),
+        ({"map": ["a"]}, "map", "element 0: associative list with keys may not have non-map"),
+        ({"map": [{}]}, "map", "element 0: associative list with keys has an element that omits"),
+        ({"map": [{"name": "a", "port": "x"}]}, 'map[name="a"].port', "expected numeric"),
+        ({"atomic": ["x", 1]}, "atomic[1]", "expected string, got int"),
+        ({"size": True}, "size", "expected numeric"),
+        ({"color": {}}, "color", "expected string"),
+    ],
+)
+def test_an_intent_that_does_not_fit_its_schema_says_where(
+    spec: Body, field: str, problem: str
+) -> None:
+    found = find_mistyped({"spec": spec}, gate_shape())
+
+    assert [place for place, _ in found] == [f".spec.{field}"]
+    assert found[0].problem.startswith(problem)

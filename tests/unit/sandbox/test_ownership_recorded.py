@@ -1,0 +1,29 @@
+"""Writes whose ends a real API server told, replayed on ours.
+
+`make golden` with a control plane writes the answers; see tests/e2e/test_ownership.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.ownership_store import imagined
+from tests.fakes.write_sequences import random_sequences, read_sequence
+
+RECORDED = sorted((Path(__file__).parents[2] / "data" / "ownership").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_recorded_writes_end_as_on_a_real_server(path: Path) -> None:
+    sequence = read_sequence(path)
+
+    answers = imagined(sequence)
+
+    assert answers == [step.answer for step in sequence.steps]
+
+
+def test_a_seed_always_gives_the_same_writes() -> None:
+    assert random_sequences(8, seed=3) == random_sequences(8, seed=3)
+    assert random_sequences(8, seed=3) != random_sequences(8, seed=4)
