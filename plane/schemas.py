@@ -33,7 +33,7 @@ from tidegate.world.facts import Catalogue, Outcome, Said
 
 Schema = dict[str, Json]
 
-FOLDER = Path(__file__).parents[1] / "src" / "tidegate" / "sandbox" / "api"
+FOLDER = Path(__file__).parents[1] / "src" / "tidegate" / "sandbox" / "schema"
 OWN = "io.k8s."
 """How the names of Kubernetes' own definitions begin; those of CRDs have no place in the file."""
 SCALARS = {
@@ -155,13 +155,15 @@ def _references(schema: Json) -> Iterator[str]:
 
 
 def _definition(schema: Schema, models: dict[str, Schema]) -> Json:
-    """Fields, required ones, and whether the whole is one piece."""
+    """Fields, required ones, those that are always there, and whether the whole is one piece."""
     fields = _schema(schema.get("properties"))
     written: Schema = {
         "fields": {name: _place(_schema(fields[name]), models) for name in sorted(fields)}
     }
     if required := [str(name) for name in _items(schema.get("required"))]:
         written["required"] = [*sorted(required)]
+    if always := [name for name in sorted(fields) if _schema(fields[name]).get("default") == {}]:
+        written["always"] = [*always]
     if schema.get("x-kubernetes-map-type") == "atomic":
         written["atomic"] = True
     return written

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.fakes.ownership_store import imagined
 from tests.fakes.sequence_runs import answers_of
 from tests.fakes.write_sequences import (
     Answer,
@@ -17,6 +16,7 @@ from tests.fakes.write_sequences import (
     read_sequence,
     write_sequence,
 )
+from tidegate.sandbox.world import Sandbox
 from tidegate.testing import real_world
 
 pytestmark = pytest.mark.kube
@@ -30,15 +30,16 @@ async def really(plane: ControlPlane, sequences: list[Sequence]) -> list[list[An
         return await answers_of(world, sequences)
 
 
-async def test_random_writes_end_as_on_a_real_server(plane: ControlPlane) -> None:
+async def test_random_writes_end_in_the_sandbox_as_on_a_real_server(plane: ControlPlane) -> None:
     sequences = random_sequences(200, seed=1)
 
     answers = await really(plane, sequences)
+    simulated = await answers_of(Sandbox(), sequences)
 
     different = [
         (sequence.shows, place, sequence.steps[place], ours, theirs)
-        for sequence, told in zip(sequences, answers, strict=True)
-        for place, (ours, theirs) in enumerate(zip(imagined(sequence), told, strict=True))
+        for sequence, told, said in zip(sequences, answers, simulated, strict=True)
+        for place, (ours, theirs) in enumerate(zip(said, told, strict=True))
         if ours != theirs
     ]
     assert different == []

@@ -9,13 +9,19 @@ import msgspec
 from tests.fakes.write_sequences import GATE, Answer, Body, Owner, Sequence, Step
 from tests.promises.objects import DEPLOYMENT, a_definition
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.builtin import shape_of
-from tidegate.sandbox.api.compare import is_one_piece, whole
-from tidegate.sandbox.api.elements import FIELD, item_element
-from tidegate.sandbox.api.fields import NOTHING, Fields, fields_from, read_fields, write_fields
-from tidegate.sandbox.api.plan import Plan, plan_of
-from tidegate.sandbox.api.shape import Shape
-from tidegate.sandbox.api.structural import shapes_of
+from tidegate.sandbox.ownership.compare import is_one_piece, whole
+from tidegate.sandbox.ownership.elements import FIELD, item_element
+from tidegate.sandbox.ownership.fields import (
+    NOTHING,
+    Fields,
+    fields_from,
+    read_fields,
+    write_fields,
+)
+from tidegate.sandbox.ownership.layout import Layout, layout_of
+from tidegate.sandbox.schema.builtin import shape_of
+from tidegate.sandbox.schema.shape import Shape
+from tidegate.sandbox.schema.structural import shapes_of
 
 
 @cache
@@ -77,7 +83,7 @@ def narrowed(answer: Answer, spoken: Fields, shape: Shape) -> Answer:
         answer,
         # Controllers write the status of a Deployment at any time.
         is_new_version=answer.is_new_version or shape is shape_of(DEPLOYMENT),
-        body=only(answer.body, spoken, plan_of(shape)),
+        body=only(answer.body, spoken, layout_of(shape)),
         owners=sorted((owner for owner in owners if owner.fields), key=_by_name),
     )
 
@@ -86,19 +92,19 @@ def _by_name(owner: Owner) -> tuple[str, str, str]:
     return owner.manager, owner.operation, owner.subresource
 
 
-def only(value: Json, fields: Fields, plan: Plan) -> Json:
+def only(value: Json, fields: Fields, layout: Layout) -> Json:
     """A value with nothing but these places in it."""
-    if is_one_piece(value, plan):
+    if is_one_piece(value, layout):
         return value
     if isinstance(value, dict):
         return {
-            name: only(value[name], fields.below[FIELD + name], plan.children[name])
+            name: only(value[name], fields.below[FIELD + name], layout.children[name])
             for name in sorted(value)
             if FIELD + name in fields.below
         }
     if isinstance(value, list):
-        found = ((item, fields.below.get(item_element(item, plan) or "")) for item in value)
-        return [only(item, known, plan.items) for item, known in found if known is not None]
+        found = ((item, fields.below.get(item_element(item, layout) or "")) for item in value)
+        return [only(item, known, layout.items) for item, known in found if known is not None]
     return value
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.fakes.ownership_store import merge_patched, named
 from tests.fakes.sequence_answers import narrowed, owners_of, shape_for, spoken_of
 from tests.fakes.write_sequences import GATE, Answer, Body, Deed, Ended, Sequence, Step
 from tests.promises.objects import a_definition, a_namespace
-from tidegate.model.objects import Live, Ref
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.sandbox.server.patches import merge_patch
 from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import PatchForm, Verb, Write
 from tidegate.world.facts import Conflict, Done, Exists, Invalid, Missing, Outcome
@@ -20,9 +20,9 @@ NAMESPACE = "ownership"
 
 async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answer]]:
     """What a world answers to each step; the first steps of all go first, then the second ones."""
-    await _prepare(Desk(Line(world)))
+    await prepare(Desk(Line(world)))
     desk = Desk(world)
-    runs = [_Run(sequence, f"run-{number}") for number, sequence in enumerate(sequences)]
+    runs = [Run(sequence, f"run-{number}") for number, sequence in enumerate(sequences)]
     await desk.ask(*(Write(verb=Verb.DELETE, ref=run.ref) for run in runs))
     while waiting := [run for run in runs if run.step is not None]:
         for run in [run for run in waiting if run.is_pointless]:
@@ -34,7 +34,8 @@ async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answe
     return [run.answers for run in runs]
 
 
-async def _prepare(desk: Desk) -> None:
+async def prepare(desk: Desk) -> None:
+    """Make the namespace and the kind that sequences use."""
     live_of(await desk.apply(a_namespace(NAMESPACE)))
     live_of(await desk.apply(a_definition(GATE.group)))
     await desk.eventually(
@@ -42,7 +43,7 @@ async def _prepare(desk: Desk) -> None:
     )
 
 
-class _Run:
+class Run:
     """One sequence on its way through a server; steps of many runs are sent at once."""
 
     def __init__(self, sequence: Sequence, name: str) -> None:
@@ -75,7 +76,7 @@ class _Run:
                 verb = Verb.APPLY if step.deed is Deed.APPLY else Verb.CREATE
                 body = named(kind, step, name=ref.name, namespace=NAMESPACE)
             case Deed.REPLACE:
-                verb, body = Verb.REPLACE, merge_patched(self._read(), step.body)
+                verb, body = Verb.REPLACE, merge_patch(self._read(), step.body)
             case Deed.MERGE | Deed.JSON:
                 pass
         return Write(
@@ -136,3 +137,16 @@ class _Run:
             body=body,
             owners=owners_of(metadata.get("managedFields")),
         )
+
+
+def named(kind: Kind, step: Step, *, name: str, namespace: str) -> Body:
+    """The body of a step with what every object has."""
+    assert isinstance(step.body, dict)
+    metadata = step.body.get("metadata", {})
+    assert isinstance(metadata, dict)
+    return {
+        **step.body,
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {**metadata, "name": name, "namespace": namespace},
+    }

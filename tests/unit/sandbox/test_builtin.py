@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.builtin import object_meta, release, served_kinds, shape_of
-from tidegate.sandbox.api.shape import Merge, Shape, Type, child
+from tidegate.sandbox.schema.builtin import object_meta, release, served_kinds, shape_of
+from tidegate.sandbox.schema.shape import Merge, Shape, Type, child
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
@@ -153,7 +153,7 @@ def test_metadata_is_the_same_for_all_kinds() -> None:
 
 def test_the_file_is_not_read_before_it_is_needed() -> None:
     program = (
-        "import tidegate.sandbox.api.builtin as b; "
+        "import tidegate.sandbox.schema.builtin as b; "
         "print(b._read.cache_info().currsize); b.served_kinds(); "
         "print(b._read.cache_info().currsize)"
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.builtin import shape_of
-from tidegate.sandbox.api.causes import number, quoted
-from tidegate.sandbox.api.checks import find_problems
-from tidegate.sandbox.api.shape import Shape
-from tidegate.sandbox.api.structural import shape_from
+from tidegate.sandbox.schema.builtin import shape_of
+from tidegate.sandbox.schema.causes import number, quoted
+from tidegate.sandbox.schema.checks import find_problems
+from tidegate.sandbox.schema.shape import Shape
+from tidegate.sandbox.schema.structural import shape_from
 
 Schema = dict[str, Json]
 

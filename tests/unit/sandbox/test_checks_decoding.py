@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.builtin import object_meta, shape_of
-from tidegate.sandbox.api.decoding import find_decode_problem, find_typed_problems
-from tidegate.sandbox.api.shape import Shape
-from tidegate.sandbox.api.structural import shape_from
+from tidegate.sandbox.schema.builtin import object_meta, shape_of
+from tidegate.sandbox.schema.decoding import find_decode_problem, find_typed_problems
+from tidegate.sandbox.schema.shape import Shape
+from tidegate.sandbox.schema.structural import shape_from
 from tidegate.world.facts import Cause
 
 Body = dict[str, Json]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.validation.requirements import find_unmet
+from tidegate.sandbox.schema.validation.requirements import find_unmet
 
 Body = dict[str, Json]
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.api.builtin import shape_of
-from tidegate.sandbox.api.defaults import drop_nulls, fill_defaults
-from tidegate.sandbox.api.shape import Shape
-from tidegate.sandbox.api.structural import shape_from
-from tidegate.sandbox.api.unknown import prune, unknown_fields
+from tidegate.sandbox.schema.builtin import shape_of
+from tidegate.sandbox.schema.defaults import drop_nulls, fill_defaults
+from tidegate.sandbox.schema.shape import Shape
+from tidegate.sandbox.schema.structural import shape_from
+from tidegate.sandbox.schema.unknown import prune, unknown_fields
 
 Body = dict[str, Json]
 

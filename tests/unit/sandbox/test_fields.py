@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.fields import (
+from tidegate.sandbox.ownership.fields import (
     LEAF,
     NOTHING,
     Fields,

@@ -9,10 +9,10 @@ import pytest
 from tests.fakes.sequence_answers import gate_shape
 from tests.promises.objects import DEPLOYMENT, SERVICE
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.builtin import shape_of
-from tidegate.sandbox.api.compare import same
-from tidegate.sandbox.api.merge import merge
-from tidegate.sandbox.api.shape import DEDUCED, Shape
+from tidegate.sandbox.ownership.compare import same
+from tidegate.sandbox.ownership.merge import merge
+from tidegate.sandbox.schema.builtin import shape_of
+from tidegate.sandbox.schema.shape import DEDUCED, Shape
 
 
 def deployment_shape() -> Shape:

@@ -6,9 +6,9 @@ import pytest
 
 from tests.fakes.sequence_answers import gate_shape
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.compare import Comparison, compare, fields_of, whole
-from tidegate.sandbox.api.fields import Fields, write_fields
-from tidegate.sandbox.api.shape import DEDUCED
+from tidegate.sandbox.ownership.compare import Comparison, compare, fields_of, whole
+from tidegate.sandbox.ownership.fields import Fields, write_fields
+from tidegate.sandbox.schema.shape import DEDUCED
 
 Written = dict[str, Json]
 

@@ -9,19 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.ownership_store import imagined
+from tests.fakes.sequence_runs import answers_of
 from tests.fakes.write_sequences import random_sequences, read_sequence
+from tidegate.sandbox.world import Sandbox
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "ownership").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_recorded_writes_end_as_on_a_real_server(path: Path) -> None:
+async def test_recorded_writes_end_as_on_a_real_server(path: Path) -> None:
     sequence = read_sequence(path)
 
-    answers = imagined(sequence)
+    answers = await answers_of(Sandbox(), [sequence])
 
-    assert answers == [step.answer for step in sequence.steps]
+    assert answers == [[step.answer for step in sequence.steps]]
 
 
 def test_a_seed_always_gives_the_same_writes() -> None:

@@ -26,6 +26,7 @@ VALUES = st.recursive(
     [
         ({"op": "add", "path": "/a/c", "value": 2}, {"a": {"b": 1, "c": 2}}),
         ({"op": "replace", "path": "/a/b", "value": 2}, {"a": {"b": 2}}),
+        ({"op": "replace", "path": "/c", "value": 2}, {"c": 2}),
         ({"op": "remove", "path": "/a/b"}, {"a": {}}),
         ({"op": "add", "path": "/list/-", "value": "z"}, {"list": ["x", "y", "z"]}),
         ({"op": "add", "path": "/list/0", "value": "w"}, {"list": ["w", "x", "y"]}),
@@ -50,7 +51,7 @@ def test_an_operation_does_what_it_says(operation: Json, expected: dict[str, Jso
     [
         {"op": "test", "path": "/a/b", "value": 2},
         {"op": "remove", "path": "/nothing"},
-        {"op": "replace", "path": "/nothing", "value": 1},
+        {"op": "replace", "path": "/list/2", "value": 1},
         {"op": "add", "path": "/nothing/below", "value": 1},
         {"op": "add", "path": "/list/3", "value": 1},
         {"op": "remove", "path": "/list/-"},

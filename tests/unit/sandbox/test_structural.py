@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.builtin import object_meta
-from tidegate.sandbox.api.shape import Merge, Shape, Type, child
-from tidegate.sandbox.api.structural import shape_from, shapes_of
+from tidegate.sandbox.schema.builtin import object_meta
+from tidegate.sandbox.schema.shape import Merge, Shape, Type, child
+from tidegate.sandbox.schema.structural import shape_from, shapes_of
 
 Schema = dict[str, Json]
 

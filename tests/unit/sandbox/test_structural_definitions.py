@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.validation.definitions import find_definition_problems
+from tidegate.sandbox.schema.validation.definitions import find_definition_problems
 from tidegate.world.facts import Cause
 
 Body = dict[str, Json]

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidegate.model.objects import Ref
-from tidegate.sandbox.api.builtin import object_meta
-from tidegate.sandbox.api.checks import find_problems
-from tidegate.sandbox.api.decoding import find_decode_problem
-from tidegate.sandbox.api.defaults import drop_nulls, fill_defaults
-from tidegate.sandbox.api.mistyped import Mistyped
-from tidegate.sandbox.api.unknown import prune, unknown_fields
-from tidegate.sandbox.api.validation.definitions import find_definition_problems
-from tidegate.sandbox.api.validation.requirements import find_unmet
+from tidegate.sandbox.schema.builtin import object_meta
+from tidegate.sandbox.schema.checks import find_problems
+from tidegate.sandbox.schema.decoding import find_decode_problem
+from tidegate.sandbox.schema.defaults import drop_nulls, fill_defaults
+from tidegate.sandbox.schema.unknown import prune, unknown_fields
+from tidegate.sandbox.schema.validation.definitions import find_definition_problems
+from tidegate.sandbox.schema.validation.requirements import find_unmet
+from tidegate.sandbox.server.keeping import keep
 from tidegate.sandbox.server.refused import Refused, invalid
 from tidegate.sandbox.server.register import DEFINITIONS, Entry
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.world.facts import Cause, Invalid
 
-UNDECLARED = "field not declared in schema"
 
+def inspect(
+    body: Body, entry: Entry, *, strict: bool, keeps_nulls: bool = False
+) -> tuple[Body, tuple[str, ...]]:
+    """The object as it can be stored, and what the caller is warned of; or raise why not.
 
-def inspect(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
-    """The object as it can be stored, and what the caller is warned of; or raise why not."""
+    A null that a CRD does not allow is dropped by those who create or replace, and refused to those
+    who apply.
+    """
     if problem := _decode_problem(body, entry):
         raise Refused(Invalid(problem))
     unknown = unknown_fields(body, entry.shape)
@@ -35,11 +37,13 @@ def inspect(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str,
     warnings = tuple(f'unknown field "{field}"' for field in unknown)
     known = prune(body, entry.shape) if unknown else body
     if entry.is_custom:
-        known = fill_defaults(drop_nulls(known, entry.shape), entry.shape)
+        whole = known if keeps_nulls else drop_nulls(known, entry.shape)
+        known = fill_defaults(whole, entry.shape)
     if not isinstance(known, dict):
         raise TypeError(known)
-    check(known, entry)
-    return known, warnings
+    kept = keep(known, entry)
+    check(kept, entry)
+    return kept, warnings
 
 
 def _decode_problem(body: Body, entry: Entry) -> str:
@@ -60,18 +64,9 @@ def check(body: Body, entry: Entry) -> None:
         raise invalid(entry, str(metadata_of(body).get("name", "")), problems)
 
 
-def mistyped_refusal(mistyped: Iterable[Mistyped], entry: Entry, ref: Ref) -> Refused:
+def unfit(problems: tuple[Cause, ...], entry: Entry, ref: Ref) -> Refused:
     """An intent that cannot be merged, in the words of the server."""
-    causes = []
-    for place, problem in mistyped:
-        field = place.removeprefix(".")
-        is_unknown = problem == UNDECLARED
-        causes.append(
-            Cause(field, "unknown", "unknown field")
-            if is_unknown
-            else Cause(field, "type", problem)
-        )
-    told = "; ".join(f".{cause.field}: {cause.message}" for cause in causes)
+    told = "; ".join(f".{cause.field}: {cause.message}" for cause in problems)
     where = f"{ref.namespace}/{ref.name}; {entry.kind.api_version}, Kind={entry.kind.name}"
     message = f"failed to create typed patch object ({where}): {told}"
-    return Refused(Invalid(message, tuple(sorted(causes))))
+    return Refused(Invalid(message, tuple(sorted(problems))))

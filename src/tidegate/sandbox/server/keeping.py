@@ -8,10 +8,11 @@ merging needs or that owners come to name. All other defaults are left out on pu
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.api.shape import DEDUCED, Shape, Type, child
-from tidegate.sandbox.api.terms import blank_of
+from tidegate.sandbox.ownership.terms import blank_of
+from tidegate.sandbox.schema.shape import DEDUCED, Shape, Type, child
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body
 
@@ -23,27 +24,26 @@ def keep(body: Body, entry: Entry) -> Body:
     if entry.is_custom:
         metadata = body.get("metadata")
         known = child(entry.shape, "metadata") or DEDUCED
-        return {**body, "metadata": _without_empty(metadata, known)}
-    kept = _without_empty(body, entry.shape)
-    whole = _with_blank(kept, blank_of(entry.shape))
-    if not isinstance(whole, dict):
-        raise TypeError(whole)
+        return {**body, "metadata": _kept(metadata, known)}
+    kept = _kept(body, entry.shape)
+    if not isinstance(kept, dict):
+        raise TypeError(kept)
     complete = DEFAULTS.get(entry.resource)
-    return complete(whole) if complete else whole
+    return complete(kept) if complete else kept
 
 
-def _without_empty(value: Json, shape: Shape) -> Json:
+def _kept(value: Json, shape: Shape) -> Json:
     match value:
         case dict():
-            return _object_without_empty(value, shape)
+            return _kept_object(value, shape)
         case list():
             items = shape.items() if shape.items else DEDUCED
-            return _same_or(value, [_without_empty(item, items) for item in value])
+            return _same_or(value, [_kept(item, items) for item in value])
         case _:
             return value
 
 
-def _object_without_empty(value: Part, shape: Shape) -> Json:
+def _kept_object(value: Part, shape: Shape) -> Json:
     if shape.values is not None and shape.values().type is Type.STRING:
         if None not in value.values():
             return value
@@ -51,11 +51,18 @@ def _object_without_empty(value: Part, shape: Shape) -> Json:
     kept: Part = {}
     for name, inner in value.items():
         known = child(shape, name) or DEDUCED
-        told = _without_empty(inner, known)
+        told = _kept(inner, known)
         if not _is_left_out(told, known):
             kept[name] = told
-    is_same = len(kept) == len(value) and all(kept[name] is value[name] for name in value)
+    for name, part in _always(shape).items():
+        kept.setdefault(name, part)
+    is_same = len(kept) == len(value) and all(kept[name] is value.get(name) for name in kept)
     return value if is_same else kept
+
+
+@lru_cache(maxsize=2_048)
+def _always(shape: Shape) -> Part:
+    return blank_of(shape)
 
 
 def _is_left_out(value: Json, shape: Shape) -> bool:
@@ -67,16 +74,6 @@ def _is_left_out(value: Json, shape: Shape) -> bool:
 
 def _same_or(value: list[Json], kept: list[Json]) -> list[Json]:
     return value if all(new is old for new, old in zip(kept, value, strict=True)) else kept
-
-
-def _with_blank(value: Json, blank: Json) -> Json:
-    """The value with what is always there."""
-    if not isinstance(blank, dict) or not isinstance(value, dict):
-        return value
-    added = {name: part for name, part in blank.items() if name not in value}
-    inner = {name: _with_blank(value[name], part) for name, part in blank.items() if name in value}
-    changed = {name: part for name, part in inner.items() if part is not value[name]}
-    return {**value, **added, **changed} if added or changed else value
 
 
 def _service(body: Body) -> Body:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.api.causes import forbidden
-from tidegate.sandbox.api.compare import same
+from tidegate.sandbox.ownership.compare import same
+from tidegate.sandbox.schema.causes import forbidden
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
 from tidegate.world.calls import Propagation

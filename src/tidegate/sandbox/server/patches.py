@@ -41,7 +41,7 @@ def _operate(target: Json, operation: dict[str, Json]) -> Json:
         case "add":
             return _put(target, path, operation.get("value"), inserts=True)
         case "replace":
-            _get(target, path)
+            # Servers replace a field that is not there: they put it.
             return _put(target, path, operation.get("value"), inserts=False)
         case "remove":
             return _remove(target, path)

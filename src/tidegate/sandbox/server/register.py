@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from tidegate.model.objects import Json, Kind, Served
-from tidegate.sandbox.api.builtin import served_kinds, shape_of
-from tidegate.sandbox.api.shape import ANY, Shape
+from tidegate.sandbox.schema.builtin import served_kinds, shape_of
+from tidegate.sandbox.schema.shape import ANY, Shape
 from tidegate.sandbox.server.store import Body, Resource
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")

@@ -9,8 +9,8 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref
-from tidegate.sandbox.api.builtin import release
-from tidegate.sandbox.api.structural import shapes_of
+from tidegate.sandbox.schema.builtin import release
+from tidegate.sandbox.schema.structural import shapes_of
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.refused import Refused, missing
 from tidegate.sandbox.server.register import Entry, Register, is_established

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.sandbox.api.owners import Owners, write_owners
+from tidegate.sandbox.ownership.owners import Owners, write_owners
 from tidegate.world.calls import View
 from tidegate.world.facts import Change
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.api.causes import invalid as invalid_field
-from tidegate.sandbox.api.compare import same
-from tidegate.sandbox.api.owners import Owners
-from tidegate.sandbox.api.ownership import Applied, Author, Conflicts, Unfit, apply, update
-from tidegate.sandbox.api.terms import Terms, blank_of, resets_of
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.ownership.compare import same
+from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_update
+from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
+from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
+from tidegate.sandbox.schema.causes import invalid as invalid_field
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.admission import Deed, admit
 from tidegate.sandbox.server.fixed import find_changed
-from tidegate.sandbox.server.inspection import inspect, mistyped_refusal
+from tidegate.sandbox.server.inspection import inspect, unfit
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
 from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
 from tidegate.sandbox.server.register import Entry
@@ -54,6 +54,7 @@ class Writer:
         self._store = store
         self._now = now
         self._names = names
+        self._known_terms: dict[tuple[Kind, str], Terms] = {}
 
     def perform(self, write: Write, entry: Entry) -> Done:
         """Do it, or raise why not."""
@@ -61,7 +62,8 @@ class Writer:
         self._check_preconditions(write, entry, before)
         if write.verb is Verb.DELETE:
             return self._delete(write, entry, before)
-        outline = Outline(write, entry, terms_of(entry, write), before, self._author(write))
+        terms = self._terms(entry, write.subresource)
+        outline = Outline(write, entry, terms, before, self._author(write))
         match write.verb:
             case Verb.CREATE:
                 return self._create(outline)
@@ -71,6 +73,26 @@ class Writer:
                 return self._change(outline, lambda _: read_body(write))
             case Verb.PATCH:
                 return self._change(outline, lambda live: patched(live, write))
+
+    def _terms(self, entry: Entry, subresource: str) -> Terms:
+        """Worked out once for a kind, until its shape is another."""
+        known = self._known_terms.get((entry.kind, subresource))
+        if known is not None and known.shape is entry.shape:
+            return known
+        terms = Terms(
+            shape=entry.shape,
+            version=entry.kind.api_version,
+            subresource=subresource,
+            resets=resets_of(
+                entry.kind,
+                subresource=subresource,
+                has_status=entry.has_status,
+                is_custom=entry.is_custom,
+            ),
+            blank={} if entry.is_custom else blank_of(entry.shape),
+        )
+        self._known_terms[entry.kind, subresource] = terms
+        return terms
 
     def _author(self, write: Write) -> Author:
         return Author(write.manager or "unknown", lifecycle.timestamp(self._now()))
@@ -87,25 +109,26 @@ class Writer:
             raise stale(entry, write.ref.name, MODIFIED)
 
     def _create(self, outline: Outline) -> Done:
-        body = read_body(outline.write)
-        metadata = metadata_of(body)
-        if outline.before is not None:
-            raise Refused(Exists(f'{outline.entry.title} "{outline.ref.name}" already exists'))
-        if metadata.get("resourceVersion"):
+        body = _unmanaged(read_body(outline.write))
+        if metadata_of(body).get("resourceVersion"):
             raise Refused(Invalid("resourceVersion should not be set on objects to be created"))
         body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
-        ref, body = self._begin(outline, body)
+        if outline.before is not None:
+            raise Refused(Exists(f'{outline.entry.title} "{outline.ref.name}" already exists'))
         owners = update(outline.terms.blank, body, (), by=outline.author, terms=outline.terms)
-        return self._commit_new(outline, ref, body, owners, warnings)
+        return self._commit_new(outline, body, owners, warnings)
 
     def _apply(self, outline: Outline) -> Done:
-        intent = read_body(outline.write)
+        intent = _unmanaged(read_body(outline.write))
         before = outline.before
         self._check_version(outline, intent)
-        live = before.body if before else None
-        owners = before.owners if before else ()
         result = apply(
-            live, owners, intent, by=outline.author, terms=outline.terms, force=outline.write.force
+            before.body if before else None,
+            before.owners if before else (),
+            intent,
+            by=outline.author,
+            terms=outline.terms,
+            force=outline.write.force,
         )
         match result:
             case Applied():
@@ -113,11 +136,11 @@ class Writer:
             case Conflicts():
                 raise Refused(Conflict(result.message, result.owned))
             case Unfit():
-                raise mistyped_refusal(result.problems, outline.entry, outline.ref)
-        body, warnings = inspect(result.body, outline.entry, strict=outline.write.strict)
+                raise unfit(result.problems, outline.entry, outline.ref)
+        strict = outline.write.strict
+        body, warnings = inspect(result.body, outline.entry, strict=strict, keeps_nulls=True)
         if before is None:
-            ref, body = self._begin(outline, body)
-            return self._commit_new(outline, ref, body, result.owners, warnings)
+            return self._commit_new(outline, body, result.owners, warnings)
         return self._commit(outline, before, body, result.owners, warnings)
 
     def _change(self, outline: Outline, changed: Callable[[Body], Body]) -> Done:
@@ -128,10 +151,11 @@ class Writer:
         self._check_version(outline, body)
         if outline.write.verb is Verb.REPLACE and outline.entry.is_custom:
             self._demand_version(outline, body)
-        body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
-        body = settle_metadata(body, before)
-        body = self._reset(outline, before, body)
-        owners = update(before.body, body, before.owners, by=outline.author, terms=outline.terms)
+        claimed = metadata_of(body).get("managedFields")
+        start = owners_for_update(before.owners, claimed, subresource=outline.write.subresource)
+        body, warnings = inspect(_unmanaged(body), outline.entry, strict=outline.write.strict)
+        body = self._reset(outline, before, settle_metadata(body, before))
+        owners = update(before.body, body, start, by=outline.author, terms=outline.terms)
         return self._commit(outline, before, body, owners, warnings)
 
     def _check_version(self, outline: Outline, body: Body) -> None:
@@ -150,26 +174,23 @@ class Writer:
             cause = Cause("metadata.resourceVersion", "FieldValueInvalid", words)
             raise invalid(outline.entry, outline.ref.name, [cause])
 
-    def _begin(self, outline: Outline, body: Body) -> tuple[Ref, Body]:
-        """A new object's metadata and what its kind starts with."""
+    def _commit_new(
+        self, outline: Outline, body: Body, owners: Owners, warnings: tuple[str, ...]
+    ) -> Done:
+        """Give a new object its metadata and what its kind starts with, and store it."""
         entry = outline.entry
-        metadata = metadata_of(body)
-        name = outline.ref.name or self._names.suffixed(str(metadata.get("generateName", "")))
-        ref = msgspec.structs.replace(outline.ref, name=name)
+        prefix = str(metadata_of(body).get("generateName", ""))
+        ref = msgspec.structs.replace(
+            outline.ref, name=outline.ref.name or self._names.suffixed(prefix)
+        )
         if outline.write.subresource:
-            raise missing(entry, name)
+            raise missing(entry, ref.name)
         admit(Deed(entry, "CREATE", ref, body), self._store)
         begun = lifecycle.begin(body, entry, ref, now=self._now(), names=self._names)
-        return ref, begun
-
-    def _commit_new(
-        self, outline: Outline, ref: Ref, body: Body, owners: Owners, warnings: tuple[str, ...]
-    ) -> Done:
-        entry = outline.entry
         if outline.write.dry_run:
-            stored = Stored(ref, body, owners, self._store.version)
+            stored = Stored(ref, begun, owners, self._store.version)
         else:
-            stored = self._store.put(entry.resource, ref, body, owners)
+            stored = self._store.put(entry.resource, ref, begun, owners)
         return Done(stored.live(entry.kind), warnings)
 
     def _reset(self, outline: Outline, before: Stored, body: Body) -> Body:
@@ -190,9 +211,11 @@ class Writer:
     ) -> Done:
         entry = outline.entry
         body = self._reset(outline, before, settle_metadata(body, before))
-        if same(body, before.body) and owners == before.owners:
-            return Done(before.live(entry.kind), warnings)
-        if not same(body, before.body):
+        if same(body, before.body):
+            body, owners = before.body, keep_times(before.owners, owners)
+            if owners == before.owners:
+                return Done(before.live(entry.kind), warnings)
+        else:
             admit(Deed(entry, "UPDATE", before.ref, body), self._store)
             self._check_change(outline, before, body)
             body = lifecycle.count(body, before, entry)
@@ -227,22 +250,6 @@ class Writer:
         )
 
 
-def terms_of(entry: Entry, write: Write) -> Terms:
-    resets = resets_of(
-        entry.kind,
-        subresource=write.subresource,
-        has_status=entry.has_status,
-        is_custom=entry.is_custom,
-    )
-    return Terms(
-        shape=entry.shape,
-        version=entry.kind.api_version,
-        subresource=write.subresource,
-        resets=resets,
-        blank={} if entry.is_custom else blank_of(entry.shape),
-    )
-
-
 def read_body(write: Write) -> Body:
     """The body of a write, which must speak of the object that the write is for."""
     body = _decoded(write)
@@ -268,9 +275,7 @@ def _decoded(write: Write) -> Body:
         raise Refused(Invalid(f"the body of the request is not JSON: {error}")) from None
     if not isinstance(body, dict):
         raise Refused(Invalid("the body of the request is not an object"))
-    metadata = metadata_of(body)
-    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
-    return {**body, "metadata": kept}
+    return body
 
 
 def patched(live: Body, write: Write) -> Body:
@@ -285,6 +290,10 @@ def patched(live: Body, write: Write) -> Body:
         raise Refused(Invalid(f"the patch cannot be done: {error}")) from None
     if not isinstance(body, dict):
         raise Refused(Invalid("the patched body is not an object"))
+    return body
+
+
+def _unmanaged(body: Body) -> Body:
     metadata = {k: v for k, v in metadata_of(body).items() if k != "managedFields"}
     return {**body, "metadata": metadata}
 

@@ -1,1 +1,0 @@
-"""What an API server would say: ownership, conflicts, validation, finalizers, watches."""

@@ -1,0 +1,190 @@
+"""Sets of places in an object, as managed fields speak of them.
+
+    {"f:data": {".": {}, "f:color": {}}}        the field `data` and the field `data.color`
+    {"f:data": {"f:color": {}}}                 the field `data.color` only
+
+A set is a tree of frozen nodes. Whatever two sets share is shared, and an operation that changes
+nothing gives back the set it was asked of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.model.objects import Json
+from tidegate.sandbox.ownership.elements import FIELD, Element, canonical, order, shown
+
+Path: TypeAlias = tuple[Element, ...]
+SELF = "."
+
+
+class Fields(msgspec.Struct, frozen=True, gc=False):
+    """A set of places, seen from one of them: is this one in it, and what is in it below.
+
+    No node below is empty.
+    """
+
+    own: bool
+    below: dict[Element, Fields]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.own and not self.below
+
+    def __or__(self, other: Fields) -> Fields:
+        return _union(self, other)
+
+    def __sub__(self, other: Fields) -> Fields:
+        """What is in this set and not in the other; places below those of the other stay."""
+        return _difference(self, other)
+
+    def __and__(self, other: Fields) -> Fields:
+        return _intersection(self, other)
+
+    def outside(self, other: Fields) -> Fields:
+        """What is neither in the other set nor below a place that is."""
+        return _outside(self, other)
+
+    def paths(self) -> Iterator[Path]:
+        """Every place in the set: those of a node before those below it, sorted as servers do."""
+        return _paths(self, ())
+
+
+NOTHING = Fields(False, {})
+LEAF = Fields(True, {})
+
+
+def fields_from(paths: Iterable[Iterable[Element]]) -> Fields:
+    """The set of these places."""
+    found = NOTHING
+    for path in paths:
+        node = LEAF
+        for element in reversed(tuple(path)):
+            node = Fields(False, {element: node})
+        found |= node
+    return found
+
+
+def node(own: bool, below: dict[Element, Fields]) -> Fields:  # noqa: FBT001 - as the fields are
+    """A node; the common ones are shared."""
+    if below:
+        return Fields(own, below)
+    return LEAF if own else NOTHING
+
+
+def read_fields(written: object) -> Fields:
+    """A set from its written form, `fieldsV1`; elements of an unknown kind are dropped."""
+    if not isinstance(written, dict):
+        return NOTHING
+    below: dict[Element, Fields] = {}
+    for text, inner in written.items():
+        if text != SELF and (element := canonical(text)) is not None:
+            found = read_fields(inner)
+            is_own = not found.below or (isinstance(inner, dict) and SELF in inner)
+            below[element] = node(is_own, found.below)
+    return node(False, below)
+
+
+def write_fields(fields: Fields) -> dict[str, Json]:
+    """The written form, in the order of the server."""
+    written: dict[str, Json] = {SELF: {}} if fields.own and fields.below else {}
+    for element in _sorted(fields.below):
+        inner = fields.below[element]
+        written[element] = {} if inner is LEAF else write_fields(inner)
+    return written
+
+
+def show_path(path: Path) -> str:
+    """A place as conflicts show it: `.spec.template.spec.containers[name="app"].image`."""
+    return "".join(shown(element) for element in path)
+
+
+def _union(one: Fields, other: Fields) -> Fields:
+    if one is other or other is NOTHING:
+        return one
+    if one is NOTHING:
+        return other
+    own = one.own or other.own
+    below: dict[Element, Fields] | None = None
+    for element, inner in other.below.items():
+        mine = one.below.get(element)
+        found = inner if mine is None else _union(mine, inner)
+        if found is not mine:
+            below = dict(one.below) if below is None else below
+            below[element] = found
+    if below is None:
+        return one if own == one.own else Fields(own, one.below)
+    return Fields(own, below)
+
+
+def _difference(one: Fields, other: Fields) -> Fields:
+    own = one.own and not other.own
+    below: dict[Element, Fields] | None = None
+    if one.below and other.below:
+        for element in _shared(one, other):
+            found = _difference(one.below[element], other.below[element])
+            below = _replaced(one, below, element, found)
+    if below is None:
+        return one if own == one.own else node(own, one.below)
+    return node(own, below)
+
+
+def _outside(one: Fields, other: Fields) -> Fields:
+    if other.own:
+        return NOTHING
+    below: dict[Element, Fields] | None = None
+    if one.below and other.below:
+        for element in _shared(one, other):
+            found = _outside(one.below[element], other.below[element])
+            below = _replaced(one, below, element, found)
+    return one if below is None else node(one.own, below)
+
+
+def _replaced(
+    one: Fields, below: dict[Element, Fields] | None, element: Element, found: Fields
+) -> dict[Element, Fields] | None:
+    """The places below, with another node for one of them; copied when the first one changes."""
+    if found is one.below[element]:
+        return below
+    below = dict(one.below) if below is None else below
+    if found.is_empty:
+        del below[element]
+    else:
+        below[element] = found
+    return below
+
+
+def _intersection(one: Fields, other: Fields) -> Fields:
+    if one is other:
+        return one
+    below: dict[Element, Fields] = {}
+    for element in _shared(one, other):
+        found = _intersection(one.below[element], other.below[element])
+        if not found.is_empty:
+            below[element] = found
+    return node(one.own and other.own, below)
+
+
+def _shared(one: Fields, other: Fields) -> list[Element]:
+    """The smaller side is walked."""
+    if len(one.below) <= len(other.below):
+        return [element for element in one.below if element in other.below]
+    return [element for element in other.below if element in one.below]
+
+
+def _paths(fields: Fields, before: Path) -> Iterator[Path]:
+    elements = _sorted(fields.below)
+    for element in elements:
+        if fields.below[element].own:
+            yield (*before, element)
+    for element in elements:
+        yield from _paths(fields.below[element], (*before, element))
+
+
+def _sorted(below: dict[Element, Fields]) -> list[Element]:
+    if all(element.startswith(FIELD) for element in below):
+        return sorted(below)
+    return sorted(below, key=order)

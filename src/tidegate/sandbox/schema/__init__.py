@@ -1,0 +1,1 @@
+"""What kinds are made of: shapes, where they come from, and whether an object fits."""

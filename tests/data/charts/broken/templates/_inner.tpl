@@ -1,0 +1,4 @@
+{{- define "broken.inner" -}}
+
+{{ .Values.missing.deeper.still }}
+{{- end -}}

@@ -1,0 +1,4 @@
+{{- define "shared.labels" -}}
+team: shop
+chart: {{ .Chart.Name }}
+{{- end -}}
