@@ -1,0 +1,92 @@
+"""The `tidegate` command: finds the verb, runs it, and shows what went wrong, once.
+
+Verbs are imported when they are called: `tidegate --help` must not wait for what it does not use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import NoReturn
+
+import click
+
+from tidegate.errors import TidegateError
+
+VERBS = {
+    "version": "Show the version of Tidegate.",
+}
+"""Each has a module of its name with a function of its name; the line is its short help."""
+
+BUG, INTERRUPTED, INPUT = 1, 130, 3
+
+
+class _Verbs(click.Group):
+    """A group that knows its verbs by name and imports them one by one."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        command = getattr(importlib.import_module(f"tidegate.cli.commands.{name}"), name)
+        if not isinstance(command, click.Command):
+            raise TypeError(command)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """From the table, so that nothing is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, VERBS[name]) for name in sorted(VERBS)])
+
+
+@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Prove, preview and roll out the order of a GitOps repository."""
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
+    except click.exceptions.Abort:
+        return _say("interrupted", INTERRUPTED)
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except TidegateError as error:
+        return _say(str(error), error.exit_code)
+    except ExceptionGroup as group:
+        return _show_group(group)
+    return result if isinstance(result, int) else 0
+
+
+def _show_group(group: ExceptionGroup[Exception]) -> int:
+    """Several errors of ours, by place; anything else in there is a bug."""
+    ours, others = group.split(TidegateError)
+    if others is not None or ours is None:
+        raise group
+    errors = sorted(_flat(ours), key=lambda error: (str(error.where), error.code))
+    for error in errors:
+        _say(str(error), error.exit_code)
+    return max((error.exit_code for error in errors), default=INPUT)
+
+
+def _flat(group: BaseExceptionGroup[TidegateError]) -> list[TidegateError]:
+    return [
+        error
+        for one in group.exceptions
+        for error in (_flat(one) if isinstance(one, BaseExceptionGroup) else [one])
+    ]
+
+
+def _say(text: str, code: int) -> int:
+    click.echo(text, err=True)
+    return code
