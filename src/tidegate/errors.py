@@ -7,6 +7,7 @@
     ├── RenderError         what a unit asks for cannot be turned into objects
     ├── SourceError         a source cannot be had, or must not be used
     ├── ScenarioError       a scenario says something that cannot be simulated
+    ├── OperatorsError      a row about an operator cannot be used
     └── ClusterError        a cluster cannot be reached, or says no
 
 An error is raised where it is known and shown once, at the edge. It never carries a document, a
@@ -94,6 +95,12 @@ class RenderError(TidegateError):
 
 class ScenarioError(TidegateError):
     """A scenario says something that cannot be simulated."""
+
+    exit_code = 3
+
+
+class OperatorsError(TidegateError):
+    """A row about an operator cannot be used."""
 
     exit_code = 3
 

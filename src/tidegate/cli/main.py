@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from typing import NoReturn
 
 import click
@@ -14,10 +15,12 @@ import click
 from tidegate.errors import TidegateError
 
 VERBS = {
+    "sandbox": "Try things on a simulated cluster.",
     "version": "Show the version of Tidegate.",
 }
 """Each has a module of its name with a function of its name; the line is its short help."""
 
+A_BUG = "error[bug]: this is a bug in tidegate; please report it with the lines above"
 BUG, INTERRUPTED, INPUT = 1, 130, 3
 
 
@@ -65,6 +68,8 @@ def _run(arguments: list[str]) -> int:
         return _say(str(error), error.exit_code)
     except ExceptionGroup as group:
         return _show_group(group)
+    except Exception:  # noqa: BLE001 - whatever else comes here is a bug, and is shown as one
+        return _say(f"{traceback.format_exc()}\n{A_BUG}", BUG)
     return result if isinstance(result, int) else 0
 
 
@@ -72,7 +77,7 @@ def _show_group(group: ExceptionGroup[Exception]) -> int:
     """Several errors of ours, by place; anything else in there is a bug."""
     ours, others = group.split(TidegateError)
     if others is not None or ours is None:
-        raise group
+        return _say(f"{''.join(traceback.format_exception(group))}\n{A_BUG}", BUG)
     errors = sorted(_flat(ours), key=lambda error: (str(error.where), error.code))
     for error in errors:
         _say(str(error), error.exit_code)

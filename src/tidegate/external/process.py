@@ -83,7 +83,7 @@ class Ran:
 async def run(command: Command, *, limits: Limits | None = None) -> Ran:
     """Run it to its end. Once this returns or raises, nothing of the program is left."""
     limits = limits or Limits()
-    request = _request(command, limits)
+    request = request_of(command, limits)
     ours, theirs = socket.socketpair()
     with ours:
         ours.setblocking(False)
@@ -169,7 +169,7 @@ async def _send(lifeline: socket.socket, request: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(lifeline, request)
 
 
-def _request(command: Command, limits: Limits) -> bytes:
+def request_of(command: Command, limits: Limits) -> bytes:
     """What the warden is told, in the order in which it reads."""
     environment = {
         name: value

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -22,6 +24,8 @@ class _Version(msgspec.Struct, rename="camel"):
     git_version: str
 
 
+Read = TypeVar("Read")
+
 CONNECTING = Ms(15 * SECOND)
 WATCHING = Ms(300 * SECOND)
 
@@ -34,8 +38,8 @@ async def open_world(
 
     `watching`: how long servers are asked to keep a watch open; they end it in good order then.
     """
-    from tidegate.kube.config import load_target  # noqa: PLC0415 - aiohttp costs 200 ms to import
-    from tidegate.kube.world import KubeWorld  # noqa: PLC0415
+    from tidegate.kube.config import load_target
+    from tidegate.kube.world import KubeWorld
 
     target = load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
     async with KubeWorld({"": target}, watching=watching) as world:
@@ -56,11 +60,48 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
         raise ClusterError("cluster.foreign", problem, where=where, hint=hint) from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """What a simulated cluster is made of: files of the user's, and a seed that wins."""
+
+    scenario: Path | None = None
+    profile: Path | None = None
+    operators: Path | None = None
+    seed: int = 0
+
+
+def make_living(simulation: Simulation) -> World:
+    """A new simulated cluster: controllers, kubelet and operators, and what it begins with."""
+    from tidegate.sandbox.living import base_objects, living
+    from tidegate.sandbox.operators.reader import builtin_rows, read_rows
+    from tidegate.sandbox.physics.profile import read_profile, typical
+    from tidegate.sandbox.scenario import Scenario, read_scenario
+    from tidegate.sandbox.world import Sandbox
+
+    story = _read_with(read_scenario, simulation.scenario) or Scenario()
+    profile = typical()
+    if simulation.profile is not None:
+        text = simulation.profile.read_bytes()
+        profile = read_profile(text, str(simulation.profile), onto=profile)
+    rows = (*(_read_with(read_rows, simulation.operators) or ()), *builtin_rows())
+    sandbox = Sandbox(
+        seed=simulation.seed or story.seed,
+        faults=story.faults,
+        controllers=living(profile.with_rules(story.behaviours), rows),
+    )
+    sandbox.give([*base_objects(), *story.given])
+    return sandbox
+
+
+def _read_with(read: Callable[[bytes, str], Read], path: Path | None) -> Read | None:
+    return None if path is None else read(path.read_bytes(), str(path))
+
+
 def make_sandbox(*, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCHING) -> World:
     """One empty simulated cluster; a seed that is given wins over the scenario's."""
-    from tidegate.sandbox.cluster import Timing  # noqa: PLC0415 - only who simulates pays for it
-    from tidegate.sandbox.scenario import Scenario, read_scenario  # noqa: PLC0415
-    from tidegate.sandbox.world import Sandbox  # noqa: PLC0415
+    from tidegate.sandbox.cluster import Timing
+    from tidegate.sandbox.scenario import Scenario, read_scenario
+    from tidegate.sandbox.world import Sandbox
 
     story = read_scenario(scenario.read_bytes(), str(scenario)) if scenario else Scenario()
     return Sandbox(seed=seed or story.seed, faults=story.faults, timing=Timing(watching=watching))

@@ -1,0 +1,63 @@
+"""`tidegate sandbox`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+FILE = click.Path(exists=True, path_type=Path)
+
+
+@click.group()
+def sandbox() -> None:
+    """Try things on a simulated cluster."""
+
+
+@sandbox.command()
+@click.argument("files", nargs=-1, required=True, type=FILE)
+@click.option("--scenario", type=FILE, help="What goes wrong, and what is there already.")
+@click.option("--profile", type=FILE, help="How long things take.")
+@click.option("--operators", type=FILE, help="Rows for operators of your own.")
+@click.option(
+    "--until", default="10m", show_default=True, help="How long to look, in its own time."
+)
+@click.option("--seed", default=0, help="Another seed, another run; the same seed, the same run.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How.")
+def run(
+    files: tuple[Path, ...],
+    scenario: Path | None,
+    profile: Path | None,
+    operators: Path | None,
+    until: str,
+    seed: int,
+    output: str,
+) -> None:
+    """Apply FILES (or directories) to an empty simulated cluster, and print what happens.
+
+    \b
+    Examples:
+      tidegate sandbox run deployment.yaml
+      tidegate sandbox run manifests/ --scenario slow-database.yaml --until 30m
+      tidegate sandbox run manifests/ -o json
+    """
+    import asyncio
+
+    import msgspec
+
+    from tidegate.flows.play import play
+    from tidegate.flows.wiring import Simulation
+    from tidegate.model.moment import parse_duration
+    from tidegate.report.timeline import as_text, timeline
+
+    try:
+        end = parse_duration(until)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--until") from None
+    simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
+    happenings = asyncio.run(play(files, simulation, until=end))
+    lines = timeline(happenings)
+    encode = msgspec.json.Encoder().encode
+    shown = (encode(line).decode() for line in lines) if output == "json" else as_text(lines)
+    for line in shown:
+        click.echo(line)

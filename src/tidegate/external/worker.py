@@ -1,0 +1,280 @@
+"""Workers that stay warm: processes that answer one request after another, and can be killed.
+
+    async with Workers(command, count=2) as workers:
+        answer = await workers.ask(b"...")
+
+What a worker does is its own business: it reads requests and writes answers, both bytes, and calls
+`serve` to do so. A worker that is too slow, takes too much memory or dies is one error for the one
+who asked; the next to ask gets a new worker. Each stands behind a warden, so none is left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from tidegate.errors import ProcessError, foreign
+from tidegate.external.process import (
+    MIB,
+    OUT_OF_MEMORY,
+    STDERR,
+    WARDEN,
+    Command,
+    Limits,
+    request_of,
+)
+from tidegate.model.moment import MINUTE, SECOND
+
+HEADER = 8
+START_LIMIT = MINUTE
+STDERR_KEPT = 16 * 1024
+STDIN, STDOUT = 0, 1
+
+# How runtimes begin their last words; what follows in Go is pages of stack.
+_LAST_WORDS = re.compile(
+    rb"^(?:fatal error|panic|runtime|Fatal Python error|\w*Error): .+$", re.MULTILINE
+)
+
+
+class Workers:
+    """Some workers of one kind, started when they are first needed and ended with the block."""
+
+    def __init__(self, command: Command, *, count: int = 2, limits: Limits | None = None) -> None:
+        self._command = command
+        self._limits = limits or Limits()
+        self._turns = asyncio.Semaphore(count)
+        self._idle: list[_Worker] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        while self._idle:
+            await self._idle.pop().end()
+
+    async def ask(self, request: bytes) -> bytes:
+        """One answer. Whatever goes wrong with a worker ends it, and is a `ProcessError`."""
+        async with self._turns:
+            worker = await self._find()
+            answered = False
+            try:
+                answer = await worker.ask(request)
+                answered = True
+                return answer
+            finally:
+                if answered:
+                    self._idle.append(worker)
+                else:
+                    await worker.end()
+
+    async def _find(self) -> _Worker:
+        """A worker that waits, or a new one. The last to answer comes first: it is the warmest."""
+        while self._idle:
+            worker = self._idle.pop()
+            if not worker.ended.is_set():
+                return worker
+            await worker.end()
+        worker = _Worker(self._command, self._limits)
+        started = False
+        try:
+            await worker.start()
+            started = True
+            return worker
+        finally:
+            if not started:
+                await worker.end()
+
+
+class _Worker(asyncio.SubprocessProtocol):
+    """One process, and what has come out of it since the last answer."""
+
+    def __init__(self, command: Command, limits: Limits) -> None:
+        self._command = command
+        self._limits = limits
+        self._lifeline: socket.socket | None = None
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._stdout = bytearray()
+        self._stderr = bytearray()
+        self._heard = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def start(self) -> None:
+        """Start it, and wait until it says that it is ready."""
+        request = request_of(self._command, self._limits)
+        ours, theirs = socket.socketpair()
+        self._lifeline = ours
+        ours.setblocking(False)
+        loop = asyncio.get_running_loop()
+        with theirs:
+            await loop.subprocess_exec(
+                lambda: self,
+                *(sys.executable, "-I", "-S", str(WARDEN), str(theirs.fileno())),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        try:
+            async with asyncio.timeout(START_LIMIT / SECOND):
+                with suppress(ConnectionError):
+                    await loop.sock_sendall(ours, request)
+                await self._heard.wait()
+        except TimeoutError:
+            raise self._not_started(f"is not ready after {START_LIMIT // SECOND} s") from None
+        if self._take() is None:
+            raise self._not_started(await self._say_why_it_ended())
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request and wait for the answer to it."""
+        self._stderr.clear()
+        if not self.ended.is_set():
+            self._heard.clear()
+        self._send(request)
+        try:
+            async with asyncio.timeout(self._limits.time / SECOND):
+                await self._heard.wait()
+        except TimeoutError:
+            raise self._too_slow() from None
+        if self._announced() > self._limits.output:
+            raise self._too_much()
+        answer = self._take()
+        if answer is None:
+            raise self._crashed(await self._say_why_it_ended())
+        return answer
+
+    async def end(self) -> None:
+        """Kill it. Once this returns nothing of it is left."""
+        if self._lifeline is None:
+            return
+        with suppress(OSError):
+            self._lifeline.shutdown(socket.SHUT_WR)
+        if self._transport is not None:
+            await self.ended.wait()
+        self._lifeline.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.SubprocessTransport):
+            self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == STDERR:
+            self._stderr += data[: STDERR_KEPT - len(self._stderr)]
+            return
+        self._stdout += data
+        size = self._announced()
+        if size > self._limits.output or (size >= 0 and len(self._stdout) >= HEADER + size):
+            self._heard.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The warden has ended and nobody holds its pipes: of the worker nothing is left."""
+        del exc
+        if self._transport is not None:
+            self._transport.close()
+        self.ended.set()
+        self._heard.set()
+
+    def _send(self, request: bytes) -> None:
+        pipe = self._transport.get_pipe_transport(STDIN) if self._transport else None
+        if isinstance(pipe, asyncio.WriteTransport):
+            pipe.write(len(request).to_bytes(HEADER, "big") + request)
+
+    def _announced(self) -> int:
+        """How long the answer will be; -1 as long as nobody knows."""
+        if len(self._stdout) < HEADER:
+            return -1
+        return int.from_bytes(self._stdout[:HEADER], "big")
+
+    def _take(self) -> bytes | None:
+        size = self._announced()
+        if size < 0 or len(self._stdout) < HEADER + size:
+            return None
+        answer = bytes(self._stdout[HEADER : HEADER + size])
+        self._stdout.clear()
+        return answer
+
+    async def _say_why_it_ended(self) -> str:
+        await self.ended.wait()
+        try:
+            verdict = self._lifeline.recv(64).decode() if self._lifeline else ""
+        except OSError:
+            verdict = ""
+        how, _, number = verdict.partition(" ")
+        match how:
+            case "exit":
+                end = f"ended with exit code {number}"
+            case "signal":
+                end = f"was ended by {signal.Signals(int(number)).name}"
+            case "errno":
+                end = f"cannot be started: {os.strerror(int(number))}"
+            case _:
+                end = "was ended from outside"
+        words = self._last_words()
+        return f"{end}: {words}" if words else end
+
+    def _last_words(self) -> str:
+        found = _LAST_WORDS.search(self._stderr)
+        lines = found[0].splitlines() if found else self._stderr.splitlines()
+        return foreign(lines[-1].decode(errors="replace")) if lines else ""
+
+    def _crashed(self, end: str) -> ProcessError:
+        problem = f"the worker {end}"
+        if any(phrase in self._stderr.lower() for phrase in OUT_OF_MEMORY):
+            hint = f"it may use {self._limits.memory // MIB} MiB of memory"
+            return ProcessError("external.worker.memory", problem, hint=hint)
+        return ProcessError("external.worker.crash", problem)
+
+    def _not_started(self, why: str) -> ProcessError:
+        return ProcessError("external.worker.start", f"the worker {why}")
+
+    def _too_slow(self) -> ProcessError:
+        problem = f"the worker did not answer within {self._limits.time / SECOND:g} s"
+        return ProcessError("external.worker.timeout", problem)
+
+    def _too_much(self) -> ProcessError:
+        problem = f"the worker's answer is larger than {self._limits.output} bytes"
+        return ProcessError("external.worker.output", problem)
+
+
+def serve(answer: Callable[[bytes], bytes]) -> None:
+    """The worker's side: answer requests until there are no more. Never returns early."""
+    line = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)  # a library that prints must not break the line
+    _write(line, b"")
+    while (request := _read(STDIN)) is not None:
+        _write(line, answer(request))
+
+
+def _read(source: int) -> bytes | None:
+    header = _read_exactly(source, HEADER)
+    return None if header is None else _read_exactly(source, int.from_bytes(header, "big"))
+
+
+def _read_exactly(source: int, size: int) -> bytes | None:
+    text = bytearray()
+    while len(text) < size:
+        piece = os.read(source, size - len(text))
+        if not piece:
+            return None
+        text += piece
+    return bytes(text)
+
+
+def _write(target: int, answer: bytes) -> None:
+    rest = memoryview(len(answer).to_bytes(HEADER, "big") + answer)
+    while rest:
+        rest = rest[os.write(target, rest) :]

@@ -1,0 +1,147 @@
+"""Apply files to an empty simulated cluster and see what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import Document, read, refuse_duplicates
+from tidegate.errors import DocumentError, Place
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.happening import Happening
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.world.ask import ask
+from tidegate.world.calls import Call, Kinds, Selection, Ticket, Verb, Watch, Write
+from tidegate.world.facts import Answer, Catalogue, Changed, Fact, Missing, NotServed, is_refusal
+from tidegate.world.line import Line
+from tidegate.world.protocol import World
+
+DEFAULT = "default"
+TRY_AGAIN = Ms(SECOND)
+TRIES = 30
+WATCHED = (
+    Kind("", "v1", "Event"),
+    Kind("", "v1", "PersistentVolumeClaim"),
+    Kind("", "v1", "Pod"),
+    Kind("apps", "v1", "ReplicaSet"),
+    Kind("batch", "v1", "Job"),
+)
+"""What appears by itself, besides what was applied."""
+
+
+@dataclass(slots=True)
+class _Applying:
+    """An object on its way in."""
+
+    write: Write
+    tries: int = 0
+
+
+async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> list[Happening]:
+    """Everything that happens up to `until`, from the moment when all files are applied at once."""
+    documents = [document for path in files for document in _read(path)]
+    world = make_living(simulation)
+    cluster_wide = await _cluster_wide(world, documents)
+    player = _Player(world, [_write_of(document, cluster_wide) for document in documents])
+    return await player.run(until)
+
+
+async def _cluster_wide(world: World, documents: Iterable[Document]) -> set[tuple[str, str]]:
+    """The kinds that have no namespace, by group and name: the cluster's, and those to come."""
+    (catalogue,) = await ask(world, Kinds())
+    served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
+    found = {(one.kind.group, one.kind.name) for one in served if not one.namespaced}
+    for document in documents:
+        spec = document.body.get("spec")
+        if document.body.get("kind") == "CustomResourceDefinition" and isinstance(spec, dict):
+            names = spec.get("names")
+            if spec.get("scope") == "Cluster" and isinstance(names, dict):
+                found.add((str(spec.get("group")), str(names.get("kind"))))
+    return found
+
+
+def _read(path: Path) -> Iterator[Document]:
+    paths = sorted(path.rglob("*.y*ml")) if path.is_dir() else [path]
+    for one in paths:
+        try:
+            content = one.read_bytes()
+        except OSError as error:
+            problem = f"this file cannot be read: {error.strerror}"
+            raise DocumentError("documents.file", problem, where=Place(str(one))) from None
+        documents = read(content, str(one))
+        refuse_duplicates(documents)
+        yield from documents
+
+
+def _write_of(document: Document, cluster_wide: set[tuple[str, str]]) -> Write:
+    body = document.body
+    metadata = body.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    kind = Kind.of(str(body.get("apiVersion", "")), str(body.get("kind", "")))
+    if not kind.name or not kind.version or not known.get("name"):
+        problem = "this is not an object: it needs apiVersion, kind and metadata.name"
+        raise DocumentError("documents.incomplete", problem, where=document.place)
+    has_none = (kind.group, kind.name) in cluster_wide
+    namespace = "" if has_none else str(known.get("namespace", DEFAULT))
+    ref = Ref(kind, namespace, str(known["name"]))
+    return Write(verb=Verb.APPLY, ref=ref, body=msgspec.json.encode(body), manager="kubectl")
+
+
+class _Player:
+    """Applies, watches, and writes down what it sees."""
+
+    def __init__(self, world: World, writes: Iterable[Write]) -> None:
+        self._line = Line(world)
+        self._start = world.now()
+        self._applying = {
+            Ticket(number): _Applying(write) for number, write in enumerate(writes, start=1_000)
+        }
+        self._again: dict[Ticket, Ms] = {}
+        self._seen: list[Happening] = []
+
+    async def run(self, until: Ms) -> list[Happening]:
+        kinds = {applying.write.ref.kind: None for applying in self._applying.values()}
+        for number, kind in enumerate({**kinds, **dict.fromkeys(WATCHED)}, start=1):
+            self._line.submit(Call(ticket=Ticket(number), request=Watch(Selection(kind))))
+        for ticket, applying in self._applying.items():
+            self._submit(ticket, applying)
+        end = Ms(self._start + until)
+        while self._line.now() < end:
+            for fact in await self._line.wait(min([end, *self._again.values()])):
+                self._hear(fact)
+            self._retry()
+        return self._seen
+
+    def _submit(self, ticket: Ticket, applying: _Applying) -> None:
+        applying.tries += 1
+        self._line.submit(Call(ticket=ticket, request=applying.write))
+
+    def _retry(self) -> None:
+        now = self._line.now()
+        for ticket in [ticket for ticket, moment in self._again.items() if moment <= now]:
+            del self._again[ticket]
+            self._submit(ticket, self._applying[ticket])
+
+    def _hear(self, fact: Fact) -> None:
+        at = Ms(self._line.now() - self._start)
+        match fact:
+            case Changed():
+                self._seen.append(Happening(at, fact.change.value, fact.live.ref, fact.live))
+            case Answer() if fact.ticket in self._applying:
+                self._settle(fact, self._applying[fact.ticket], at)
+            case _:
+                pass
+
+    def _settle(self, fact: Answer, applying: _Applying, at: Ms) -> None:
+        """What was refused because something is not there yet is tried again, and told once."""
+        if not is_refusal(fact.outcome):
+            return
+        if applying.tries == 1:
+            why = fact.outcome.message
+            self._seen.append(Happening(at, "refused", applying.write.ref, why=why))
+        if isinstance(fact.outcome, NotServed | Missing) and applying.tries < TRIES:
+            self._again[fact.ticket] = Ms(self._line.now() + TRY_AGAIN)

@@ -1,0 +1,146 @@
+"""Sources as nouns: where a tree of files comes from, which revision it is, and the tree."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.model.secret import Secret
+
+
+class RefKind(StrEnum):
+    """How a Git ref is meant."""
+
+    HEAD = "head"
+    BRANCH = "branch"
+    TAG = "tag"
+    COMMIT = "commit"
+    NAME = "name"
+    RANGE = "range"
+    ANY = "any"
+
+
+class GitRef(msgspec.Struct, frozen=True, order=True):
+    """Which commit: by branch, by tag, by commit, by full name, or the highest tag in a range.
+
+    `ANY` leaves open which of these the text is. With a `prefix`, only tags that begin with it are
+    looked at, and what follows it is the version.
+    """
+
+    kind: RefKind = RefKind.HEAD
+    text: str = ""
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        return self.text or "HEAD"
+
+
+class LocalSource(msgspec.Struct, frozen=True, order=True, tag="local"):
+    """A directory or an archive on this machine."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class GitSource(msgspec.Struct, frozen=True, order=True, tag="git"):
+    """A commit of a Git repository."""
+
+    url: str
+    at: GitRef = GitRef()
+    submodules: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.url} at {self.at}"
+
+
+class ChartSource(msgspec.Struct, frozen=True, order=True, tag="chart"):
+    """A chart in a Helm repository, over HTTP or, with an `oci://` address, in a registry.
+
+    An empty version is the latest that is no prerelease. With `shares_credentials` they are also
+    sent to other hosts which the repository's index names.
+    """
+
+    repository: str
+    chart: str
+    version: str = ""
+    shares_credentials: bool = False
+    plain: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.chart} {self.version or '*'} from {self.repository}"
+
+
+class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
+    """An artifact in an OCI registry: by digest, else by range, else by tag (`latest`).
+
+    `media_type` chooses a layer, the first one if empty. With `copies` the layer is kept as one
+    file and not unpacked. `plain` speaks HTTP without TLS.
+    """
+
+    url: str
+    tag: str = ""
+    range: str = ""
+    filter: str = ""
+    digest: str = ""
+    media_type: str = ""
+    copies: bool = False
+    plain: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.url} at {self.digest or self.range or self.tag or 'latest'}"
+
+
+SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource
+
+
+class Revision(msgspec.Struct, frozen=True, order=True):
+    """What was found: the name it goes by now, and the digest it will always have.
+
+    Printed as `main@sha1:0a1b…`, as a tag and digest, or as a chart's version alone.
+    """
+
+    name: str = ""
+    digest: str = ""
+
+    @property
+    def hex(self) -> str:
+        """The digest without its algorithm: for Git, the commit."""
+        return self.digest.rpartition(":")[2]
+
+    def __str__(self) -> str:
+        return "@".join(part for part in (self.name, self.digest) if part)
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A tree of files at one revision. Nobody writes below `root`.
+
+    `files` are sorted paths from the root, with slashes: regular files, and links to such inside
+    the tree. `escaping` are links that lead out of it, which only a working tree may have.
+    `digest` covers paths, contents, links and executable bits; it is empty for a working tree until
+    someone asks for it.
+    """
+
+    source: SourceRef
+    revision: Revision
+    root: Path
+    files: tuple[str, ...]
+    escaping: tuple[str, ...] = ()
+    digest: str = ""
+
+
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
+    """What opens a source. What is not needed is left out."""
+
+    username: str = ""
+    password: Secret | None = None
+    token: Secret | None = None
+    authority: str = ""
+    certificate: str = ""
+    key: Secret | None = None
+    identity: Secret | None = None
+    known_hosts: str = ""

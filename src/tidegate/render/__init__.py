@@ -1,0 +1,1 @@
+"""From a unit to its objects: decryption and substitution, as Flux does them."""

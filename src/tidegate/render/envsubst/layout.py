@@ -1,0 +1,133 @@
+"""A body as the YAML text in which Flux looks for `${…}`.
+
+How a string is quoted in this text decides what a variable can do: in `${count}` without quotes
+the value `3` becomes a number, in `'*.${domain}'` a value stays part of the string. The file's own
+quotes are long forgotten by then, so the rules here are those of the library Flux writes with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tidegate.documents.numerals import print_json
+from tidegate.documents.scalars import resolve
+from tidegate.model.objects import Json
+
+_NOT_PRINTED = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff"
+)
+_SPECIAL = re.compile(f"[\t{_NOT_PRINTED}]")
+_SPECIAL_BUT_TAB = re.compile(f"[{_NOT_PRINTED}]")
+_ESCAPED = re.compile(f'[{_NOT_PRINTED}\t\n"\\\\]')
+_INDICATOR = re.compile(
+    r"""---|\.\.\.|[#,\[\]{}&*!|>'"%@`]|[?:-](?=[ \t]|$)|.*(?::(?:[ \t]|$)|[ \t]\#)""",
+    re.DOTALL,
+)
+_TIMED = re.compile(
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?.*)?"
+    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|<<"
+)
+_NAMED = {
+    "\0": "0",
+    "\a": "a",
+    "\b": "b",
+    "\t": "t",
+    "\n": "n",
+    "\v": "v",
+    "\f": "f",
+    "\r": "r",
+    "\x1b": "e",
+    '"': '"',
+    "\\": "\\",
+    "\x85": "N",
+    "\u2028": "L",
+    "\u2029": "P",
+}
+
+
+def to_flux_yaml(body: Json) -> str:
+    """The whole text. Reading it gives the same body again."""
+    return "\n".join(_lines(body)) + "\n"
+
+
+def _lines(value: Json) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key in sorted(value):
+            yield from _entry(write_string(key, is_key=True)[0], value[key])
+    elif isinstance(value, list) and value:
+        for item in value:
+            first, *rest = _lines(item)
+            yield f"- {first}"
+            yield from _indented(rest)
+    else:
+        yield from _scalar(value)
+
+
+def _entry(name: str, value: Json) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        yield f"{name}:"
+        yield from _indented(_lines(value))
+    elif isinstance(value, list) and value:
+        yield f"{name}:"
+        yield from _lines(value)
+    else:
+        first, *rest = _scalar(value)
+        yield f"{name}: {first}"
+        yield from _indented(rest)
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" if line else line for line in lines)
+
+
+def _scalar(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return write_string(value)
+    if isinstance(value, bool) or value is None:
+        return [{True: "true", False: "false", None: "null"}[value]]
+    if isinstance(value, int | float):
+        return [print_json(value)]
+    return ["{}" if isinstance(value, dict) else "[]"]
+
+
+def write_string(
+    text: str, *, indent: int = 2, modern: bool = False, is_key: bool = False
+) -> list[str]:
+    """The text of a string: one line, or the head of a block and its lines.
+
+    SOPS writes with a `modern` version of the library: tabs may stand in a block, and whatever
+    looks like a time is quoted.
+    """
+    special = (_SPECIAL_BUT_TAB if modern else _SPECIAL).search(text)
+    if "\n" in text:
+        is_block = not is_key and not special and not re.search(r" (\n|\Z)", text)
+        return _block(text, indent) if is_block else [_double(text)]
+    is_text = isinstance(resolve(text), str) and not (modern and _TIMED.fullmatch(text))
+    if not is_text or special or "\t" in text:
+        return [_double(text)]
+    if text != text.strip(" ") or _INDICATOR.match(text):
+        return ["'" + text.replace("'", "''") + "'"]
+    return [text]
+
+
+def _double(text: str) -> str:
+    return '"' + _ESCAPED.sub(lambda found: "\\" + _escape(found[0]), text) + '"'
+
+
+def _escape(sign: str) -> str:
+    if sign in _NAMED:
+        return _NAMED[sign]
+    number = ord(sign)
+    for letter, digits in (("x", 2), ("u", 4)):
+        if number < 16**digits:
+            return f"{letter}{number:0{digits}X}"
+    return f"U{number:08X}"
+
+
+def _block(text: str, indent: int) -> list[str]:
+    body = text.rstrip("\n")
+    breaks = len(text) - len(body)
+    hint = indent if text[0] in " \n" else ""
+    keep = "-" if not breaks else "" if breaks == 1 and body else "+"
+    return [f"|{hint}{keep}", *body.split("\n"), *[""] * (breaks - 1)]

@@ -1,0 +1,34 @@
+"""Helm charts become objects, in worker processes that are kept warm and can be killed.
+
+layers = argo_layers([ValuesFile("values-prod.yaml")], parameters=[Parameter("tag", "v1")])
+release = Release(root="/srv/shop", chart="web", name="web", layers=layers)
+async with helm_workers() as workers:
+    documents = await render(release, workers)
+"""
+
+from tidegate.render.helm.orders import Reference, argo_layers, flux_layers
+from tidegate.render.helm.release import (
+    FileParameter,
+    How,
+    Inline,
+    Parameter,
+    Release,
+    ValuesFile,
+    ValuesText,
+)
+from tidegate.render.helm.rendering import helm_workers, render
+
+__all__ = [
+    "FileParameter",
+    "How",
+    "Inline",
+    "Parameter",
+    "Reference",
+    "Release",
+    "ValuesFile",
+    "ValuesText",
+    "argo_layers",
+    "flux_layers",
+    "helm_workers",
+    "render",
+]

@@ -1,0 +1,147 @@
+"""The worker's own program: a release in, texts or the parts of an error out.
+
+    python -m tidegate.render.helm.engine
+
+It checks what the SDK does not: that a chart can be installed, that its `kubeVersion` fits, that
+its dependencies are there.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+from helm_python.errors import HelmError
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.external.worker import serve
+from tidegate.render.helm import sdk, staging
+from tidegate.render.helm.files import check_chart, inside
+from tidegate.render.helm.integers import NAME, restore, template_below
+from tidegate.render.helm.parameters import Values
+from tidegate.render.helm.release import Answer, Refused, Release, Rendered, Text
+from tidegate.render.helm.troubles import explain, inside_chart
+from tidegate.render.helm.values import compose, merge_files
+
+_decode = msgspec.json.Decoder(Release).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def answer(request: bytes) -> bytes:
+    """One request of the worker's line."""
+    release = _decode(request)
+    reply: Answer
+    try:
+        reply = render(release)
+    except RenderError as error:
+        reply = _refuse(error)
+    except HelmError as error:
+        reply = _refuse(explain(error, chart=release.chart))
+    return _encode(reply)
+
+
+def render(release: Release) -> Rendered:
+    """Everything from the files to the texts."""
+    sdk.refuse_name(release.name)
+    chart = _find_chart(release)
+    start = chart if chart.is_dir() else chart.parent
+    values = compose(release, start=start, read=sdk.read_values)
+    with ExitStack() as stack:
+        handle = stack.enter_context(sdk.loaded(chart))
+        metadata = sdk.metadata_of(handle)
+        _check(metadata, release)
+        absent = sdk.absent_dependencies(handle, metadata)
+        integers = restore(values)
+        if absent or integers or release.defaults or release.skip_schema:
+            copy = stack.enter_context(staging.staged(chart, release.root))
+            _change(copy, chart=chart, absent=absent, integers=integers, release=release)
+            handle = stack.enter_context(sdk.loaded(copy))
+            _check_dependencies(handle, metadata, release)
+        return _render(handle, values, release)
+
+
+def _render(handle: sdk.Handle, values: Values, release: Release) -> Rendered:
+    texts = sdk.render(handle, values, release)
+    kept = (path for path in sorted(texts) if not path.endswith(f"/{NAME}"))
+    templates = (Text(inside_chart(path), texts[path]) for path in kept)
+    crds = sdk.crds_of(handle) if release.include_crds else ()
+    return Rendered(
+        tuple(each for each in templates if each.text.strip()),
+        tuple(Text(inside_chart(crd.path), crd.text) for crd in crds),
+    )
+
+
+def _find_chart(release: Release) -> Path:
+    top = Path(release.root).resolve()
+    chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+    if chart.is_dir():
+        check_chart(chart, release.root)
+    elif not chart.is_file():
+        problem = f"there is no chart at `{foreign(release.chart)}`"
+        hint = "name a directory with a Chart.yaml, or a packed chart"
+        raise RenderError("render.helm.chart", problem, where=Place(release.chart), hint=hint)
+    return chart
+
+
+def _check(metadata: sdk.Metadata, release: Release) -> None:
+    where = Place(f"{release.chart}/Chart.yaml")
+    if metadata.type not in ("", "application"):
+        problem = f"a chart of type `{foreign(metadata.type)}` cannot be installed"
+        hint = "use a chart that depends on it"
+        raise RenderError("render.helm.type", problem, where=where, hint=hint)
+    wanted = metadata.kube_version
+    if wanted and not sdk.is_compatible(wanted, release):
+        problem = (
+            f"the chart asks for Kubernetes `{foreign(wanted)}`,"
+            f" and this is `{foreign(release.kube_version)}`"
+        )
+        hint = "give the version of the cluster, or use another version of the chart"
+        raise RenderError("render.helm.kube-version", problem, where=where, hint=hint)
+
+
+def _change(
+    copy: Path,
+    *,
+    chart: Path,
+    absent: tuple[sdk.Dependency, ...],
+    integers: str,
+    release: Release,
+) -> None:
+    """Whatever the chart needs that is not in its directory."""
+    if absent:
+        staging.build(absent, chart=chart, copy=copy, release=release)
+    if release.skip_schema:
+        staging.drop_schemas(copy)
+    if release.defaults:
+        start = chart if chart.is_dir() else copy
+        values = merge_files(release.defaults, release=release, start=start, read=sdk.read_values)
+        staging.put(copy, "values.yaml", json.dumps(values))
+    if integers:
+        staging.put(copy, template_below(staging.depth_of(copy)), integers)
+
+
+def _check_dependencies(handle: sdk.Handle, metadata: sdk.Metadata, release: Release) -> None:
+    for one in sdk.absent_dependencies(handle, metadata):
+        problem = f"the chart needs `{foreign(one.name)}`, and it is still not in `charts`"
+        hint = "check that the name in Chart.yaml is the chart's own name"
+        where = Place(f"{release.chart}/Chart.yaml", field="dependencies")
+        raise RenderError("render.helm.dependency", problem, where=where, hint=hint)
+
+
+def _refuse(error: RenderError) -> Refused:
+    where = error.where or Place("")
+    return Refused(
+        code=error.code,
+        problem=error.problem,
+        place=where.name,
+        line=where.line,
+        column=where.column,
+        field=where.field,
+        hint=error.hint,
+    )
+
+
+if __name__ == "__main__":
+    serve(answer)

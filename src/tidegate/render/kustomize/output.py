@@ -1,0 +1,134 @@
+"""Read the objects that kustomize wrote, and find where each of them comes from."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+import msgspec
+
+from tidegate.documents import Document, read
+from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.model.objects import Json
+from tidegate.render.kustomize.gather import Gathering
+from tidegate.render.kustomize.kustomization import Body
+
+ORIGIN = "config.kubernetes.io/origin"
+_SEES_ANNOTATIONS = re.compile(rb"metadata[/.]annotations|/metadata\b(?!/)|fieldPath:\s*metadata\s")
+
+
+def can_be_seen(gathering: Gathering) -> bool:
+    """True if a patch or a replacement could see annotations that we add to find origins."""
+    return any(_SEES_ANNOTATIONS.search(text) for text in gathering.copy.files.values())
+
+
+def asks_for_origins(body: Body) -> bool:
+    options = body.get("buildMetadata")
+    return isinstance(options, list) and "originAnnotations" in options
+
+
+def with_origins(body: Body) -> Body:
+    options = body.get("buildMetadata")
+    known = options if isinstance(options, list) else []
+    return {**body, "buildMetadata": [*known, "originAnnotations"]}
+
+
+def read_objects(output: bytes, gathering: Gathering) -> list[Document]:
+    """The objects of a build, each with the overlay as its place."""
+    place = Place(gathering.overlay.path or ".")
+    try:
+        return [
+            msgspec.structs.replace(document, place=place, part=0, inside=())
+            for document in read(output, "kustomize")
+        ]
+    except DocumentError as error:
+        problem = f"what kustomize wrote cannot be read: {error.problem}"
+        raise RenderError("render.kustomize.output", problem, where=place) from error
+
+
+def place_objects(
+    objects: list[Document], annotated: list[Document], gathering: Gathering
+) -> list[Document]:
+    """The same objects, each at the place that its annotated twin names."""
+    if [_identity(one) for one in objects] != [_identity(one) for one in annotated]:
+        return objects
+    files = _Files(gathering)
+    return [
+        files.place(document, _origin_of(twin))
+        for document, twin in zip(objects, annotated, strict=True)
+    ]
+
+
+def without_origin(document: Document) -> Document:
+    """The object as it would be if nobody had asked for its origin."""
+    metadata = document.body.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(annotations, dict):
+        return document
+    kept = {key: value for key, value in annotations.items() if key != ORIGIN}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    body: Body = {**document.body, "metadata": {**rest, "annotations": kept} if kept else rest}
+    return msgspec.structs.replace(document, body=body)
+
+
+def _identity(document: Document) -> tuple[Json, Json, Json]:
+    metadata = document.body.get("metadata")
+    names = metadata if isinstance(metadata, dict) else {}
+    return (document.body.get("kind"), names.get("namespace"), names.get("name"))
+
+
+def _origin_of(document: Document) -> str:
+    """The path in the annotation, seen from the overlay; empty if there is none."""
+    metadata = document.body.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(ORIGIN) if isinstance(annotations, dict) else None
+    if not isinstance(text, str):
+        return ""
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    return fields.get("path") or fields.get("configuredIn") or ""
+
+
+class _Files:
+    """The files of a build, read once more to find objects in them."""
+
+    def __init__(self, gathering: Gathering) -> None:
+        self._copy = gathering.copy
+        self._start = posixpath.dirname(gathering.top)
+        self._labels = list(gathering.overlay.fetched)
+        self._read: dict[str, tuple[Document, ...]] = {}
+
+    def place(self, document: Document, origin: str) -> Document:
+        if not origin:
+            return document
+        copied = posixpath.normpath(posixpath.join(self._start, origin))
+        twin = self._twin(document, copied)
+        if twin is None:
+            return msgspec.structs.replace(document, place=Place(self._name(copied)))
+        return msgspec.structs.replace(
+            document, place=twin.place, part=twin.part, inside=twin.inside
+        )
+
+    def _twin(self, document: Document, copied: str) -> Document | None:
+        """The object of the file that this one was made of: of its kind, and called alike."""
+        kind, _, name = _identity(document)
+        alike = [
+            (str(own), one)
+            for one in self._documents(copied)
+            if (own := _identity(one)[2]) and _identity(one)[0] == kind and str(own) in str(name)
+        ]
+        return max(alike, key=lambda pair: len(pair[0]))[1] if alike else None
+
+    def _documents(self, copied: str) -> tuple[Document, ...]:
+        if copied not in self._read:
+            try:
+                self._read[copied] = read(self._copy.files.get(copied, b""), self._name(copied))
+            except DocumentError:
+                self._read[copied] = ()
+        return self._read[copied]
+
+    def _name(self, copied: str) -> str:
+        mount, _, path = copied.partition("/")
+        if mount != "fetched":
+            return path
+        number, _, path = path.partition("/")
+        return f"{foreign(self._labels[int(number)])}: {path}"

@@ -1,0 +1,255 @@
+"""Change a kustomization as its unit asks: by the rules of Argo CD, or by those of Flux."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from tidegate.documents import Document
+from tidegate.errors import RenderError, foreign
+from tidegate.model.objects import Json
+from tidegate.render.kustomize.kustomization import Body
+from tidegate.render.kustomize.request import ArgoOverrides, FluxOverrides, Image, Patch
+
+_TAGGED = re.compile(r"(.*):([a-zA-Z0-9._-]*|\*)")
+_KEEP = "*"
+_NOT_LOCAL = ("git::", "gh:", "ssh://", "https://", "http://", "git@", "github.com:", "github.com/")
+
+
+def apply_overrides(
+    body: Body,
+    overrides: ArgoOverrides | FluxOverrides | None,
+    *,
+    made: bool,
+    exists: Callable[[str], bool],
+) -> Body:
+    """The kustomization to build. `made` says that there was no file before."""
+    match overrides:
+        case ArgoOverrides():
+            return _apply_argo(body, overrides, exists)
+        case FluxOverrides():
+            return _apply_flux(body, overrides, made=made, exists=exists)
+        case None:
+            return body
+
+
+def made_kustomization(manifests: list[str]) -> Body:
+    """What Flux writes where there is no kustomization."""
+    body: Body = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    if not manifests:
+        # Kustomize refuses a file that says nothing. A namespace that nobody gets says enough.
+        return {**body, "namespace": "_placeholder"}
+    return {**body, "resources": [f"./{path}" for path in manifests]}
+
+
+def _apply_argo(body: Body, wanted: ArgoOverrides, exists: Callable[[str], bool]) -> Body:
+    """What `kustomize edit` would do, in the order in which Argo CD calls it."""
+    changed = _with_texts(
+        body,
+        namePrefix=wanted.name_prefix,
+        nameSuffix=wanted.name_suffix,
+        namespace=wanted.namespace,
+    )
+    if wanted.images:
+        changed["images"] = _set_images(changed, wanted.images)
+    if wanted.replicas:
+        counts: dict[str, Json] = {**wanted.replicas}
+        kept = [entry for entry in _entries(body, "replicas") if entry.get("name") not in counts]
+        new: list[Body] = [{"name": name, "count": count} for name, count in counts.items()]
+        changed["replicas"] = _by_name([*kept, *new])
+    _add_labels(changed, wanted)
+    annotations = wanted.common_annotations
+    if annotations:
+        force = wanted.force_common_annotations
+        field = "commonAnnotations"
+        changed[field] = _add_pairs(changed.get(field), annotations, force=force, field=field)
+    _extend(changed, "patches", [_patch_body(patch) for patch in wanted.patches])
+    missing_is_fine = wanted.ignore_missing_components
+    present = [path for path in wanted.components if not missing_is_fine or exists(path)]
+    listed = changed.get("components")
+    known = listed if isinstance(listed, list) else []
+    _extend(changed, "components", [path for path in present if path not in known])
+    return changed
+
+
+def _apply_flux(
+    body: Body, wanted: FluxOverrides, *, made: bool, exists: Callable[[str], bool]
+) -> Body:
+    changed = dict(body)
+    if not made and not body.get("resources"):
+        # Flux does so to keep kustomize from calling the file empty, whatever else is in it.
+        changed["buildMetadata"] = ["originAnnotations"]
+    texts = (
+        ("namespace", wanted.target_namespace),
+        ("namePrefix", wanted.name_prefix),
+        ("nameSuffix", wanted.name_suffix),
+    )
+    changed |= {name: text for name, text in texts if text is not None}
+    flux_patches = [
+        _patch_body(Patch(patch=one.patch, target=one.target)) for one in wanted.patches
+    ]
+    _extend(changed, "patches", flux_patches)
+    for path in wanted.components:
+        _refuse_distant(path)
+    missing_is_fine = wanted.ignore_missing_components
+    present = [path for path in wanted.components if not missing_is_fine or exists(path)]
+    _extend(changed, "components", present)
+    if wanted.images:
+        changed["images"] = _merge_images(_entries(body, "images"), wanted.images)
+    if wanted.build_metadata:
+        changed["buildMetadata"] = list(wanted.build_metadata)
+    return changed
+
+
+def _with_texts(body: Body, **texts: str) -> Body:
+    return {**body, **{name: text for name, text in texts.items() if text}}
+
+
+def _entries(body: Body, name: str) -> list[Body]:
+    values = body.get(name)
+    return (
+        [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
+    )
+
+
+def _extend(body: Body, name: str, more: list[Json] | list[Body] | list[str]) -> None:
+    values = body.get(name)
+    if more:
+        body[name] = [*(values if isinstance(values, list) else []), *more]
+
+
+def _by_name(entries: list[Body]) -> list[Json]:
+    return [*sorted(entries, key=lambda entry: str(entry.get("name")))]
+
+
+def _set_images(body: Body, texts: tuple[str, ...]) -> list[Json]:
+    """One entry for each name: what is given replaces what the file says of that name."""
+    old = {str(entry.get("name")): entry for entry in _entries(body, "images")}
+    old |= {str(entry.get("name")): entry for entry in _entries(body, "imageTags")}
+    body.pop("imageTags", None)
+    for text in texts:
+        image = read_image(text)
+        before = old.get(image.name, {})
+        fields = {"newName": image.new_name, "newTag": image.new_tag, "digest": image.digest}
+        entry: Body = {"name": image.name}
+        for field, value in fields.items():
+            kept = before.get(field) if value == _KEEP else value
+            entry |= {field: kept} if kept else {}
+        old[image.name] = entry
+    return _by_name(list(old.values()))
+
+
+def read_image(text: str) -> Image:
+    """An image as Argo CD writes it: `name:tag`, `name@digest`, `old=new`, with tag or digest."""
+    parts = text.split("=")
+    renames = len(parts) == 2  # noqa: PLR2004  (with more, the signs belong to the name)
+    target = parts[1] if renames else text
+    if "@" in target:
+        name, digest = target.split("@")[:2]
+        tag = ""
+    elif tagged := _TAGGED.fullmatch(target):
+        name, tag, digest = tagged[1], tagged[2], ""
+    elif renames and target:
+        name, tag, digest = target, "", ""
+    else:
+        problem = f"`{foreign(text)}` does not say what becomes of an image"
+        hint = "write `name:tag`, `name@digest` or `name=other`"
+        raise RenderError("render.kustomize.image", problem, hint=hint)
+    if renames:
+        return Image(name=parts[0], new_name=name, new_tag=tag, digest=digest)
+    return Image(name=name, new_tag=tag, digest=digest)
+
+
+def _merge_images(old: list[Body], images: tuple[Image, ...]) -> list[Json]:
+    """Flux changes the fields that are given; a tag and a digest replace each other."""
+    merged = [dict(entry) for entry in old]
+    for image in images:
+        entry = next((entry for entry in merged if entry.get("name") == image.name), None)
+        if entry is None:
+            entry = {"name": image.name}
+            merged.append(entry)
+        if image.new_name:
+            entry["newName"] = image.new_name
+        if image.new_tag or image.digest:
+            entry |= {"newTag": image.new_tag, "digest": image.digest}
+    return [*merged]
+
+
+def _add_labels(body: Body, wanted: ArgoOverrides) -> None:
+    if not wanted.common_labels:
+        return
+    force = wanted.force_common_labels
+    if wanted.label_include_templates and not wanted.label_without_selector:
+        problem = "`labelIncludeTemplates` needs `labelWithoutSelector`"
+        raise RenderError("render.kustomize.label", problem)
+    if not wanted.label_without_selector:
+        field = "commonLabels"
+        pairs = _add_pairs(body.get(field), wanted.common_labels, force=force, field=field)
+        body[field] = pairs
+        return
+    templates = wanted.label_include_templates
+    labels = [dict(entry) for entry in _entries(body, "labels")]
+    entry = next((entry for entry in labels if _is_like(entry, templates=templates)), None)
+    if entry is None:
+        entry = {"includeTemplates": True} if templates else {}
+        labels.append(entry)
+    entry["pairs"] = _add_pairs(
+        entry.get("pairs"), wanted.common_labels, force=force, field="labels"
+    )
+    body["labels"] = [*labels]
+
+
+def _is_like(entry: Body, *, templates: bool) -> bool:
+    return not entry.get("includeSelectors") and bool(entry.get("includeTemplates")) == templates
+
+
+def _add_pairs(old: Json, pairs: Mapping[str, str], *, force: bool, field: str) -> Body:
+    known = old if isinstance(old, dict) else {}
+    twice = sorted(set(known) & set(pairs))
+    if twice and not force:
+        problem = f"`{foreign(twice[0])}` is in the `{field}` of the kustomization already"
+        hint = "remove it from one of the two, or force it"
+        raise RenderError("render.kustomize.label", problem, hint=hint)
+    return {**known, **pairs}
+
+
+def _patch_body(patch: Patch) -> Body:
+    options: Body = {**patch.options}
+    fields: Body = {
+        "patch": patch.patch,
+        "path": patch.path,
+        "target": {**patch.target},
+        "options": options,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _refuse_distant(path: str) -> None:
+    lower = path.lower()
+    if lower.startswith((*_NOT_LOCAL, "/", "file:///")):
+        problem = f"the component `{foreign(path)}` must be a path from this directory on"
+        raise RenderError("render.kustomize.component", problem)
+
+
+def add_common_metadata(
+    documents: Iterable[Document],
+    *,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+) -> tuple[Document, ...]:
+    """The same objects with these on top. Flux does so last of all, so that they win."""
+    wanted = {"labels": labels, "annotations": annotations}
+    return tuple(_with_metadata(document, wanted) for document in documents)
+
+
+def _with_metadata(document: Document, wanted: Mapping[str, Mapping[str, str]]) -> Document:
+    metadata = document.body.get("metadata")
+    merged = dict(metadata) if isinstance(metadata, dict) else {}
+    for field, pairs in wanted.items():
+        if pairs:
+            old = merged.get(field)
+            known: dict[str, Json] = old if isinstance(old, dict) else {}
+            merged[field] = {**known, **pairs}
+    return msgspec.structs.replace(document, body={**document.body, "metadata": merged})

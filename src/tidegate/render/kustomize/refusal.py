@@ -1,0 +1,103 @@
+"""Kustomize's complaints in our words.
+
+Kustomize likes to quote what it was given, secrets included. So a message is taken apart: the names
+in it are used, and of a message that is not known only the part before any quotation.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.render.kustomize.gather import Gathering
+
+_ID = r"(?P<kind>[^\s./]+)\.\S*?/(?P<name>[^\s/]+)\.(?:\[noNs\]|[^\s.'\";]+)"
+_TWICE = re.compile(rf"may not add resource with an already registered id: {_ID}")
+_NO_TARGET = re.compile(rf"(?:no matches for Id|nothing selected by) {_ID}")
+_NOTHING_TO_MERGE = re.compile(
+    r'Kind:"(?P<kind>\w*)".*?Name:"(?P<name>[^"]*)".* does not exist; cannot merge or replace'
+)
+_NO_OBJECT = re.compile(r"missing metadata\.name in object|missing Resource metadata")
+_NOT_YAML = re.compile(r"MalformedYAMLError: (?P<why>.*?) in File: (?P<file>.+)")
+_WRONG_KIND = re.compile(r"expected kind (?:!= )?'Component' for path '(?P<path>[^']*)'")
+_BAD_PATCH = "unable to parse SM or JSON patch"
+
+_DIRECTORY = re.compile(r"recursed (?:accumulation of|merging from) path '([^']*)'")
+_FILE = re.compile(r"(?:accumulating|merging) resources from '([^']+)'")
+_WRAPPING = re.compile(
+    r"^(?:accumulating \w+: "
+    r"|accumulation err='accumulating resources from '[^']*': '[^']*' must resolve to a file': "
+    r"|recursed (?:accumulation of|merging from) path '[^']*': "
+    r"|accumulateDirectory: \"|loader\.New \")"
+)
+_SCRATCH = re.compile(r"/\S*?/tidegate-build-[a-z0-9_]+/(?:tree/?)?")
+_QUOTATION = re.compile(r"[`{&]|\[patch: | with config:|: map\[")
+
+
+def refusal(stderr: bytes, gathering: Gathering) -> RenderError:
+    """The error to raise when kustomize ends with this on stderr."""
+    text = _without_warnings(stderr.decode(errors="replace"))
+    where = _place(text, gathering)
+    if found := _TWICE.search(text):
+        problem = f"{found['kind']} `{foreign(found['name'])}` is there twice"
+        hint = "two resources of the overlay have the same kind, namespace and name"
+        return RenderError("render.kustomize.twice", problem, where=where, hint=hint)
+    if found := _NO_TARGET.search(text) or _NOTHING_TO_MERGE.search(text):
+        thing = f"{found['kind']} `{foreign(found['name'])}`"
+        problem = f"a patch, generator or replacement needs {thing}, which is not there"
+        hint = "compare kind, apiVersion, name and namespace with those of the resource"
+        return RenderError("render.kustomize.target", problem, where=where, hint=hint)
+    if found := _NOT_YAML.search(text):
+        problem = f"`{foreign(found['file'])}` is not YAML: {foreign(found['why'])}"
+        return RenderError("render.kustomize.resource", problem, where=where)
+    if _NO_OBJECT.search(text):
+        problem = "a document is no Kubernetes object: it has no kind or no name"
+        hint = "name only files that hold objects, or exclude this one"
+        return RenderError("render.kustomize.resource", problem, where=where, hint=hint)
+    return _rarer_refusal(text, where)
+
+
+def _rarer_refusal(text: str, where: Place) -> RenderError:
+    if found := _WRONG_KIND.search(text):
+        path = foreign(_SCRATCH.sub("", found["path"]))
+        problem = f"`{path}` must be named below `components` if, and only if, it is a Component"
+        return RenderError("render.kustomize.component", problem, where=where)
+    if _BAD_PATCH in text:
+        problem = "a patch is neither a part of an object nor a list of JSON operations"
+        return RenderError("render.kustomize.patch", problem, where=where)
+    if "kustomization.yaml is empty" in text:
+        problem = "the kustomization says nothing"
+        hint = "name at least one resource"
+        return RenderError("render.kustomize.none", problem, where=where, hint=hint)
+    problem = f"kustomize refuses the overlay: {foreign(_innermost(text))}"
+    return RenderError("render.kustomize.build", problem, where=where)
+
+
+def _without_warnings(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith("# Warning")]
+    return "\n".join(lines).removeprefix("error: ")
+
+
+def _place(text: str, gathering: Gathering) -> Place:
+    """The innermost file that is named, or the directory, or at least the overlay."""
+    start = posixpath.dirname(gathering.top)
+    directories = _DIRECTORY.findall(text)
+    for path in directories[-1:]:
+        start = posixpath.normpath("tree/" + _SCRATCH.sub("", path))
+    rest = text.rpartition("recursed accumulation of path")[2]
+    files = [path for path in _FILE.findall(rest) if _is_file(start, path, gathering)]
+    path = posixpath.join(start, files[-1]) if files else start
+    return Place(posixpath.normpath(path).partition("/")[2] or ".")
+
+
+def _is_file(start: str, path: str, gathering: Gathering) -> bool:
+    return posixpath.normpath(posixpath.join(start, path)) in gathering.copy.files
+
+
+def _innermost(text: str) -> str:
+    """The first line without its wrapping, up to where a quotation begins."""
+    line = text.partition("\n")[0]
+    while (shorter := _WRAPPING.sub("", line)) != line:
+        line = shorter
+    return _QUOTATION.split(_SCRATCH.sub("", line), maxsplit=1)[0].rstrip(" :'\"")

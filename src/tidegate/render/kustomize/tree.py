@@ -1,0 +1,181 @@
+"""One tree of files, and no way out of it.
+
+Paths are taken as kustomize takes them: joined to a directory, tidied as text, and only then
+followed through links. Whatever leads out of the tree is refused before anything is read.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TypeAlias
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
+
+MANIFEST_ENDINGS = (".yaml", ".yml")
+
+Where: TypeAlias = Callable[[], Place]
+"""Finds the place to blame; it is asked only when there is something to blame."""
+
+
+class Found(Enum):
+    """What lies at the end of a path."""
+
+    FILE = "a file"
+    DIRECTORY = "a directory"
+    NOTHING = "nothing"
+    OTHER = "neither a file nor a directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A path in a tree with all links followed, and what is there."""
+
+    path: str
+    found: Found
+    links: dict[str, str] = field(default_factory=dict)
+    """Each link on the way, and where in the tree it leads."""
+
+
+class Tree:
+    """A directory that somebody gave us.
+
+    `mount` is its name in the copy, and `label` what messages put before its paths.
+    """
+
+    def __init__(self, root: Path, *, mount: str, label: str = "") -> None:
+        self.root = root.resolve()
+        self.mount = mount
+        self.label = label
+
+    def place_of(self, path: str) -> Place:
+        return Place(f"{self.label}{path}")
+
+    def copied(self, path: str) -> str:
+        """The path of something in the copy."""
+        return posixpath.normpath(f"{self.mount}/{path}")
+
+    def find(self, directory: str, text: str, *, where: Where) -> Spot:
+        """Where `text` leads, seen from a directory of this tree."""
+        if not text or "\0" in text:
+            raise _outside(text, where, "is no path")
+        if text.startswith("/"):
+            raise _outside(text, where, "is an absolute path")
+        joined = posixpath.normpath(posixpath.join(directory, text))
+        if joined == ".." or joined.startswith("../"):
+            raise _outside(text, where, "leads out of the tree")
+        return self._follow(joined, text, where)
+
+    def names(self, directory: str) -> Iterator[tuple[str, bool]]:
+        """The names in a directory in order, and for each whether it is itself a directory."""
+        with os.scandir(self.root / directory) as entries:
+            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        yield from sorted(found)
+
+    def read(self, path: str, *, where: Where, limit: int) -> bytes:
+        """A file's content. `path` has been found before, so it holds no link."""
+        try:
+            # A file may have become a pipe meanwhile, and nobody may ever write to it.
+            handle = os.open(self.root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with os.fdopen(handle, "rb") as file:
+                content = file.read(limit + 1)
+        except OSError as error:
+            problem = f"`{path}` cannot be read: {foreign(error.strerror or 'it changed')}"
+            raise RenderError("render.kustomize.file", problem, where=where()) from None
+        if len(content) > limit:
+            problem = "the overlay reaches more bytes than a build may read"
+            hint = "keep large files out of generators and charts"
+            raise RenderError("render.kustomize.size", problem, where=where(), hint=hint)
+        return content
+
+    def _follow(self, joined: str, text: str, where: Where) -> Spot:
+        links: dict[str, str] = {}
+        current = ""
+        for name in joined.split("/"):
+            current = posixpath.normpath(posixpath.join(current, name))
+            full = self.root / current
+            if full.is_symlink():
+                target = self._target(full, text, where)
+                links[current] = target
+                current = target
+        return Spot(current, _kind_of(self.root / current, text, where), links)
+
+    def _target(self, link: Path, text: str, where: Where) -> str:
+        try:
+            target = link.resolve()
+        except (OSError, RuntimeError):
+            problem = f"`{foreign(text)}` goes through links that lead in a circle"
+            raise RenderError("render.kustomize.file", problem, where=where()) from None
+        if not target.is_relative_to(self.root):
+            raise _outside(text, where, "is or goes through a link that leads out of the tree")
+        return target.relative_to(self.root).as_posix()
+
+
+def _kind_of(full: Path, text: str, where: Where) -> Found:
+    try:
+        mode = full.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return Found.NOTHING
+    except OSError as error:
+        problem = f"`{foreign(text)}` cannot be looked at: {foreign(error.strerror or '')}"
+        raise RenderError("render.kustomize.file", problem, where=where()) from None
+    if stat.S_ISREG(mode):
+        return Found.FILE
+    return Found.DIRECTORY if stat.S_ISDIR(mode) else Found.OTHER
+
+
+def _outside(text: str, where: Where, why: str) -> RenderError:
+    problem = f"`{foreign(text)}` {why}"
+    hint = "a build reads only files of its own source"
+    return RenderError("render.kustomize.outside", problem, where=where(), hint=hint)
+
+
+def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
+    """The name of the one kustomization file; empty if there is none and there may be none."""
+    names = [name for name in KUSTOMIZATION_NAMES if _is_file(tree, directory, name)]
+    place = tree.place_of(directory)
+    if len(names) > 1:
+        problem = f"there is more than one kustomization: `{names[0]}` and `{names[1]}`"
+        hint = "remove all but one"
+        raise RenderError("render.kustomize.several", problem, where=place, hint=hint)
+    if not names and not may_lack:
+        problem = "there is no kustomization.yaml in this directory"
+        hint = "add one, or name the files themselves"
+        raise RenderError("render.kustomize.none", problem, where=place, hint=hint)
+    return names[0] if names else ""
+
+
+def find_manifests(tree: Tree, directory: str, below: str = "") -> list[str]:
+    """What Flux takes where there is no kustomization: every manifest below a directory.
+
+    A directory that has a kustomization is taken as a whole. The paths are in the order of a walk.
+    """
+    found: list[str] = []
+    here = posixpath.join(directory, below)
+    for name, is_directory in tree.names(here):
+        path = posixpath.join(below, name)
+        if is_directory:
+            inner = posixpath.join(directory, path)
+            is_own = any(_is_file(tree, inner, known) for known in KUSTOMIZATION_NAMES)
+            found += [path] if is_own else find_manifests(tree, directory, path)
+        elif name.endswith(MANIFEST_ENDINGS):
+            found.append(path)
+    return found
+
+
+def _is_file(tree: Tree, directory: str, name: str) -> bool:
+    def where() -> Place:
+        return tree.place_of(posixpath.join(directory, name))
+
+    return tree.find(directory, name, where=where).found is Found.FILE
+
+
+def is_below(path: str, directory: str) -> bool:
+    """True if a path is a directory or something in it."""
+    return directory in {".", path} or path.startswith(f"{directory}/")

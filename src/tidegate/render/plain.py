@@ -1,0 +1,207 @@
+"""Plain directories of manifests, read as Argo CD reads them.
+
+Which files count, which of them are passed over because they are something else, and which are
+refused because they look like manifests and cannot be read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import Document, read
+from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.render.globs import Glob
+
+ENDINGS = (".yaml", ".yml", ".json", ".jsonnet")
+SKIP_MARK = b"+argocd:skip-file-rendering"
+LOOKS_LIKE_A_MANIFEST = (b"apiVersion:", b"kind:", b"metadata:")
+LARGEST_DIRECTORY = 10_000_000
+"""Bytes of all manifests together, as Argo CD counts them by default."""
+
+
+class Directory(msgspec.Struct, frozen=True, kw_only=True):
+    """A directory `path` in a tree, and which files in it count.
+
+    A file that `exclude` matches does not, whatever `include` says. Both are matched against the
+    path below the directory.
+    """
+
+    root: Path
+    path: str = "."
+    recurse: bool = False
+    include: str = ""
+    exclude: str = ""
+    every_ending: bool = False
+    jsonnet: bool = True
+    size_limit: int = LARGEST_DIRECTORY
+
+
+def read_directory(directory: Directory) -> tuple[Document, ...]:
+    """The objects of all manifests in a directory, file after file in the order of their names."""
+    root = directory.root.resolve()
+    start = _start(directory, root)
+    room = directory.size_limit
+    documents: list[Document] = []
+    for path in _files(directory, start, root):
+        name = path.relative_to(root).as_posix()
+        if path.suffix == ".jsonnet":
+            documents += _read_jsonnet(directory, name)
+            continue
+        content = _read(path.resolve(), name, room)
+        room -= len(content)
+        documents += _read_manifest(content, name)
+    return tuple(documents)
+
+
+def _start(directory: Directory, root: Path) -> Path:
+    place = Place(foreign(directory.path) or ".")
+    try:
+        start = (root / directory.path).resolve()
+        is_there = start.is_dir()
+    except (OSError, ValueError):
+        start, is_there = root, False
+    if not start.is_relative_to(root):
+        problem = f"`{foreign(directory.path)}` leads out of the source"
+        raise RenderError("render.directory.outside", problem, where=place)
+    if not is_there:
+        problem = f"there is no directory `{foreign(directory.path)}`"
+        raise RenderError("render.directory.missing", problem, where=place)
+    return start
+
+
+def _files(directory: Directory, start: Path, root: Path) -> Iterator[Path]:
+    include = _glob(directory, "include", directory.include)
+    exclude = _glob(directory, "exclude", directory.exclude)
+    for path in _walk(start, recurse=directory.recurse):
+        if not directory.every_ending and not path.name.endswith(ENDINGS):
+            continue
+        if not _is_manifest_file(path, root):
+            continue
+        below = path.relative_to(start).as_posix()
+        if exclude and exclude.matches(below):
+            continue
+        if include is None or include.matches(below):
+            yield path
+
+
+def _walk(start: Path, *, recurse: bool) -> Iterator[Path]:
+    """Everything that is no directory, name by name; links to directories are not followed."""
+    waiting = [start]
+    while waiting:
+        path = waiting.pop()
+        if path != start and (path.is_symlink() or not path.is_dir()):
+            yield path
+        elif path == start or recurse:
+            waiting += sorted(path.iterdir(), reverse=True)
+
+
+def _is_manifest_file(path: Path, root: Path) -> bool:
+    """False for links into nothing and for what is no file; links out of the tree are refused."""
+    name = path.relative_to(root).as_posix()
+    try:
+        target = path.resolve(strict=True)
+    except FileNotFoundError:
+        return False
+    except (OSError, RuntimeError):
+        problem = f"`{foreign(name)}` is a link that leads in a circle"
+        raise RenderError("render.directory.file", problem, where=Place(name)) from None
+    if not target.is_relative_to(root):
+        problem = f"`{foreign(name)}` is a link that leads out of the source"
+        hint = "keep manifests, and what they link to, inside one source"
+        raise RenderError("render.directory.outside", problem, where=Place(name), hint=hint)
+    return stat.S_ISREG(target.stat().st_mode)
+
+
+def _glob(directory: Directory, field: str, pattern: str) -> Glob | None:
+    try:
+        return Glob(pattern) if pattern else None
+    except ValueError as error:
+        problem = f"`{foreign(pattern)}` is no pattern: {error}"
+        where = Place(directory.path, field=field)
+        raise RenderError("render.directory.pattern", problem, where=where) from None
+
+
+def _read(path: Path, name: str, room: int) -> bytes:
+    try:
+        # The file may have become a pipe meanwhile, and nobody may ever write to it.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        with os.fdopen(handle, "rb") as file:
+            content = file.read(room + 1)
+    except OSError as error:
+        problem = f"`{foreign(name)}` cannot be read: {foreign(error.strerror or 'it changed')}"
+        raise RenderError("render.directory.file", problem, where=Place(name)) from None
+    if len(content) > room:
+        problem = "the manifests of the directory are larger than they may be together"
+        hint = "exclude what is no manifest, or raise the limit"
+        raise RenderError("render.directory.size", problem, where=Place(name), hint=hint)
+    return content
+
+
+def _read_jsonnet(directory: Directory, name: str) -> tuple[Document, ...]:
+    if not directory.jsonnet:
+        return ()
+    problem = f"`{foreign(name)}` is Jsonnet, which cannot be rendered here"
+    hint = "exclude it, or commit what it renders to"
+    raise RenderError("render.directory.jsonnet", problem, where=Place(name), hint=hint)
+
+
+def _read_manifest(content: bytes, name: str) -> tuple[Document, ...]:
+    if SKIP_MARK in content:
+        return ()
+    if name.endswith(".json"):
+        return _read_json(content, name)
+    try:
+        documents = read(content, name)
+    except DocumentError as error:
+        if _some_before(content, error) or _looks_like_a_manifest(content):
+            raise
+        return ()
+    unknown = next((document for document in documents if not _has_kind(document)), None)
+    if unknown is None:
+        return documents
+    if unknown is not documents[0] or _looks_like_a_manifest(content):
+        problem = "a document has no `kind`, and others in the file look like manifests"
+        hint = "add the kind, or move what is no manifest to another file"
+        raise RenderError("render.directory.manifest", problem, where=unknown.place, hint=hint)
+    return ()
+
+
+def _read_json(content: bytes, name: str) -> tuple[Document, ...]:
+    """Argo CD takes a JSON file for one object, whatever it is."""
+    documents = read(content, name)
+    parts = {document.part for document in documents}
+    if len(parts) > 1:
+        problem = "the JSON file holds more than one object"
+        hint = "make it a List, or a file for each"
+        raise RenderError("render.directory.manifest", problem, where=Place(name), hint=hint)
+    if not documents or not all(_has_kind(document) for document in documents):
+        problem = "the JSON file holds no Kubernetes object"
+        hint = "exclude it"
+        raise RenderError("render.directory.manifest", problem, where=Place(name), hint=hint)
+    return documents
+
+
+def _has_kind(document: Document) -> bool:
+    kind = document.body.get("kind")
+    return isinstance(kind, str) and bool(kind)
+
+
+def _looks_like_a_manifest(content: bytes) -> bool:
+    return all(mark in content for mark in LOOKS_LIKE_A_MANIFEST)
+
+
+def _some_before(content: bytes, error: DocumentError) -> bool:
+    """True if an object stands before the document that cannot be read."""
+    line = error.where.line if error.where else 0
+    lines = content.splitlines(keepends=True)[: max(line - 1, 0)]
+    while lines and not lines[-1].startswith(b"---"):
+        lines.pop()
+    try:
+        return any(_has_kind(document) for document in read(b"".join(lines[:-1]), ""))
+    except DocumentError:
+        return False

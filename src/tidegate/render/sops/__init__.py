@@ -1,0 +1,32 @@
+"""SOPS: encrypted objects and files, opened in memory.
+
+    keys = Keys.from_environment(os.environ)
+    decrypted = await decrypt(documents, keys, offline=True)
+    file = await decrypt_file(source, keys, where=Place("values.enc.yaml"))
+    refuse_broken(file.seal, where)
+
+age keys are used in our own process; for PGP, cloud services and Vault the `sops` program is asked.
+"""
+
+from tidegate.render.sops.files import DecryptedFile, decrypt_file, refuse_broken
+from tidegate.render.sops.formats import Format, format_of, is_encrypted
+from tidegate.render.sops.keys import Keys
+from tidegate.render.sops.objects import Decrypted, decrypt, find_encrypted
+from tidegate.render.sops.placeholders import is_placeholder, placeholders
+from tidegate.render.sops.tree import Seal
+
+__all__ = [
+    "Decrypted",
+    "DecryptedFile",
+    "Format",
+    "Keys",
+    "Seal",
+    "decrypt",
+    "decrypt_file",
+    "find_encrypted",
+    "format_of",
+    "is_encrypted",
+    "is_placeholder",
+    "placeholders",
+    "refuse_broken",
+]

@@ -1,0 +1,179 @@
+"""The five formats SOPS knows, as trees: YAML, JSON, dotenv, INI and binary.
+
+`load` takes a file apart into its documents and its `sops` block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tidegate.documents.build import build
+from tidegate.documents.stream import split
+from tidegate.errors import DocumentError, Place, RenderError
+from tidegate.model.objects import Json
+from tidegate.render.sops.metadata import KEY
+
+DOTENV_PREFIX = "sops_"
+DEFAULT_SECTION = "DEFAULT"
+
+_STEP = re.compile(r"__(map|list)_")
+
+
+class Format(StrEnum):
+    """How a file is written; the names are those of the `sops` program."""
+
+    YAML = "yaml"
+    JSON = "json"
+    DOTENV = "dotenv"
+    INI = "ini"
+    BINARY = "binary"
+
+
+_SUFFIXES = {
+    ".yaml": Format.YAML,
+    ".yml": Format.YAML,
+    ".json": Format.JSON,
+    ".dockerconfigjson": Format.JSON,
+    ".env": Format.DOTENV,
+    ".ini": Format.INI,
+}
+_MARKERS = {
+    Format.YAML: b"mac: ENC[",
+    Format.JSON: b'"mac": "ENC[',
+    Format.BINARY: b'"mac": "ENC[',
+    Format.DOTENV: b"sops_mac=ENC[",
+    Format.INI: b"[sops]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The documents of a file, and its block."""
+
+    trees: tuple[Json, ...] = field(repr=False)
+    block: Json = field(repr=False)
+
+
+def format_of(name: str) -> Format:
+    """The format that a file name, or the key of a generator, says."""
+    return next(
+        (found for suffix, found in _SUFFIXES.items() if name.endswith(suffix)), Format.BINARY
+    )
+
+
+def is_encrypted(source: bytes, form: Format) -> bool:
+    """Whether Flux takes a file for encrypted: it looks for the seal, and no further."""
+    return _MARKERS[form] in source
+
+
+def detect(source: bytes, name: str) -> Format | None:
+    """The format of an encrypted value that stands inside a Secret under `name`."""
+    forms = [form for form in Format if is_encrypted(source, form)]
+    wanted = format_of(name)
+    return wanted if wanted in forms else next(iter(forms), None)
+
+
+def load(source: bytes, form: Format, where: Place) -> Loaded:
+    """Take an encrypted file apart."""
+    try:
+        match form:
+            case Format.YAML | Format.JSON | Format.BINARY:
+                trees = tuple(_values(source, where))
+                first = trees[0] if trees else None
+                return Loaded(trees, first.get(KEY) if isinstance(first, dict) else None)
+            case Format.DOTENV:
+                return _load_dotenv(source.decode())
+            case Format.INI:
+                return _load_ini(source.decode())
+    except (DocumentError, ValueError):
+        problem = f"the file is not {form.upper()}, as its name says"
+        raise RenderError("render.sops.format", problem, where=where) from None
+
+
+def _values(source: bytes, where: Place) -> Iterator[Json]:
+    for part in split(source, where.name):
+        built = build(part)
+        if built is not None:
+            yield built.value
+
+
+def _load_dotenv(text: str) -> Loaded:
+    tree: dict[str, Json] = {}
+    block: dict[str, str] = {}
+    for line in filter(None, text.split("\n")):
+        name, found, value = line.partition("=")
+        if line.startswith("#"):
+            continue
+        if not found:
+            raise ValueError
+        value = value.replace("\\n", "\n")
+        if name.startswith(DOTENV_PREFIX):
+            block[name.removeprefix(DOTENV_PREFIX)] = value
+        else:
+            tree[name] = value
+    return Loaded((tree,), _unflatten(block))
+
+
+def _load_ini(text: str) -> Loaded:
+    sections: dict[str, Json] = {}
+    block: dict[str, str] = {}
+    for section, key, value in ini_entries(text):
+        if section == KEY:
+            block[key] = value.replace("\\n", "\n")
+        else:
+            entries = sections.setdefault(section, {})
+            if isinstance(entries, dict):
+                entries[key] = value
+    return Loaded((sections,), _unflatten(block))
+
+
+def ini_entries(text: str) -> Iterator[tuple[str, str, str]]:
+    """Section, key and value of each line that has them."""
+    section = DEFAULT_SECTION
+    for line in text.split("\n"):
+        bare = line.strip()
+        if not bare or bare[0] in "#;":
+            continue
+        if bare.startswith("[") and bare.endswith("]"):
+            section = bare[1:-1]
+            continue
+        key, found, value = bare.partition("=")
+        if not found:
+            raise ValueError
+        yield section, key.strip(), _unquote(value.strip())
+
+
+def _unquote(value: str) -> str:
+    for quote in ('"""', "`", '"', "'"):
+        if value.startswith(quote) and value.endswith(quote) and len(value) >= 2 * len(quote):
+            return value[len(quote) : -len(quote)]
+    return value
+
+
+def _unflatten(flat: dict[str, str]) -> Json:
+    """`age__list_0__map_enc` and its like become a tree again."""
+    tree: dict[str, Json] = {}
+    for name in sorted(flat):
+        steps = _STEP.split(name)
+        keys = [steps[0], *steps[2::2]]
+        kinds = [*steps[1::2], ""]
+        node = tree
+        for key, kind in zip(keys, kinds, strict=True):
+            if not kind:
+                node[key] = flat[name]
+                break
+            inner = node.setdefault(key, {})
+            node = inner if isinstance(inner, dict) else {}
+    return {key: _as_list(value) for key, value in tree.items()}
+
+
+def _as_list(value: Json) -> Json:
+    if not isinstance(value, dict):
+        return value
+    items = {key: _as_list(item) for key, item in value.items()}
+    if items and all(key.isdecimal() for key in items):
+        return [items[key] for key in sorted(items, key=int)]
+    return dict(items)

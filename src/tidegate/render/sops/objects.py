@@ -1,0 +1,140 @@
+"""Decrypt objects after the build, in memory, as Flux does.
+
+An object is encrypted if it has a `sops` block with a seal. In a Secret, single entries of `data`
+may be encrypted files of their own. The seal is not looked at here: it covers the source file, and
+a build has changed that.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from tidegate.documents import Document, FieldPath, read
+from tidegate.documents.dump import to_json
+from tidegate.errors import Place, RenderError
+from tidegate.model.objects import Json
+from tidegate.render.sops.files import decrypt_file
+from tidegate.render.sops.formats import Format, detect, format_of
+from tidegate.render.sops.keys import Keys
+from tidegate.render.sops.metadata import KEY, read_metadata
+from tidegate.render.sops.placeholders import placeholders
+from tidegate.render.sops.program import ask_program
+from tidegate.render.sops.tree import encrypted_fields, open_trees
+from tidegate.render.sops.unlock import unlock
+
+OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
+
+_WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.extra"})
+
+
+@dataclass(frozen=True, slots=True)
+class Decrypted:
+    """The documents in their order, the secret fields of each, and what could not be opened.
+
+    `hidden` names the fields that were encrypted, so that others can mask them. For each error in
+    `locked` the document at its place holds placeholders.
+    """
+
+    documents: tuple[Document, ...]
+    hidden: tuple[tuple[FieldPath, ...], ...]
+    locked: tuple[RenderError, ...] = ()
+
+
+def find_encrypted(documents: Iterable[Document]) -> tuple[Document, ...]:
+    """Those that must be decrypted before they can be applied."""
+    return tuple(
+        document
+        for document in documents
+        if not opts_out(document) and (_has_block(document) or any(_inner_files(document)))
+    )
+
+
+async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = False) -> Decrypted:
+    """Decrypt what is encrypted; the rest stays as it is. Each document keeps its place.
+
+    With `offline` an object that no key opens gets placeholders instead of stopping everything.
+    """
+    opened: list[Document] = []
+    hidden: list[tuple[FieldPath, ...]] = []
+    locked: list[RenderError] = []
+    for document in documents:
+        fields: tuple[FieldPath, ...] = ()
+        if find_encrypted([document]):
+            fields = _hidden_fields(document)
+            try:
+                document = await _decrypt(document, keys)  # noqa: PLW2901
+            except RenderError as error:
+                if not offline or error.code not in _WITHOUT_KEY:
+                    raise
+                locked.append(error)
+                document = placeholders(document)  # noqa: PLW2901
+        opened.append(document)
+        hidden.append(fields)
+    return Decrypted(tuple(opened), tuple(hidden), tuple(locked))
+
+
+def opts_out(document: Document) -> bool:
+    """Whether its annotation says that Flux must leave it encrypted."""
+    metadata = document.body.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    mark = annotations.get(OPT_OUT) if isinstance(annotations, dict) else None
+    return isinstance(mark, str) and mark.lower() == "disabled"
+
+
+def _has_block(document: Document) -> bool:
+    block = document.body.get(KEY)
+    return isinstance(block, dict) and bool(block.get("mac"))
+
+
+def _inner_files(document: Document) -> Iterator[tuple[str, bytes, Format]]:
+    """Entries of a Secret that are encrypted files: name, text and format."""
+    entries = document.body.get("data")
+    if document.body.get("kind") != "Secret" or not isinstance(entries, dict):
+        return
+    for name, value in entries.items():
+        try:
+            text = base64.b64decode(value) if isinstance(value, str) else b""
+        except (binascii.Error, ValueError):
+            continue
+        form = detect(text, name)
+        if form is not None:
+            yield name, text, form
+
+
+def _hidden_fields(document: Document) -> tuple[FieldPath, ...]:
+    if _has_block(document):
+        return encrypted_fields(document.body)
+    return tuple(("data", name) for name, _, _ in _inner_files(document))
+
+
+async def _decrypt(document: Document, keys: Keys) -> Document:
+    opened = _open_block if _has_block(document) else _open_entries
+    return msgspec.structs.replace(document, body=await opened(document, keys))
+
+
+async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
+    where = document.place
+    metadata = read_metadata(document.body[KEY], where)
+    key = unlock(metadata, keys)
+    if key is not None:
+        tree = open_trees([document.body], key, metadata, where).trees[0]
+        return tree if isinstance(tree, dict) else {}
+    forms = (Format.JSON, Format.JSON)
+    content, _ = await ask_program(to_json(document.body), forms, metadata, keys, where)
+    return read(content, where.name)[0].body
+
+
+async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
+    entries = document.body["data"]
+    opened: dict[str, Json] = dict(entries) if isinstance(entries, dict) else {}
+    for name, text, form in _inner_files(document):
+        place = document.place
+        where = Place(place.name, place.line, place.column, f"data.{name}")
+        file = await decrypt_file(text, keys, where=where, reads=form, writes=format_of(name))
+        opened[name] = base64.b64encode(file.content).decode()
+    return {**document.body, "data": opened}

@@ -1,0 +1,145 @@
+"""Put variables into objects, as Flux does after its build (`spec.postBuild`).
+
+    variables = collect([Source("ConfigMap", "cluster", found)], inline={"zone": "a"})
+    substitute(document, variables, strict=True)
+
+The object is written as YAML, expanded as text, and read again: that is how `${replicas}` becomes
+a number. An object opts out with `kustomize.toolkit.fluxcd.io/substitute: disabled`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tidegate.documents import Document, FieldPath, read
+from tidegate.documents.document import path_text
+from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.model.objects import Json
+from tidegate.render.envsubst import SubstitutionError, UnsetVariableError, expand
+from tidegate.render.envsubst.layout import to_flux_yaml
+
+OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
+
+_NAME = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Names and values. The values may be secret, so they do not print."""
+
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One entry of `substituteFrom`. `values` is None where the object is not there."""
+
+    kind: str
+    name: str
+    values: Mapping[str, str] | None = field(repr=False)
+    optional: bool = False
+
+
+def collect(
+    sources: Iterable[Source] = (),
+    *,
+    inline: Mapping[str, str] | None = None,
+    where: Place | None = None,
+) -> Variables:
+    """Later sources win over earlier ones, inline values over all. Line breaks are dropped."""
+    collected: dict[str, str] = {}
+    for source in sources:
+        if source.values is None and not source.optional:
+            problem = f"there is no {source.kind} `{source.name}` to take variables from"
+            hint = "create it, or set `optional: true` on the entry of `substituteFrom`"
+            raise RenderError("render.substitute.source", problem, where=where, hint=hint)
+        collected |= source.values or {}
+    collected |= inline or {}
+    for name in sorted(collected):
+        if not _NAME.fullmatch(name):
+            problem = f"`{foreign(name)}` cannot be the name of a variable"
+            hint = "use letters, digits and `_`; Flux refuses such a name even if nothing uses it"
+            raise RenderError("render.substitute.name", problem, where=where, hint=hint)
+    return Variables({name: value.replace("\n", "") for name, value in collected.items()})
+
+
+def substitute(
+    document: Document, variables: Variables, *, strict: bool = True, always: bool = False
+) -> Document:
+    """The document with all variables put in.
+
+    Without any variable nothing is done, not even `${name:-default}`, unless `always` is said
+    (`substituteStrategy: Always`). With `strict` a variable must be set or have a default.
+    """
+    if not (variables.values or always) or opts_out(document):
+        return document
+    text = to_flux_yaml(document.body)
+    if "$" not in text:
+        return document
+    return msgspec.structs.replace(
+        document, body=_read_again(_expand(text, document, variables, strict=strict), document)
+    )
+
+
+def opts_out(document: Document) -> bool:
+    """Whether a label or an annotation says `disabled`, in just this spelling."""
+    metadata = document.body.get("metadata")
+    if not isinstance(metadata, dict):
+        return False
+    marks = (metadata.get("labels"), metadata.get("annotations"))
+    return any(isinstance(mark, dict) and mark.get(OPT_OUT) == "disabled" for mark in marks)
+
+
+def _expand(text: str, document: Document, variables: Variables, *, strict: bool) -> bytes:
+    try:
+        return expand(text, variables.values, strict=strict)
+    except UnsetVariableError as error:
+        where = _find_field(document, variables, strict=strict)
+        problem = f"the variable `{foreign(error.name)}` is not set"
+        hint = f"set it, give a default (`${{{error.name}:-…}}`), or write `$${{` for a plain `${{`"
+        raise RenderError("render.substitute.missing", problem, where=where, hint=hint) from None
+    except SubstitutionError as error:
+        where = _find_field(document, variables, strict=strict)
+        problem = f"a `${{` opens no expansion that can be read: {error.problem}"
+        hint = f"write `$${{` for a plain `${{`, or set the annotation `{OPT_OUT}: disabled`"
+        raise RenderError("render.substitute.syntax", problem, where=where, hint=hint) from None
+
+
+def _find_field(document: Document, variables: Variables, *, strict: bool) -> Place:
+    """The first field that does not expand by itself, as a help to find it in the file."""
+    for path, text in _texts(document.body, ()):
+        try:
+            expand(text, variables.values, strict=strict)
+        except (SubstitutionError, UnsetVariableError):
+            place = document.place
+            return Place(place.name, place.line, place.column, path_text(path))
+    return document.place
+
+
+def _texts(value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            yield (*path, key), key
+            yield from _texts(value[key], (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
+
+
+def _read_again(text: bytes, document: Document) -> dict[str, Json]:
+    """What YAML says about the text is not repeated: it may quote a secret value."""
+    try:
+        found = read(text, document.place.name)
+    except DocumentError:
+        found = ()
+    if len(found) == 1:
+        return found[0].body
+    problem = "with its variables put in, the object is no longer a YAML mapping"
+    hint = 'a value with special signs needs quotes: `${quote}${name}${quote}` where `quote` is `"`'
+    raise RenderError("render.substitute.result", problem, where=document.place, hint=hint)

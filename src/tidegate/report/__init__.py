@@ -1,0 +1,1 @@
+"""Words: what happened, for people and for programs."""

@@ -1,0 +1,127 @@
+"""What happened to each object, line by line: only what is new about it.
+
+Takes happenings in order, gives lines. Values of Secrets and ConfigMaps are never shown: a line is
+made of phases, conditions, counts and the words of Events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.errors import foreign
+from tidegate.model.happening import Happening
+from tidegate.model.objects import Json, Ref
+
+Part = dict[str, Json]
+COUNTS = (
+    ("replicas", "replicas"),
+    ("readyReplicas", "ready"),
+    ("availableReplicas", "available"),
+    ("active", "active"),
+    ("succeeded", "succeeded"),
+    ("failed", "failed"),
+)
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of a timeline."""
+
+    at: int
+    object: str
+    what: str
+
+
+def timeline(happenings: Iterable[Happening]) -> Iterator[Line]:
+    """The lines of a story; a change that says nothing new has none."""
+    known: dict[Ref, dict[str, str]] = {}
+    for happening in happenings:
+        told = ", ".join(_news(happening, known))
+        if told:
+            yield Line(happening.at, str(_subject(happening)), told)
+
+
+def as_text(lines: Iterable[Line]) -> Iterator[str]:
+    """Aligned for people."""
+    shown = list(lines)
+    width = max((len(line.object) for line in shown), default=0)
+    for line in shown:
+        yield f"{line.at / 1_000:8.1f}s  {line.object:{width}}  {line.what}"
+
+
+def _subject(happening: Happening) -> str:
+    if happening.ref.kind.name == "Event":
+        involved = _dict(_body(happening).get("involvedObject"))
+        name = f"{involved.get('namespace', '')}/{involved.get('name', '')}".lstrip("/")
+        return f"{involved.get('kind', '')} {name}"
+    return str(happening.ref)
+
+
+def _news(happening: Happening, known: dict[Ref, dict[str, str]]) -> Iterator[str]:
+    if happening.change == "refused":
+        yield f"refused: {foreign(happening.why)}"
+    elif happening.change == "deleted":
+        known.pop(happening.ref, None)
+        yield "gone"
+    elif happening.ref.kind.name == "Event":
+        body = _body(happening)
+        yield f"{body.get('reason', '')}: {foreign(str(body.get('message', '')))}"
+    else:
+        before = known.get(happening.ref)
+        now = dict(_parts(_body(happening)))
+        known[happening.ref] = now
+        if before is None:
+            yield "created"
+        for name, text in now.items():
+            if (before or {}).get(name) != text:
+                yield text
+
+
+def _parts(body: Part) -> Iterator[tuple[str, str]]:
+    """What there is to say of an object, by topic."""
+    metadata, status = _dict(body.get("metadata")), _dict(body.get("status"))
+    if "deletionTimestamp" in metadata:
+        yield "deleting", "is being deleted"
+    if phase := status.get("phase"):
+        yield "phase", str(phase)
+    for condition in map(_dict, _list(status.get("conditions"))):
+        name, state = str(condition.get("type")), str(condition.get("status"))
+        reason = condition.get("reason")
+        yield f"condition {name}", f"{name}={state}" + (f" ({reason})" if reason else "")
+    counts = [f"{status[key]} {word}" for key, word in COUNTS if status.get(key)]
+    if counts:
+        yield "counts", " ".join(counts)
+    for container in map(_dict, _list(status.get("containerStatuses"))):
+        if text := _container(container):
+            yield f"container {container.get('name')}", text
+
+
+def _container(container: Part) -> str:
+    state = _dict(container.get("state"))
+    name = container.get("name")
+    if waiting := _dict(state.get("waiting")):
+        message = waiting.get("message")
+        return f"{name}: {waiting.get('reason')}" + (
+            f" ({foreign(str(message))})" if message else ""
+        )
+    if ended := _dict(state.get("terminated")):
+        message = ended.get("message")
+        told = f"{name}: {ended.get('reason')}, exit code {ended.get('exitCode')}"
+        return told + (f" ({foreign(str(message))})" if message else "")
+    return ""
+
+
+def _body(happening: Happening) -> Part:
+    if happening.live is None:
+        return {}
+    body: Json = msgspec.json.decode(happening.live.body)
+    return _dict(body)
+
+
+def _dict(value: Json) -> Part:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,48 @@
+"""The template that keeps integers: there only when it is needed, and only for what needs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.render.helm.integers import restore, template_below
+from tidegate.render.helm.parameters import Values, set_strings, set_typed
+
+
+def test_without_an_integer_from_a_parameter_no_template_is_needed() -> None:
+    values: Values = {"replicas": 3, "list": [1, {"a": 2}], "global": {"size": 5}}
+
+    set_typed("tag=v1,on=true,none=null", values)
+    set_strings("port=8080", values)
+
+    assert restore(values) == ""
+
+
+@pytest.mark.parametrize("line", ["a=1", "a.b=1", "a[0]=1", "a[0].b=1", "a[0][0]=1", "global.a=1"])
+def test_an_integer_anywhere_needs_the_template(line: str) -> None:
+    values: Values = {}
+
+    set_typed(line, values)
+
+    assert '(int64 "1")' in restore(values)
+
+
+def test_what_came_from_elsewhere_is_left_alone() -> None:
+    values: Values = {"theirs": 1234567, "map": {"theirs": 2345678}}
+
+    set_typed("map.ours=3456789", values)
+
+    text = restore(values)
+    assert "3456789" in text
+    assert "theirs" not in text
+
+
+def test_a_key_cannot_break_out_of_its_quotes() -> None:
+    values: Values = {}
+
+    set_typed('a" }}{{ fail "x=1', values)
+
+    assert '"a\\" }}{{ fail \\"x"' in restore(values)
+
+
+def test_it_lies_below_every_other_template() -> None:
+    assert template_below(3).count("/") > 3

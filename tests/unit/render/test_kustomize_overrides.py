@@ -1,0 +1,195 @@
+"""What a unit changes in a kustomization, by the rules of Argo CD and of Flux."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.documents import Document
+from tidegate.errors import Place, RenderError
+from tidegate.model.objects import Json
+from tidegate.render.kustomize import (
+    ArgoOverrides,
+    FluxOverrides,
+    Image,
+    Patch,
+    add_common_metadata,
+)
+from tidegate.render.kustomize.override import apply_overrides, made_kustomization, read_image
+
+Body = dict[str, Json]
+DIGEST = "sha256:0123"
+
+
+def changed(
+    body: Body,
+    overrides: ArgoOverrides | FluxOverrides | None,
+    *,
+    made: bool = False,
+    present: tuple[str, ...] = (),
+) -> Body:
+    return apply_overrides(body, overrides, made=made, exists=lambda path: path in present)
+
+
+def test_without_overrides_nothing_changes() -> None:
+    body: Body = {"resources": ["a"]}
+
+    assert changed(body, None) == body
+
+
+@pytest.mark.parametrize(
+    ("text", "image"),
+    [
+        ("web:1.2", Image(name="web", new_tag="1.2")),
+        ("host:5000/web:1.2", Image(name="host:5000/web", new_tag="1.2")),
+        (f"web@{DIGEST}", Image(name="web", digest=DIGEST)),
+        ("web=other", Image(name="web", new_name="other")),
+        ("web=other:1.2", Image(name="web", new_name="other", new_tag="1.2")),
+        (f"web=other@{DIGEST}", Image(name="web", new_name="other", digest=DIGEST)),
+        ("web=*:1.2", Image(name="web", new_name="*", new_tag="1.2")),
+    ],
+)
+def test_an_image_is_read_as_argo_writes_it(text: str, image: Image) -> None:
+    assert read_image(text) == image
+
+
+@pytest.mark.parametrize("text", ["web", "", "web="])
+def test_an_image_without_a_change_is_refused(text: str) -> None:
+    with pytest.raises(RenderError) as caught:
+        read_image(text)
+
+    assert caught.value.code == "render.kustomize.image"
+
+
+def test_an_image_of_argo_replaces_the_entry_and_keeps_what_an_asterisk_stands_for() -> None:
+    body: Body = {"images": [{"name": "web", "newName": "kept", "digest": DIGEST}, {"name": "b"}]}
+
+    result = changed(body, ArgoOverrides(images=("web=*:2", "a:1")))
+
+    assert result["images"] == [
+        {"name": "a", "newTag": "1"},
+        {"name": "b"},
+        {"name": "web", "newName": "kept", "newTag": "2"},
+    ]
+
+
+def test_replicas_of_argo_replace_those_of_the_same_name() -> None:
+    body: Body = {"replicas": [{"name": "web", "count": 1}, {"name": "db", "count": 1}]}
+
+    result = changed(body, ArgoOverrides(replicas={"web": 3}))
+
+    assert result["replicas"] == [{"name": "db", "count": 1}, {"name": "web", "count": 3}]
+
+
+def test_a_label_that_is_there_already_is_refused_unless_forced() -> None:
+    body: Body = {"commonLabels": {"team": "red"}}
+
+    with pytest.raises(RenderError) as caught:
+        changed(body, ArgoOverrides(common_labels={"team": "blue"}))
+    forced = changed(body, ArgoOverrides(common_labels={"team": "blue"}, force_common_labels=True))
+
+    assert caught.value.code == "render.kustomize.label"
+    assert forced["commonLabels"] == {"team": "blue"}
+
+
+def test_labels_in_templates_need_labels_without_selectors() -> None:
+    with pytest.raises(RenderError) as caught:
+        changed({}, ArgoOverrides(common_labels={"a": "b"}, label_include_templates=True))
+
+    assert caught.value.code == "render.kustomize.label"
+
+
+def test_labels_without_selectors_join_the_entry_of_their_like() -> None:
+    body: Body = {"labels": [{"pairs": {"a": "b"}, "includeSelectors": True}]}
+
+    result = changed(body, ArgoOverrides(common_labels={"x": "z"}, label_without_selector=True))
+
+    assert result["labels"] == [
+        {"pairs": {"a": "b"}, "includeSelectors": True},
+        {"pairs": {"x": "z"}},
+    ]
+
+
+def test_components_that_are_missing_can_be_ignored() -> None:
+    for overrides in (
+        ArgoOverrides(components=("a", "b"), ignore_missing_components=True),
+        FluxOverrides(components=("a", "b"), ignore_missing_components=True),
+    ):
+        result = changed({"components": ["x"]}, overrides, present=("b",))
+
+        assert result["components"] == ["x", "b"]
+
+
+@pytest.mark.parametrize(
+    "path", ["https://example.com/a", "git@host:a", "/abs", "file:///abs", "GitHub.com/a/b"]
+)
+def test_flux_takes_only_components_of_its_own_tree(path: str) -> None:
+    with pytest.raises(RenderError) as caught:
+        changed({}, FluxOverrides(components=(path,)))
+
+    assert caught.value.code == "render.kustomize.component"
+
+
+def test_flux_merges_images_and_lets_tag_and_digest_replace_each_other() -> None:
+    body: Body = {"images": [{"name": "web", "newName": "x", "newTag": "1.0"}]}
+
+    renamed = changed(body, FluxOverrides(images=(Image(name="web", new_name="y"),)))
+    pinned = changed(body, FluxOverrides(images=(Image(name="web", digest=DIGEST),)))
+    untouched = changed(body, FluxOverrides(images=(Image(name="web"),)))
+
+    assert renamed["images"] == [{"name": "web", "newName": "y", "newTag": "1.0"}]
+    assert pinned["images"] == [{"name": "web", "newName": "x", "newTag": "", "digest": DIGEST}]
+    assert untouched["images"] == body["images"]
+
+
+def test_flux_appends_patches_and_sets_names_and_namespace() -> None:
+    body: Body = {"resources": ["a"], "namespace": "old", "patches": [{"path": "p.yaml"}]}
+    patch = Patch(patch="[]", target={"kind": "Deployment"})
+
+    result = changed(body, FluxOverrides(target_namespace="new", name_prefix="", patches=(patch,)))
+
+    assert result["namespace"] == "new"
+    assert result["namePrefix"] == ""
+    assert result["patches"] == [
+        {"path": "p.yaml"},
+        {"patch": "[]", "target": {"kind": "Deployment"}},
+    ]
+
+
+def test_flux_asks_for_origins_where_a_file_names_no_resources() -> None:
+    without = changed({"configMapGenerator": []}, FluxOverrides())
+    made = changed({"namespace": "_placeholder"}, FluxOverrides(), made=True)
+
+    assert without["buildMetadata"] == ["originAnnotations"]
+    assert "buildMetadata" not in made
+
+
+def test_the_build_metadata_of_the_unit_replaces_that_of_the_file() -> None:
+    result = changed(
+        {"resources": ["a"], "buildMetadata": ["managedByLabel"]},
+        FluxOverrides(build_metadata=("originAnnotations",)),
+    )
+
+    assert result["buildMetadata"] == ["originAnnotations"]
+
+
+def test_a_kustomization_is_made_of_manifests_or_of_a_placeholder() -> None:
+    assert made_kustomization(["a.yaml", "sub"])["resources"] == ["./a.yaml", "./sub"]
+    assert made_kustomization([])["namespace"] == "_placeholder"
+
+
+def test_common_metadata_wins_over_what_is_there() -> None:
+    body: Body = {"metadata": {"name": "a", "labels": {"x": "old", "y": "kept"}}}
+    document = Document(body, Place("a.yaml"))
+
+    (result,) = add_common_metadata([document], labels={"x": "new"}, annotations={"n": "1"})
+
+    assert result.body["metadata"] == {
+        "name": "a",
+        "labels": {"x": "new", "y": "kept"},
+        "annotations": {"n": "1"},
+    }
+    assert body["metadata"] == {"name": "a", "labels": {"x": "old", "y": "kept"}}
+
+
+def test_a_patch_does_not_print_itself() -> None:
+    assert "hunter2" not in repr(ArgoOverrides(patches=(Patch(patch="password: hunter2"),)))

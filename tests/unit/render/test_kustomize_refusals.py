@@ -1,0 +1,98 @@
+"""What people read when kustomize says no. The texts are kustomize's own, as it wrote them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidegate.render.kustomize import Overlay
+from tidegate.render.kustomize.copy import Copy
+from tidegate.render.kustomize.gather import Gathering
+from tidegate.render.kustomize.refusal import refusal
+
+SCRATCH = "/dev/shm/tidegate-build-ab12_x/tree"  # noqa: S108  (nothing is written there)
+
+
+def gathering(*files: str) -> Gathering:
+    copy = Copy(files={f"tree/{path}": b"" for path in files})
+    overlay = Overlay(root=Path("/nowhere"), path="app")
+    return Gathering(overlay, copy=copy, top="tree/app/kustomization.yaml")
+
+
+TOLD = {
+    "render.kustomize.twice app/b.yaml": (
+        "accumulating resources: accumulation err='merging resources from 'b.yaml': may not add"
+        " resource with an already registered id: ConfigMap.v1.[noGrp]/a.[noNs]': must build at"
+        f" directory: '{SCRATCH}/app/b.yaml': file is not directory"
+    ),
+    "render.kustomize.twice base": (
+        f"accumulating resources: accumulation err='accumulating resources from '../base':"
+        f" '{SCRATCH}/base' must resolve to a file': recursed merging from path '{SCRATCH}/base':"
+        " may not add resource with an already registered id: Deployment.v1.apps/a.b.shop"
+    ),
+    "render.kustomize.target app": (
+        'no resource matches strategic merge patch "ConfigMap.v1.[noGrp]/zz.[noNs]": no matches'
+        " for Id ConfigMap.v1.[noGrp]/zz.[noNs]; failed to find unique target for patch"
+    ),
+    "render.kustomize.resource base/s/a.yaml": (
+        f"accumulating resources: accumulation err='accumulating resources from '../base':"
+        f" '{SCRATCH}/base' must resolve to a file': recursed accumulation of path"
+        f" '{SCRATCH}/base': accumulating resources: accumulating resources from 's/a.yaml':"
+        " MalformedYAMLError: yaml: mapping values are not allowed in this context in File:"
+        " s/a.yaml"
+    ),
+    "render.kustomize.resource app/b.yaml": (
+        "accumulating resources: accumulation err='accumulating resources from 'b.yaml': missing"
+        " metadata.name in object {{v1 Secret} {{ } map[] map[password:hunter2]}}': must build"
+    ),
+    "render.kustomize.patch app": (
+        "trouble configuring builtin PatchTransformer with config: `\npatch: 'password: hunter2'\n"
+        '`: unable to parse SM or JSON patch from [patch: "password: hunter2"]'
+    ),
+    "render.kustomize.component app": (
+        "accumulating components: accumulateDirectory: \"expected kind 'Component' for path"
+        f" '{SCRATCH}/parts' but got 'Kustomization'\""
+    ),
+    "render.kustomize.none app": "kustomization.yaml is empty",
+    "render.kustomize.build app": (
+        "trouble configuring builtin SecretGenerator with config: `\nliterals:\n- x=hunter2\n`: no"
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", TOLD)
+def test_a_complaint_gets_a_code_and_a_place(answer: str) -> None:
+    warning = "# Warning: 'bases' is deprecated. Please use 'resources' instead.\n"
+    stderr = f"{warning}error: {TOLD[answer]}\n".encode()
+
+    error = refusal(stderr, gathering("app/b.yaml", "base/s/a.yaml"))
+
+    assert f"{error.code} {error.where}" == answer
+
+
+@pytest.mark.parametrize("text", TOLD.values())
+def test_no_complaint_shows_a_document_or_where_we_work(text: str) -> None:
+    error = refusal(f"error: {text}\n".encode(), gathering("app/b.yaml"))
+
+    assert "hunter2" not in str(error)
+    assert "tidegate-" not in str(error)
+
+
+def test_the_names_are_those_of_the_resource() -> None:
+    text = TOLD["render.kustomize.twice base"]
+
+    error = refusal(text.encode(), gathering())
+
+    assert error.problem == "Deployment `a.b` is there twice"
+
+
+def test_a_complaint_that_is_not_known_is_shown_without_its_wrapping() -> None:
+    text = "accumulating resources: replace operation does not apply: doc is missing path: /spec/x"
+
+    error = refusal(text.encode(), gathering())
+
+    assert error.problem == (
+        "kustomize refuses the overlay:"
+        " replace operation does not apply: doc is missing path: /spec/x"
+    )

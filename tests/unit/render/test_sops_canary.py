@@ -1,0 +1,140 @@
+"""A canary in each decrypted file is looked for wherever a run can leave something."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import pytest
+
+from tests.unit.render.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
+from tidegate.documents import Document, read
+from tidegate.errors import Place, TidegateError
+from tidegate.render.scratch import MEMORY, scratch_directory
+from tidegate.render.sops import Keys, decrypt, decrypt_file
+from tidegate.render.substitute import Variables, substitute
+
+CANARY = "canary-5f1d"
+FILES = {
+    "a.yaml": f"kind: Secret\nstringData:\n  a: {CANARY}\n  n: 5\n",
+    "a.json": f'{{"a": "{CANARY}", "n": 5}}',
+    "a.env": f"A={CANARY}\nN=5\n",
+    "a.ini": f"[s]\na = {CANARY}\nn = 5\n",
+    "a.bin": CANARY,
+}
+PGP = Keys.from_secret({"sops.asc": (FOLDER / "pgp-key.asc").read_bytes()}, program=PROGRAM)
+
+
+@pytest.fixture(scope="module")
+def key() -> AgeKey:
+    return AgeKey.generate()
+
+
+def left_behind() -> set[Path]:
+    """Scratch directories of this process."""
+    roots = (MEMORY, Path(tempfile.gettempdir()))
+    return {path for root in roots for path in root.glob(f"tidegate-{os.getpid()}-*")}
+
+
+@pytest.mark.parametrize("name", FILES)
+async def test_a_decrypted_file_shows_nothing_of_itself(
+    name: str,
+    key: AgeKey,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    caplog.set_level(logging.DEBUG)
+    encrypted = encrypt(tmp_path / name, FILES[name], key)
+
+    file = await decrypt_file(encrypted, key.keys, where=Place(name))
+
+    shown = "".join([repr(file), str(file), caplog.text, *capfd.readouterr()])
+    assert CANARY.encode() in file.content
+    assert CANARY not in shown
+    assert list(temporary.iterdir()) == []
+
+
+async def test_decrypted_objects_do_not_print(key: AgeKey, tmp_path: Path) -> None:
+    documents = read(encrypt(tmp_path / "a.yaml", FILES["a.yaml"], key), "a.yaml")
+
+    decrypted = await decrypt(documents, key.keys)
+
+    assert decrypted.documents[0].body["stringData"] == {"a": CANARY, "n": 5}
+    assert CANARY not in repr(decrypted)
+
+
+@pytest.mark.parametrize("name", FILES)
+async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: Path) -> None:
+    encrypted = encrypt(tmp_path / name, FILES[name], key)
+    spot = encrypted.rindex(b"data:", 0, encrypted.rindex(b"type:")) + len(b"data:")
+    damaged = encrypted[:spot] + b"AAAA" + encrypted[spot + 4 :]
+    told = ""
+
+    for source, keys in ((encrypted, Keys()), (damaged, key.keys), (encrypted[:-9], key.keys)):
+        try:
+            await decrypt_file(source, keys, where=Place(name))
+        except TidegateError as error:
+            told += "".join(traceback.format_exception(error))
+
+    assert "render.sops.key" in told
+    assert CANARY not in told
+
+
+async def test_the_program_leaves_nothing_behind() -> None:
+    source = (FOLDER / "pgp-secret.yaml").read_bytes()
+
+    file = await decrypt_file(source, PGP, where=Place("pgp.yaml"))
+
+    assert b"hunter2" in file.content
+    assert left_behind() == set()
+
+
+def test_a_broken_substitution_does_not_tell_the_value() -> None:
+    document = Document({"kind": "Secret", "stringData": {"a": "${secret}"}}, Place("a.yaml"))
+
+    with pytest.raises(TidegateError) as caught:
+        substitute(document, Variables({"secret": f"*{CANARY}: ["}))
+
+    assert caught.value.code == "render.substitute.result"
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_scratch_directory_is_ours_alone_and_gone_afterwards() -> None:
+    with scratch_directory() as path:
+        (path / "deep").mkdir()
+        (path / "deep" / "file").write_text(CANARY)
+        mode = path.stat().st_mode & 0o777
+
+    assert mode == 0o700
+    assert not path.exists()
+    assert sys.platform != "linux" or path.parent == MEMORY
+
+
+def test_a_scratch_directory_is_gone_after_an_error_too() -> None:
+    with pytest.raises(ZeroDivisionError), scratch_directory():
+        _ = 1 // 0
+
+    assert left_behind() == set()
+
+
+@pytest.mark.parametrize("module", ["pyrage", "cryptography.exceptions"])
+async def test_a_missing_extra_is_told(
+    module: str, key: AgeKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key)
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(TidegateError, match=f"package `{module.partition('.')[0]}`") as caught:
+        await decrypt_file(encrypted, key.keys, where=Place("a.yaml"))
+
+    assert caught.value.code == "render.sops.extra"
+    assert "tidegate[sops]" in caught.value.hint
