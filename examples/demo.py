@@ -1,12 +1,15 @@
 """What works today, shown: `make demo`.
 
-Reads a file as Kubernetes would, which needs nothing. Then, where a control plane has been built
-(`make kube-up`), lets the door keep its promises on a real API server.
+Plays a migration that starts before its database, on a simulated cluster. Reads a file as
+Kubernetes would. Then, where a control plane has been built (`make kube-up`), lets the door keep
+its promises on a real API server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 from plane import ControlPlane, PlaneError
@@ -23,8 +26,17 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 NAME = "examples/surprises.yaml"
 
 
+def show_migration() -> None:
+    """Part one: a Job that dials a database which is not ready yet."""
+    folder = Path(__file__).with_name("migration").relative_to(Path.cwd())
+    command = ["sandbox", "run", f"{folder}/shop.yaml", "--until", "3m"]
+    command += ["--scenario", f"{folder}/slow-database.yaml", "--kind", "Job", "--kind", "Pod"]
+    print("$ tidegate", *command, flush=True)
+    subprocess.run([sys.executable, "-m", "tidegate", *command], check=True)
+
+
 def show_reading() -> None:
-    """Part one: what Kubernetes makes of a file, line by line."""
+    """Part two: what Kubernetes makes of a file, line by line."""
     text = SURPRISES.read_bytes()
     (document,) = read(text, NAME)
     spec = document.body["spec"]
@@ -86,7 +98,7 @@ async def show_endurance(desk: Desk, plane: ControlPlane) -> None:
 
 
 async def show_promises(plane: ControlPlane) -> None:
-    """Part two: the door at work."""
+    """Part three: the door at work."""
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         desk = Desk(Line(world), namespace="demo")
         await desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "demo"}})
@@ -95,6 +107,8 @@ async def show_promises(plane: ControlPlane) -> None:
 
 
 def main() -> None:
+    show_migration()
+    print()
     show_reading()
     print()
     try:

@@ -15,6 +15,8 @@ import click
 from tidegate.errors import TidegateError
 
 VERBS = {
+    "doctor": "Show which tools were found, and what is missing.",
+    "render": "Show what a path renders to.",
     "sandbox": "Try things on a simulated cluster.",
     "version": "Show the version of Tidegate.",
 }

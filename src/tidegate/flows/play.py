@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.happening import Happening
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.render.plain import Directory, read_directory
 from tidegate.world.ask import ask
 from tidegate.world.calls import Call, Kinds, Selection, Ticket, Verb, Watch, Write
 from tidegate.world.facts import Answer, Catalogue, Changed, Fact, Missing, NotServed, is_refusal
@@ -64,17 +65,17 @@ async def _cluster_wide(world: World, documents: Iterable[Document]) -> set[tupl
     return found
 
 
-def _read(path: Path) -> Iterator[Document]:
-    paths = sorted(path.rglob("*.y*ml")) if path.is_dir() else [path]
-    for one in paths:
-        try:
-            content = one.read_bytes()
-        except OSError as error:
-            problem = f"this file cannot be read: {error.strerror}"
-            raise DocumentError("documents.file", problem, where=Place(str(one))) from None
-        documents = read(content, str(one))
-        refuse_duplicates(documents)
-        yield from documents
+def _read(path: Path) -> tuple[Document, ...]:
+    if path.is_dir():
+        return read_directory(Directory(root=path, recurse=True))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        problem = f"this file cannot be read: {error.strerror}"
+        raise DocumentError("documents.file", problem, where=Place(str(path))) from None
+    documents = read(content, str(path))
+    refuse_duplicates(documents)
+    return documents
 
 
 def _write_of(document: Document, cluster_wide: set[tuple[str, str]]) -> Write:

@@ -25,6 +25,10 @@ COUNTS = (
 )
 
 
+QUIET = frozenset({"PodReadyToStartContainers", "Initialized", "ContainersReady"})
+"""Conditions of pods that say nothing which others do not say."""
+
+
 class Line(msgspec.Struct, frozen=True):
     """One line of a timeline."""
 
@@ -36,10 +40,21 @@ class Line(msgspec.Struct, frozen=True):
 def timeline(happenings: Iterable[Happening]) -> Iterator[Line]:
     """The lines of a story; a change that says nothing new has none."""
     known: dict[Ref, dict[str, str]] = {}
+    said: dict[str, str] = {}
     for happening in happenings:
+        subject = _subject(happening)
         told = ", ".join(_news(happening, known))
-        if told:
-            yield Line(happening.at, str(_subject(happening)), told)
+        if told and not _is_said(happening, said.get(subject, "")):
+            said[subject] = told
+            yield Line(happening.at, subject, told)
+
+
+def _is_said(happening: Happening, last: str) -> bool:
+    """Whether an Event only says what the line before said of the same object."""
+    if happening.ref.kind.name != "Event":
+        return False
+    message = foreign(str(_body(happening).get("message", "")))
+    return bool(message) and message in last
 
 
 def as_text(lines: Iterable[Line]) -> Iterator[str]:
@@ -88,6 +103,8 @@ def _parts(body: Part) -> Iterator[tuple[str, str]]:
     for condition in map(_dict, _list(status.get("conditions"))):
         name, state = str(condition.get("type")), str(condition.get("status"))
         reason = condition.get("reason")
+        if name in QUIET or (name == "PodScheduled" and state == "True"):
+            continue
         yield f"condition {name}", f"{name}={state}" + (f" ({reason})" if reason else "")
     counts = [f"{status[key]} {word}" for key, word in COUNTS if status.get(key)]
     if counts:

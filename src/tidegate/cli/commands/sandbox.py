@@ -22,6 +22,7 @@ def sandbox() -> None:
 @click.option(
     "--until", default="10m", show_default=True, help="How long to look, in its own time."
 )
+@click.option("--kind", "kinds", multiple=True, help="Show only this kind; may be repeated.")
 @click.option("--seed", default=0, help="Another seed, another run; the same seed, the same run.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How.")
 def run(
@@ -30,6 +31,7 @@ def run(
     profile: Path | None,
     operators: Path | None,
     until: str,
+    kinds: tuple[str, ...],
     seed: int,
     output: str,
 ) -> None:
@@ -39,6 +41,7 @@ def run(
     Examples:
       tidegate sandbox run deployment.yaml
       tidegate sandbox run manifests/ --scenario slow-database.yaml --until 30m
+      tidegate sandbox run manifests/ --kind Job --kind StatefulSet
       tidegate sandbox run manifests/ -o json
     """
     import asyncio
@@ -56,7 +59,12 @@ def run(
         raise click.BadParameter(str(error), param_hint="--until") from None
     simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
     happenings = asyncio.run(play(files, simulation, until=end))
-    lines = timeline(happenings)
+    wanted = {kind.lower() for kind in kinds}
+    lines = [
+        line
+        for line in timeline(happenings)
+        if not wanted or line.object.split()[0].lower() in wanted
+    ]
     encode = msgspec.json.Encoder().encode
     shown = (encode(line).decode() for line in lines) if output == "json" else as_text(lines)
     for line in shown:

@@ -1,0 +1,23 @@
+"""Gets a tree of files: a directory, a Git commit, a chart or an artifact.
+
+access = Access(cache=Cache(default_cache_root()))
+snapshot = await fetch(GitSource("https://example.com/shop.git"), access)
+"""
+
+from tidegate.source.access import Access, Checkout
+from tidegate.source.cache import Cache, default_cache_root
+from tidegate.source.fetch import fetch, fetch_all, leave_out, with_digest
+from tidegate.source.local import find_checkouts, read_repository_map
+
+__all__ = [
+    "Access",
+    "Cache",
+    "Checkout",
+    "default_cache_root",
+    "fetch",
+    "fetch_all",
+    "find_checkouts",
+    "leave_out",
+    "read_repository_map",
+    "with_digest",
+]

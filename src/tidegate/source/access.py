@@ -1,0 +1,61 @@
+"""What fetching needs to know: the cache, the keys, what is allowed, and what is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import Place, SourceError
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.source.cache import Cache
+from tidegate.source.credentials import Keyring, Keyrings
+from tidegate.source.tree import Limits
+from tidegate.source.urls import SCHEMES, without_password
+
+
+class Checkout(msgspec.Struct, frozen=True):
+    """A directory that stands for a repository.
+
+    `always` is for what a user maps by hand: the directory counts whatever revision is asked for.
+    `branch` is what is checked out, `default` the branch that the remote shows to visitors; both
+    are empty where they are not known.
+    """
+
+    url: str
+    path: Path
+    always: bool = False
+    branch: str = ""
+    default: str = ""
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How sources may be had.
+
+    With `uses_own_git`, git reads the user's configuration and asks the user's credential helpers
+    and ssh agent; without it, git is alone with what `keyring` has. `environment` is where git's
+    own variables are looked up; only a few are passed on.
+    """
+
+    cache: Cache
+    keyring: Keyring = Keyrings()
+    offline: bool = False
+    limits: Limits = Limits()
+    patience: Ms = Ms(2 * MINUTE)
+    schemes: frozenset[str] = SCHEMES
+    uses_own_git: bool = True
+    environment: Mapping[str, str] = {}
+    checkouts: tuple[Checkout, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Access({self.cache.root})"  # an environment holds secrets
+
+
+def not_at_hand(what: str) -> SourceError:
+    return SourceError(
+        "source.offline",
+        "it is not in the cache, and the network is not to be used",
+        where=Place(without_password(what)),
+        hint="fetch it once without offline mode, or map the address to a directory",
+    )

@@ -1,0 +1,134 @@
+"""Find what opens a source: in the environment, in a Docker configuration, or given by a caller.
+
+A credential is bound to a host. A stranger's manifest chooses the address, so nothing may be sent
+to just any host that it names.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from tidegate.errors import Place, SourceError
+from tidegate.model.secret import Secret
+from tidegate.model.source import Credentials
+
+TOKEN_PREFIX = "TIDEGATE_TOKEN_"  # noqa: S105  (the name of a variable)
+USER_PREFIX = "TIDEGATE_USER_"
+NOTHING = Credentials()
+
+
+class Keyring(Protocol):
+    """Says what opens an address."""
+
+    def find(self, origin: str) -> Credentials: ...
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """`TIDEGATE_TOKEN_<HOST>` and `TIDEGATE_USER_<HOST>`, never sent over plain HTTP."""
+
+    variables: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return "Environment()"
+
+    def find(self, origin: str) -> Credentials:
+        scheme, _, host = origin.partition("://")
+        name = variable_part(host)
+        token = self.variables.get(TOKEN_PREFIX + name, "")
+        if scheme == "http" or not token:
+            return NOTHING
+        username = self.variables.get(USER_PREFIX + name, "") or "git"
+        return Credentials(username=username, password=Secret(token))
+
+
+class DockerLogins(msgspec.Struct, frozen=True):
+    """The `auths` of a Docker configuration, as a file or as a Secret holds them."""
+
+    logins: Mapping[str, Credentials]
+
+    def find(self, origin: str) -> Credentials:
+        return self.logins.get(origin.partition("://")[2], NOTHING)
+
+
+class Keyrings(msgspec.Struct, frozen=True):
+    """Several, asked in turn."""
+
+    rings: tuple[Keyring, ...] = ()
+
+    def find(self, origin: str) -> Credentials:
+        found = (ring.find(origin) for ring in self.rings)
+        return next((credentials for credentials in found if credentials != NOTHING), NOTHING)
+
+
+class Given(msgspec.Struct, frozen=True):
+    """Credentials for one address, such as a Secret beside the source holds them."""
+
+    origin: str
+    credentials: Credentials
+
+    def find(self, origin: str) -> Credentials:
+        return self.credentials if origin == self.origin else NOTHING
+
+
+class _Login(msgspec.Struct):
+    auth: str = ""
+    username: str = ""
+    password: str = ""
+
+
+class _Logins(msgspec.Struct):
+    auths: dict[str, _Login] = {}
+
+
+def variable_part(host: str) -> str:
+    """A host in the name of a variable. No two hosts share one: `-` is not written as `.` is."""
+    marks = (("-", "__"), (".", "_"), (":", "___"))
+    name = host.upper()
+    for mark, written in marks:
+        name = name.replace(mark, written)
+    return name
+
+
+def read_docker_logins(text: bytes, name: str) -> DockerLogins:
+    """Read a Docker configuration. `name` is how errors call it."""
+    try:
+        read = msgspec.json.decode(text, type=_Logins)
+        logins = {_host(host): _credentials(login) for host, login in read.auths.items()}
+    except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError):
+        problem = "the Docker configuration cannot be read"
+        raise SourceError("source.login", problem, where=Place(name)) from None
+    return DockerLogins(logins)
+
+
+def basic(credentials: Credentials) -> str:
+    """User name and password as HTTP sends them; empty if there are none."""
+    if credentials.password is None:
+        return ""
+    pair = f"{credentials.username}:{credentials.password.reveal()}"
+    return base64.b64encode(pair.encode()).decode()
+
+
+def authorization(credentials: Credentials) -> str:
+    """The header's value; empty if there is nothing to send."""
+    if credentials.token is not None:
+        return f"Bearer {credentials.token.reveal()}"
+    pair = basic(credentials)
+    return f"Basic {pair}" if pair else ""
+
+
+def _host(key: str) -> str:
+    host = key.partition("://")[2] or key
+    host = host.partition("/")[0]
+    return "registry-1.docker.io" if host in ("index.docker.io", "docker.io") else host
+
+
+def _credentials(login: _Login) -> Credentials:
+    if login.auth:
+        username, _, password = base64.b64decode(login.auth, validate=True).decode().partition(":")
+        return Credentials(username=username, password=Secret(password.rstrip("\0")))
+    return Credentials(username=login.username, password=Secret(login.password))

@@ -1,0 +1,193 @@
+"""Get a chart from a Helm repository: read its index, choose a version, check the digest."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+import msgspec
+
+from tidegate.documents import read
+from tidegate.errors import DocumentError, Place, SourceError, foreign
+from tidegate.model.source import ChartSource, Credentials, OciSource, Revision, Snapshot
+from tidegate.source.access import Access, not_at_hand
+from tidegate.source.archive import unpack
+from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
+from tidegate.source.credentials import authorization
+from tidegate.source.download import Ask, Web, check_web_url, origin_of, shown, web_for
+from tidegate.source.oci import fetch_oci
+from tidegate.source.semver import pick_highest, require_range
+
+
+class ChartEntry(msgspec.Struct, frozen=True):
+    """One version of a chart, as an index lists it."""
+
+    version: str
+    urls: tuple[str, ...] = ()
+    digest: str = ""
+
+
+Index = dict[str, tuple[ChartEntry, ...]]
+
+
+async def fetch_chart(source: ChartSource, access: Access) -> Snapshot:
+    """The chart's own directory, of the highest version that the range takes."""
+    check_web_url(source.repository)
+    credentials = access.keyring.find(origin_of(source.repository))
+    async with (
+        access.cache.turn(f"chart {source.repository}"),
+        web_for(access, credentials) as web,
+    ):
+        index = await _index(source, web, credentials, access)
+        entry = choose_entry(source, index.get(source.chart, ()))
+        return await _chart(source, entry, web, credentials, access)
+
+
+def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEntry:
+    """The very version if it is written so, else the highest in the range."""
+    where = Place(shown(source.repository))
+    if not entries:
+        problem = f"there is no chart `{foreign(source.chart)}`"
+        raise SourceError("source.chart.missing", problem, where=where)
+    by_version = {entry.version: entry for entry in reversed(entries)}
+    if source.version in by_version:
+        return by_version[source.version]
+    found = pick_highest(require_range(source.version or "*"), by_version)
+    if found is None:
+        name, wanted = foreign(source.chart), foreign(source.version or "*")
+        problem = f"chart `{name}` has no version in `{wanted}`"
+        raise SourceError("source.chart.version", problem, where=where, hint=_newest(by_version))
+    return by_version[found.text]
+
+
+def read_index(text: bytes, name: str) -> Index:
+    """Read an index, which is YAML or JSON; entries that are not as they should be are dropped."""
+    try:
+        entries = _entries_of(text, name)
+    except DocumentError as error:
+        problem = "the repository's index cannot be read"
+        raise SourceError("source.chart.index", problem, where=Place(name)) from error
+    return {
+        chart: tuple(entry for item in listed if (entry := _entry(item)))
+        for chart, listed in entries.items()
+        if isinstance(listed, list)
+    }
+
+
+def join_url(repository: str, reference: str) -> str:
+    """Where a chart is: an address of its own, or one below the repository's."""
+    if "://" in reference:
+        return reference
+    parts = urlsplit(repository)
+    base = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + "/", "", ""))
+    joined = urljoin(base, reference)
+    return f"{joined}?{parts.query}" if parts.query else joined
+
+
+async def _index(source: ChartSource, web: Web, credentials: Credentials, access: Access) -> Index:
+    url = join_url(source.repository, "index.yaml")
+    latest = f"index {url}"
+    if access.offline:
+        known = access.cache.recall(latest)
+        if known is None:
+            raise not_at_hand(shown(source.repository))
+        return msgspec.json.decode(known, type=Index)
+    got = await web.get(Ask(url=url, authorization=authorization(credentials)))
+    read_before = access.cache.recall(f"index {got.sha256}")
+    if read_before is None:
+        index = await asyncio.to_thread(read_index, got.body, shown(url))
+        read_before = msgspec.json.encode(index)
+        access.cache.note(f"index {got.sha256}", read_before)
+    access.cache.note(latest, read_before)
+    return msgspec.json.decode(read_before, type=Index)
+
+
+async def _chart(
+    source: ChartSource, entry: ChartEntry, web: Web, credentials: Credentials, access: Access
+) -> Snapshot:
+    if not entry.urls:
+        problem = f"version `{foreign(entry.version)}` has no address"
+        raise SourceError("source.chart.index", problem, where=Place(shown(source.repository)))
+    url = join_url(source.repository, entry.urls[0])
+    if url.startswith("oci://"):
+        return await _chart_in_registry(source, entry, url, access)
+    name = f"chart {url} {entry.version} {entry.digest}"
+    tree = access.cache.find(name)
+    if tree is None and access.offline:
+        raise not_at_hand(f"{source.chart} {entry.version} from {shown(source.repository)}")
+    if tree is None:
+        same = origin_of(url) == origin_of(source.repository) or source.shares_credentials
+        secret = authorization(credentials) if same else ""
+        ask = Ask(
+            url=url,
+            authorization=secret,
+            shares=source.shares_credentials,
+            limit=access.limits.download,
+        )
+
+        async def fill(place: Path) -> None:
+            await _unpack(ask, entry, web, place, access)
+
+        tree = await access.cache.keep(name, fill, shown=shown(url))
+    revision = Revision(entry.version)
+    return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
+
+
+async def _chart_in_registry(
+    source: ChartSource, entry: ChartEntry, url: str, access: Access
+) -> Snapshot:
+    """Some indexes send us on to a registry, to a tag or a digest there."""
+    address, _, digest = url.partition("@")
+    path, colon, tag = address.rpartition(":")
+    tagged = bool(colon) and "/" not in tag
+    artifact = OciSource(
+        path if tagged else address,
+        tag=tag if tagged else entry.version.replace("+", "_"),
+        digest=digest,
+        media_type=CHART_LAYER,
+        plain=source.plain,
+    )
+    found = await fetch_oci(artifact, access)
+    check_chart(found.root, shown(url))
+    revision = Revision(entry.version, found.revision.digest)
+    return msgspec.structs.replace(found, source=source, revision=revision)
+
+
+async def _unpack(ask: Ask, entry: ChartEntry, web: Web, place: Path, access: Access) -> None:
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
+        packed = Path(folder) / "chart.tgz"
+        got = await web.get(msgspec.structs.replace(ask, into=packed))
+        check_digest(got.sha256, entry.digest, shown(ask.url))
+        await asyncio.to_thread(
+            unpack, packed, place, name=shown(ask.url), limits=access.limits, strip=1
+        )
+    check_chart(place, shown(ask.url))
+
+
+def _entries_of(text: bytes, name: str) -> dict[str, object]:
+    whole: object
+    try:
+        whole = msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        documents = read(text, name)
+        whole = documents[0].body if documents else {}
+    entries = whole.get("entries") if isinstance(whole, dict) else None
+    if not isinstance(entries, dict):
+        problem = "the repository's index has no `entries`"
+        raise SourceError("source.chart.index", problem, where=Place(name))
+    return {str(chart): listed for chart, listed in entries.items()}
+
+
+def _entry(item: object) -> ChartEntry | None:
+    try:
+        return msgspec.convert(item, ChartEntry)
+    except msgspec.ValidationError:
+        return None
+
+
+def _newest(versions: dict[str, ChartEntry]) -> str:
+    newest = pick_highest(require_range(">=0-0"), versions)
+    return f"the newest is `{foreign(newest.text)}`" if newest else ""

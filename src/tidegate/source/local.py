@@ -1,0 +1,111 @@
+"""Directories and archives on this machine, and which repositories they are checkouts of."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path
+
+from tidegate.errors import Place, ProcessError, SourceError, foreign
+from tidegate.model.source import LocalSource, Revision, Snapshot
+from tidegate.source.access import Access, Checkout
+from tidegate.source.archive import unpack
+from tidegate.source.git_program import Git, git_for
+from tidegate.source.tree import Entry, look_at, part_links, walk_tree
+from tidegate.source.urls import GitUrl
+
+WORKING_TREE = Revision("working tree")
+ARCHIVES = (".tgz", ".tar.gz", ".tar", ".zip")
+ORIGIN_HEAD = "refs/remotes/origin/HEAD"
+
+
+async def fetch_local(source: LocalSource, access: Access) -> Snapshot:
+    """A directory as it lies there, or what is in an archive.
+
+    In a checkout only those files count that Git knows or would add.
+    """
+    path = _place(source.path)
+    if path.is_file() and path.name.endswith(ARCHIVES):
+        return await _unpacked(source, path, access)
+    if not path.is_dir():
+        reason = "is not a directory or an archive" if path.exists() else "is not there"
+        problem = f"`{foreign(source.path)}` {reason}"
+        raise SourceError("source.local", problem, where=Place(foreign(str(path))))
+    entries = await list_entries(path, access)
+    files, escaping = await asyncio.to_thread(part_links, path, entries)
+    return Snapshot(source, WORKING_TREE, path, files, escaping)
+
+
+async def list_entries(path: Path, access: Access) -> list[Entry]:
+    """What belongs to a directory; all of it where Git has no say."""
+    async with git_for(_local_url(path), access) as git:
+        asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        listed = await _said(git, *asked, cwd=path)
+    paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    try:
+        if paths:
+            return await asyncio.to_thread(look_at, path, sorted(set(paths)))
+        return await asyncio.to_thread(walk_tree, path)
+    except OSError as error:
+        problem = f"the directory cannot be read: {foreign(error.strerror or '')}"
+        where = Place(foreign(str(error.filename or path)))
+        raise SourceError("source.local", problem, where=where) from error
+
+
+async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
+    """The repositories that the directory is a checkout of: one for each remote's address."""
+    async with git_for(_local_url(path), access) as git:
+        top = await _said(git, "rev-parse", "--show-toplevel", cwd=path)
+        root = Path(os.fsdecode(top.removesuffix(b"\n")))
+        if not top:
+            return ()
+        pattern = r"^remote\..*\.url$"
+        remotes = await _said(git, "config", "-z", "--get-regexp", pattern, cwd=root)
+        branch = await _said(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=root)
+        default = await _said(git, "symbolic-ref", "--quiet", "--short", ORIGIN_HEAD, cwd=root)
+    urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
+    here, shown = branch.decode().strip(), default.decode().strip().removeprefix("origin/")
+    return tuple(Checkout(url, root, branch=here, default=shown) for url in urls)
+
+
+def read_repository_map(text: str) -> Checkout:
+    """A map that a user gave: `URL=PATH`."""
+    url, split, path = text.rpartition("=")
+    if not split or not url or not path:
+        problem = f"`{foreign(text)}` does not map an address to a directory"
+        raise SourceError("source.map", problem, hint="write `URL=PATH`")
+    return Checkout(url, _place(path), always=True)
+
+
+def _place(path: str) -> Path:
+    return Path(path).expanduser().absolute()
+
+
+async def _said(git: Git, *arguments: str, cwd: Path) -> bytes:
+    """git's answer; nothing where it has none, or is not installed."""
+    try:
+        ran = await git.attempt(*arguments, cwd=cwd)
+    except ProcessError as error:
+        if error.code != "external.missing":
+            raise
+        return b""
+    return b"" if ran.code else ran.stdout
+
+
+def _local_url(path: Path) -> GitUrl:
+    return GitUrl("file", "", 0, str(path), "", f"file://{path}")
+
+
+async def _unpacked(source: LocalSource, path: Path, access: Access) -> Snapshot:
+    with path.open("rb") as file:
+        packed = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
+    digest = f"sha256:{packed.hexdigest()}"
+    tree = access.cache.find(f"archive {digest}")
+    if tree is None:
+
+        async def fill(place: Path) -> None:
+            await asyncio.to_thread(unpack, path, place, name=str(path), limits=access.limits)
+
+        tree = await access.cache.keep(f"archive {digest}", fill, shown=str(path))
+    return Snapshot(source, Revision("", digest), tree.root, tree.files, digest=tree.digest)

@@ -1,0 +1,209 @@
+"""Get charts and artifacts from OCI registries: tags, manifests, one layer, all by digest."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import Place, SourceError, foreign
+from tidegate.model.source import ChartSource, OciSource, Revision, Snapshot
+from tidegate.source.access import Access, not_at_hand
+from tidegate.source.archive import unpack
+from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
+from tidegate.source.download import Ask, web_for
+from tidegate.source.registry import Registry
+from tidegate.source.semver import pick_highest, require_range
+from tidegate.source.tag_filter import filter_tags
+from tidegate.source.tree import MIB
+
+MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.v2+json"
+)
+LARGEST_MANIFEST = 4 * MIB
+HUB, HUB_API = "docker.io", "registry-1.docker.io"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_ADDRESS = re.compile(
+    r"oci://(?P<host>(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::[0-9]{1,5})?)"
+    r"/(?P<name>[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)/?"
+)
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class Layer(msgspec.Struct, frozen=True, rename="camel"):
+    """One file of an artifact."""
+
+    digest: str
+    size: int = 0
+    media_type: str = ""
+
+
+class Manifest(msgspec.Struct, frozen=True, rename="camel"):
+    """What an artifact is made of."""
+
+    layers: tuple[Layer, ...] = ()
+    annotations: dict[str, str] = {}
+
+
+async def fetch_oci(source: OciSource, access: Access) -> Snapshot:
+    """The tree, or with `copies` the one file, of an artifact."""
+    async with (
+        access.cache.turn(f"oci {source}"),
+        _registry(source.url, access, plain=source.plain) as registry,
+    ):
+        tag = await _choose_tag(source, registry, access)
+        digest = source.digest or await _digest_of(tag, registry, access)
+        return await _artifact(source, Revision(tag, digest), registry, access)
+
+
+async def fetch_oci_chart(source: ChartSource, access: Access) -> Snapshot:
+    """A chart in a registry: its tags are its versions, with `_` written for `+`."""
+    url = f"{source.repository.rstrip('/')}/{source.chart}"
+    wanted = source.version
+    exact = bool(wanted) and require_range(wanted).is_one_version
+    artifact = OciSource(
+        url,
+        tag=wanted.replace("+", "_") if exact else "",
+        range="" if exact else wanted or "*",
+        media_type=CHART_LAYER,
+        plain=source.plain,
+    )
+    found = await fetch_oci(artifact, access)
+    check_chart(found.root, url)
+    revision = Revision(found.revision.name.replace("_", "+"), found.revision.digest)
+    return msgspec.structs.replace(found, source=source, revision=revision)
+
+
+@asynccontextmanager
+async def _registry(url: str, access: Access, *, plain: bool) -> AsyncIterator[Registry]:
+    found = _ADDRESS.fullmatch(url)
+    if found is None:
+        raise SourceError(
+            "source.url",
+            f"`{foreign(url)}` is not an address in a registry",
+            hint="write it as `oci://host/path`, in small letters and without a tag",
+        )
+    host = HUB_API if found["host"] == HUB else found["host"]
+    without_tls = plain or host.rpartition(":")[0] in LOOPBACK or host in LOOPBACK
+    origin = f"{'http' if without_tls else 'https'}://{host}"
+    credentials = access.keyring.find(origin)
+    async with web_for(access, credentials) as web:
+        yield Registry(web, origin, found["name"], credentials)
+
+
+async def _choose_tag(source: OciSource, registry: Registry, access: Access) -> str:
+    if source.digest:
+        return ""
+    if not source.range:
+        return _checked(source.tag or "latest", _TAG, "is not a tag")
+    wanted = require_range(source.range)
+    tags = await _tags(registry, access)
+    if source.filter:
+        tags = await filter_tags(source.filter, tags)
+    versions = {tag.replace("_", "+"): tag for tag in tags}
+    found = pick_highest(wanted, versions)
+    if found is None:
+        problem = f"no tag is a version in `{foreign(source.range)}`"
+        raise SourceError("source.oci.tag", problem, where=Place(registry.shown))
+    return versions[found.text]
+
+
+async def _tags(registry: Registry, access: Access) -> list[str]:
+    note = f"tags {registry.shown}"
+    if access.offline:
+        known = access.cache.recall(note)
+        if known is None:
+            raise not_at_hand(registry.shown)
+        return msgspec.json.decode(known, type=list[str])
+    tags = await registry.tags()
+    access.cache.note(note, msgspec.json.encode(tags))
+    return tags
+
+
+async def _digest_of(tag: str, registry: Registry, access: Access) -> str:
+    note = f"tag {registry.shown} {tag}"
+    if access.offline:
+        known = access.cache.recall(note)
+        if known is None:
+            raise not_at_hand(f"{registry.shown} at {tag}")
+        return known.decode()
+    got = await registry.get(f"manifests/{tag}", accept=MANIFESTS, limit=LARGEST_MANIFEST)
+    digest = f"sha256:{hashlib.sha256(got.body).hexdigest()}"
+    access.cache.note(note, digest.encode())
+    access.cache.note(f"manifest {digest}", got.body)
+    return digest
+
+
+async def _artifact(
+    source: OciSource, revision: Revision, registry: Registry, access: Access
+) -> Snapshot:
+    _checked(revision.digest, _DIGEST, "is not a digest")
+    name = f"oci {registry.shown} {revision.digest} {source.media_type} {source.copies}"
+    tree = access.cache.find(name)
+    if tree is None and access.offline:
+        raise not_at_hand(f"{registry.shown} at {revision}")
+    if tree is None:
+        layer = _layer(source, await _manifest(revision.digest, registry, access), registry)
+
+        async def fill(place: Path) -> None:
+            await _get_layer(source, layer, registry, place, access)
+
+        tree = await access.cache.keep(name, fill, shown=registry.shown)
+    return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
+
+
+async def _manifest(digest: str, registry: Registry, access: Access) -> Manifest:
+    body = access.cache.recall(f"manifest {digest}")
+    if body is None:
+        path = f"manifests/{digest}"
+        body = (await registry.get(path, accept=MANIFESTS, limit=LARGEST_MANIFEST)).body
+    check_digest(f"sha256:{hashlib.sha256(body).hexdigest()}", digest, registry.shown)
+    try:
+        return msgspec.json.decode(body, type=Manifest)
+    except msgspec.MsgspecError as error:
+        problem = "the manifest cannot be read"
+        raise SourceError("source.oci.manifest", problem, where=Place(registry.shown)) from error
+
+
+def _layer(source: OciSource, manifest: Manifest, registry: Registry) -> Layer:
+    wanted = source.media_type
+    for layer in manifest.layers:
+        if not wanted or layer.media_type == wanted:
+            _checked(layer.digest, _DIGEST, "is not a digest")
+            return layer
+    kind = f"of type `{foreign(wanted)}`" if wanted else "at all"
+    problem = f"the artifact has no layer {kind}"
+    raise SourceError("source.oci.layer", problem, where=Place(registry.shown))
+
+
+async def _get_layer(
+    source: OciSource, layer: Layer, registry: Registry, place: Path, access: Access
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
+        packed = Path(folder) / "layer"
+        ask = Ask(url="", into=packed, limit=access.limits.download)
+        got = await registry.send(f"blobs/{layer.digest}", ask)
+        check_digest(got.sha256, layer.digest, registry.shown)
+        if source.copies:
+            shutil.copyfile(packed, place / "layer")
+            return
+        strip = 1 if layer.media_type == CHART_LAYER else 0
+        await asyncio.to_thread(
+            unpack, packed, place, name=registry.shown, limits=access.limits, strip=strip
+        )
+
+
+def _checked(text: str, shape: re.Pattern[str], reason: str) -> str:
+    if not shape.fullmatch(text):
+        raise SourceError("source.oci.ref", f"`{foreign(text)}` {reason}")
+    return text

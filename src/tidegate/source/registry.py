@@ -1,0 +1,100 @@
+"""Speak with one repository of an OCI registry, and get a token for it when it wants one."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+from urllib.parse import urlencode, urljoin
+
+import msgspec
+
+from tidegate.errors import Place, SourceError
+from tidegate.model.source import Credentials
+from tidegate.source.credentials import authorization
+from tidegate.source.download import UNAUTHORIZED, Ask, Got, Web, origin_of
+
+MOST_PAGES = 100
+Shape = TypeVar("Shape")
+_PARAMETER = re.compile(r'([a-z]+)="([^"]*)"', re.IGNORECASE)
+_NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
+
+
+class _Token(msgspec.Struct):
+    token: str = ""
+    access_token: str = ""
+
+
+class _Tags(msgspec.Struct):
+    tags: list[str] | None = None
+
+
+class Registry:
+    """One repository: its address, and the token it gave us."""
+
+    def __init__(self, web: Web, origin: str, name: str, credentials: Credentials) -> None:
+        self._web = web
+        self._origin = origin
+        self._name = name
+        self._credentials = credentials
+        self._secret = authorization(credentials)
+
+    @property
+    def shown(self) -> str:
+        return f"oci://{self._origin.partition('://')[2]}/{self._name}"
+
+    async def get(self, path: str, *, accept: str = "*/*", limit: int) -> Got:
+        return await self.send(path, Ask(url="", accept=accept, limit=limit))
+
+    async def send(self, path: str, ask: Ask) -> Got:
+        """Ask; and once more with a token, if the registry says where to get one."""
+        url = path if path.startswith("http") else f"{self._origin}/v2/{self._name}/{path}"
+        first = msgspec.structs.replace(
+            ask, url=url, authorization=self._secret, accepts=frozenset({UNAUTHORIZED})
+        )
+        got = await self._web.get(first)
+        if got.status != UNAUTHORIZED:
+            return got
+        self._secret = await self._login(got.headers.get("www-authenticate", ""))
+        return await self._web.get(
+            msgspec.structs.replace(first, authorization=self._secret, accepts=frozenset())
+        )
+
+    async def tags(self) -> list[str]:
+        """All tags, page after page."""
+        found: list[str] = []
+        path = "tags/list?n=1000"
+        for _ in range(MOST_PAGES):
+            got = await self.get(path, limit=16 * 1024 * 1024)
+            found += self._decode(got.body, _Tags).tags or []
+            following = _NEXT.search(got.headers.get("link", ""))
+            if following is None:
+                return found
+            path = urljoin(f"{self._origin}/v2/{self._name}/tags/list", following[1])
+            if origin_of(path) != self._origin:
+                break
+        problem = "the list of tags has no end, or goes on elsewhere"
+        raise SourceError("source.oci.tags", problem, where=Place(self.shown))
+
+    async def _login(self, challenge: str) -> str:
+        scheme, _, rest = challenge.partition(" ")
+        asked = dict(_PARAMETER.findall(rest))
+        realm = asked.get("realm", "")
+        if scheme.lower() != "bearer" or not self._may_ask(realm):
+            return authorization(self._credentials)
+        scope = asked.get("scope") or f"repository:{self._name}:pull"
+        query = {"service": asked.get("service", ""), "scope": scope}
+        url = realm + ("&" if "?" in realm else "?") + urlencode(query)
+        got = await self._web.get(Ask(url=url, authorization=authorization(self._credentials)))
+        token = self._decode(got.body, _Token)
+        return f"Bearer {token.token or token.access_token}"
+
+    def _may_ask(self, realm: str) -> bool:
+        """A registry may send us elsewhere for a token, but not to a place without TLS."""
+        return realm.startswith("https://") or origin_of(realm) == self._origin
+
+    def _decode(self, body: bytes, shape: type[Shape]) -> Shape:
+        try:
+            return msgspec.json.decode(body, type=shape)
+        except msgspec.MsgspecError as error:
+            problem = "what the registry says cannot be read"
+            raise SourceError("source.oci.answer", problem, where=Place(self.shown)) from error

@@ -1,0 +1,135 @@
+"""Look at a tree of files: what is in it, what leads out of it, and one digest for all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import Place, SourceError, foreign
+
+MIB = 1024 * 1024
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How large a tree, an archive or an answer may be."""
+
+    files: int = 100_000
+    file_size: int = 256 * MIB
+    tree_size: int = 1024 * MIB
+    download: int = 256 * MIB
+    ratio: int = 200
+    """How much larger than its archive a tree may be, once it is larger than 16 MiB."""
+
+
+class Entry(msgspec.Struct, frozen=True, order=True):
+    """One file or link of a tree."""
+
+    path: str
+    target: str = ""
+    executable: bool = False
+    size: int = 0
+
+    @property
+    def is_link(self) -> bool:
+        return bool(self.target)
+
+
+def walk_tree(root: Path) -> list[Entry]:
+    """Every file and link below `root`, sorted; Git's own directory is not part of a tree."""
+    return sorted(_walk(root, ""))
+
+
+def look_at(root: Path, paths: Iterable[str]) -> list[Entry]:
+    """The entries of these paths, as far as they are there."""
+    found = (_entry(root / path, path) for path in paths)
+    return sorted(entry for entry in found if entry)
+
+
+def part_links(root: Path, entries: Iterable[Entry]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which entries can be read as files, and which are links that lead out of the tree."""
+    real = os.path.realpath(root)
+    files, escaping = [], []
+    for entry in entries:
+        if not entry.is_link:
+            files.append(entry.path)
+        elif _leads_out(real, entry):
+            escaping.append(entry.path)
+        elif (root / entry.path).is_file():
+            files.append(entry.path)
+    return tuple(files), tuple(escaping)
+
+
+def refuse_links_out(root: Path, entries: Iterable[Entry], name: str) -> tuple[str, ...]:
+    """The files of a tree that somebody else made; a link out of it is an error."""
+    files, escaping = part_links(root, entries)
+    if escaping:
+        raise SourceError(
+            "source.link",
+            f"the link `{foreign(escaping[0])}` leads out of its source",
+            where=Place(name),
+            hint="make it point to a file in the same source, or remove it",
+        )
+    return files
+
+
+def digest_entries(root: Path, entries: Iterable[Entry]) -> str:
+    """The same for the same paths, contents, links and executable bits, on every machine."""
+    whole = hashlib.sha256()
+    for entry in sorted(entries):
+        if entry.is_link:
+            kind, content = b"l", hashlib.sha256(os.fsencode(entry.target)).digest()
+        else:
+            kind, content = (b"x" if entry.executable else b"f"), _digest_file(root / entry.path)
+        path = os.fsencode(entry.path)
+        whole.update(kind + len(path).to_bytes(4, "big") + path + content)
+    return f"sha256:{whole.hexdigest()}"
+
+
+def tree_size(entries: Iterable[Entry]) -> int:
+    return sum(entry.size for entry in entries)
+
+
+def _walk(directory: Path, prefix: str) -> Iterator[Entry]:
+    pending = [(directory, prefix)]
+    while pending:
+        folder, above = pending.pop()
+        with os.scandir(folder) as listed:
+            for item in listed:
+                if item.name == ".git":
+                    continue
+                path = above + item.name
+                if item.is_dir(follow_symlinks=False):
+                    pending.append((Path(item.path), path + "/"))
+                elif entry := _entry(Path(item.path), path):
+                    yield entry
+
+
+def _entry(place: Path, path: str) -> Entry | None:
+    """Nothing for what is gone, and for sockets, pipes and devices."""
+    try:
+        seen = place.lstat()
+        if stat.S_ISLNK(seen.st_mode):
+            return Entry(path, target=os.readlink(place))  # noqa: PTH115  (a Path tidies it)
+    except OSError:
+        return None
+    if not stat.S_ISREG(seen.st_mode):
+        return None
+    return Entry(path, executable=bool(seen.st_mode & stat.S_IXUSR), size=seen.st_size)
+
+
+def _leads_out(root: str, entry: Entry) -> bool:
+    # An absolute target is wrong even where it points inside: the tree may be moved.
+    if entry.target.startswith(os.sep):
+        return True
+    real = os.path.realpath(os.path.join(root, entry.path))  # noqa: PTH118  (no Path: links stay)
+    return real != root and not real.startswith(root + os.sep)
+
+
+def _digest_file(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

@@ -1,0 +1,57 @@
+"""Every command that a document shows is run, and says what the document says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+EXAMPLE = re.compile(r"(?<=```console\n)\$ (tidegate [^\n]*)\n(.*?)(?=```)", re.DOTALL)
+EXAMPLES = [(page, found[1]) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
+
+
+def name_of(example: object) -> str:
+    return example.name if isinstance(example, Path) else str(example)[:60]
+
+
+def said(command: str, home: Path) -> str:
+    """What a terminal would show."""
+    arguments = shlex.split(command)[1:]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tidegate", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", "HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return ran.stdout
+
+
+@pytest.mark.parametrize(("page", "command"), EXAMPLES, ids=name_of)
+def test_a_command_says_what_its_document_says(
+    page: Path, command: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    shown = said(command, tmp_path)
+    if pytestconfig.getoption("--golden"):
+        text = page.read_text()
+        start = text.index(f"$ {command}\n") + len(command) + 3
+        page.write_text(text[:start] + shown + text[text.index("```", start) :])
+
+    expected = dict(EXAMPLE.findall(page.read_text()))[command]
+    assert shown == expected
+
+
+def test_every_verb_has_an_example() -> None:
+    from tidegate.cli.main import VERBS  # noqa: PLC0415
+
+    commands = [command.split()[1] for _, command in EXAMPLES]
+    assert set(VERBS) <= {*commands, "doctor", "version"}

@@ -1,0 +1,31 @@
+"""What tests of fetching start from: access to an empty cache, and nothing of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tidegate.source.access import Access, Checkout
+from tidegate.source.cache import Cache
+from tidegate.source.credentials import Keyring, Keyrings
+from tidegate.source.tree import Limits
+
+
+def an_access(
+    place: Path,
+    *,
+    keyring: Keyring | None = None,
+    offline: bool = False,
+    limits: Limits | None = None,
+    checkouts: tuple[Checkout, ...] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Access:
+    return Access(
+        cache=Cache(place / "cache"),
+        keyring=keyring or Keyrings(),
+        offline=offline,
+        limits=limits or Limits(),
+        uses_own_git=environment is not None,
+        environment=environment or {},
+        checkouts=checkouts,
+    )

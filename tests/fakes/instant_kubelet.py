@@ -1,0 +1,153 @@
+"""A kubelet without physics: does to pods what the stages of the test plane do.
+
+Pods are placed on a node and become Ready at once, those of Jobs succeed at once. Annotations that
+begin with `test.tidegate.dev/` say otherwise; `plane/parts/stages.py` lists them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.sandbox.controllers.pods import POD, phase_of
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reading import mapping, mappings, text
+from tidegate.sandbox.controllers.workloads.placement import node_of
+from tidegate.sandbox.controllers.writes import controller_of, set_status
+from tidegate.sandbox.server.lifecycle import timestamp
+from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.world.calls import Verb, Write
+
+PREFIX = "test.tidegate.dev/"
+JOB = Kind("batch", "v1", "Job")
+NODE = Kind("", "v1", "Node")
+ANY_NODE = "kwok-0"
+SPAN = re.compile(r"(?P<count>\d+)(?P<unit>ms|s|m|h)")
+UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": 60 * MINUTE}
+
+
+def play_kubelet(view: View, ref: Ref, now: Ms) -> Looking:
+    """Place a pod, start it, end it when its time has come, and let it go when it must."""
+    pod = view.get(ref)
+    if pod is None:
+        return
+    if pod.is_deleting:
+        if pod.metadata.get("deletionGracePeriodSeconds"):
+            yield Write(verb=Verb.DELETE, ref=pod.ref, uid=pod.uid, grace=0)
+        return
+    if not text(pod.body, "spec", "nodeName"):
+        yield _place(view, pod)
+        return
+    deed, moment = _next_deed(pod)
+    if deed is None:
+        return
+    if moment > now:
+        yield At(moment)
+    else:
+        yield set_status(pod, {**mapping(pod.body, "status"), **_status(pod, deed, now)})
+
+
+def _next_deed(pod: Stored) -> tuple[str | None, Ms]:
+    """What happens to a pod next, and when."""
+    outcome, phase = _note(pod, "outcome"), phase_of(pod)
+    made = moment_of(pod.metadata.get("creationTimestamp")) or Ms(0)
+    if phase == "Pending":
+        deed = {"never": None, "crash": "crash"}.get(outcome, "ready")
+        return deed, Ms(made + _span(pod, "ready-after"))
+    if phase != "Running" or outcome in ("crash", "hang"):
+        return None, made
+    started = moment_of(mapping(pod.body, "status").get("startTime")) or made
+    ends = Ms(started + _span(pod, "run-for"))
+    if outcome == "fail":
+        return "fail", ends
+    return ("succeed" if controller_of(pod, JOB) else None), ends
+
+
+def _status(pod: Stored, deed: str, now: Ms) -> Body:
+    match deed:
+        case "ready":
+            return _running(
+                pod, is_ready=True, state={"running": {"startedAt": timestamp(now)}}, now=now
+            )
+        case "crash":
+            waiting: Body = {"reason": "CrashLoopBackOff"}
+            return _running(pod, is_ready=False, state={"waiting": waiting}, now=now)
+        case "succeed":
+            return _ended(pod, "Succeeded", code=0, now=now)
+        case _:
+            return _ended(pod, "Failed", code=int(_note(pod, "exit-code") or 1), now=now)
+
+
+def _running(pod: Stored, *, is_ready: bool, state: Body, now: Ms) -> Body:
+    return {
+        "phase": "Running",
+        "startTime": timestamp(now),
+        "conditions": _conditions("True" if is_ready else "False", now),
+        "containerStatuses": _containers(pod, state, is_ready=is_ready),
+    }
+
+
+def _ended(pod: Stored, phase: str, *, code: int, now: Ms) -> Body:
+    ended: Body = {
+        "exitCode": code,
+        "reason": "Completed" if phase == "Succeeded" else "Error",
+        "finishedAt": timestamp(now),
+    }
+    return {
+        "phase": phase,
+        "conditions": _conditions("False", now),
+        "containerStatuses": _containers(pod, {"terminated": ended}, is_ready=False),
+    }
+
+
+def _conditions(ready: str, now: Ms) -> list[Json]:
+    wanted = {"Initialized": "True", "Ready": ready, "ContainersReady": ready}
+    return [
+        {"type": name, "status": status, "lastTransitionTime": timestamp(now)}
+        for name, status in wanted.items()
+    ]
+
+
+def _containers(pod: Stored, state: Body, *, is_ready: bool) -> list[Json]:
+    return [
+        {
+            "name": container.get("name"),
+            "image": container.get("image"),
+            "imageID": "",
+            "ready": is_ready,
+            "started": is_ready,
+            "restartCount": 0,
+            "state": state,
+        }
+        for container in mappings(pod.body, "spec", "containers")
+    ]
+
+
+def _place(view: View, pod: Stored) -> Write:
+    """On the node that its affinity names, or on the first."""
+    nodes = view.all_of(NODE)
+    name = node_of(pod) or (nodes[0].ref.name if nodes else ANY_NODE)
+    body = msgspec.json.encode({"spec": {"nodeName": name}})
+    return Write(verb=Verb.PATCH, ref=pod.ref, body=body, uid=pod.uid, manager="kube-scheduler")
+
+
+def _note(pod: Stored, name: str) -> str:
+    return text(pod.metadata, "annotations", f"{PREFIX}{name}")
+
+
+def _span(pod: Stored, name: str) -> Ms:
+    parts = SPAN.finditer(_note(pod, name))
+    return Ms(sum(int(part["count"]) * UNITS[part["unit"]] for part in parts))
+
+
+def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+    if event.stored.ref.kind == POD:
+        yield event.stored.ref
+
+
+INSTANT_KUBELET = Controller("instant-kubelet", play_kubelet, _concerns, delay=Ms(20))

@@ -1,0 +1,143 @@
+"""A sandbox on which operators play: CRDs that take anything, operators that are there at once."""
+
+from __future__ import annotations
+
+import base64
+
+from tests.promises.objects import DEPLOYMENT, a_container, a_namespace, a_pod_template, an_object
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.operators import Row
+from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.reading import mapping, mappings
+from tidegate.sandbox.operators import builtin_rows, operators, unserved
+from tidegate.sandbox.operators.interpreter import Durations, as_the_row_says
+from tidegate.sandbox.world import Sandbox
+from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.world.facts import Done
+from tidegate.world.line import Line
+
+CLUSTER_WIDE = {
+    "ClusterIssuer",
+    "ClusterSecretStore",
+    "ClusterPolicy",
+    "DbInstance",
+    "GatewayClass",
+    "VolumeSnapshotClass",
+    "VolumeSnapshotContent",
+}
+OPEN: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+AVAILABLE: Body = {
+    "replicas": 1,
+    "readyReplicas": 1,
+    "availableReplicas": 1,
+    "updatedReplicas": 1,
+    "observedGeneration": 1,
+}
+
+
+def a_crd(kind: Kind, *versions: str) -> Body:
+    """A CRD that takes any spec and any status."""
+    plural = f"{kind.name.lower()}s"
+    properties: Json = {"spec": OPEN, "status": OPEN}
+    served: list[Json] = [
+        {
+            "name": version,
+            "served": True,
+            "storage": place == 0,
+            "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+        }
+        for place, version in enumerate(versions or (kind.version,))
+    ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "names": {"plural": plural, "kind": kind.name},
+            "scope": "Cluster" if kind.name in CLUSTER_WIDE else "Namespaced",
+            "versions": served,
+        },
+    }
+
+
+def an_operator(name: str, image: str = "registry.example/any:1", **labels: str) -> Body:
+    spec: Body = {
+        "selector": {"matchLabels": {"app": name}},
+        "template": a_pod_template(a_container("run", image), app=name),
+    }
+    body = an_object(DEPLOYMENT, name, spec=spec)
+    return {**body, "metadata": {"name": name, "labels": {"app": name, **labels}}}
+
+
+class OperatorStage:
+    """One sandbox with operators and with the namespace `shop`."""
+
+    def __init__(
+        self,
+        rows: tuple[Row, ...] | None = None,
+        *,
+        durations: Durations = as_the_row_says,
+        seed: int = 0,
+    ) -> None:
+        self.rows = builtin_rows() if rows is None else rows
+        controllers = (*API_CONTROLLERS, operators(self.rows, durations=durations))
+        self.sandbox = Sandbox(controllers=controllers, seed=seed)
+        self.desk = Desk(Line(self.sandbox), namespace="shop")
+
+    async def begin(self, *kinds: Kind) -> OperatorStage:
+        """Make the namespace, and serve these kinds."""
+        live_of(await self.desk.create(a_namespace("shop")))
+        for kind in kinds:
+            live_of(await self.desk.create(a_crd(kind)))
+        await self.wait(Ms(SECOND))
+        self.desk = Desk(self.desk.world, namespace="shop")
+        return self
+
+    async def wait(self, span: Ms) -> None:
+        until = Ms(self.sandbox.now() + span)
+        while self.sandbox.now() < until:
+            await self.desk.world.wait(until)
+
+    async def operate(self, body: Body) -> None:
+        """Make an operator, and let it be available at once."""
+        live_of(await self.desk.create(body))
+        await self.stamp(body, AVAILABLE)
+
+    async def stamp(self, body: Body, status: Body) -> None:
+        ref = await self.desk.ref(body)
+        live_of(await self.desk.patch(ref, {"status": status}, subresource="status"))
+
+    async def make(self, kind: Kind, name: str, spec: Body, **metadata: Json) -> Ref:
+        body: Body = {**an_object(kind, name, spec=spec), "metadata": {"name": name, **metadata}}
+        live_of(await self.desk.create(body))
+        return await self.desk.ref(body)
+
+    async def add(self, body: Body) -> Ref:
+        live_of(await self.desk.create(body))
+        return await self.desk.ref(body)
+
+    async def body(self, ref: Ref) -> Body:
+        return body_of(await self.desk.get(ref))
+
+    async def status(self, ref: Ref) -> Body:
+        return mapping(await self.body(ref), "status")
+
+    async def condition(self, ref: Ref, name: str) -> Body:
+        conditions = mappings(await self.status(ref), "conditions")
+        return next((one for one in conditions if one.get("type") == name), {})
+
+    async def exists(self, kind: Kind, name: str, namespace: str = "shop") -> bool:
+        return isinstance(await self.desk.get(Ref(kind, namespace, name)), Done)
+
+    async def secret(self, name: str) -> dict[str, str]:
+        """The keys of a Secret and their texts."""
+        ref = Ref(Kind("", "v1", "Secret"), "shop", name)
+        data = mapping(await self.body(ref), "data")
+        return {key: base64.b64decode(str(value)).decode() for key, value in data.items()}
+
+    def unserved(self) -> list[tuple[str, str]]:
+        view = self.sandbox.clusters[""].view
+        return [(str(ref), why) for ref, why in unserved(view, self.rows)]

@@ -1,0 +1,84 @@
+"""A sandbox with the controllers a test asks for, and short ways to look into it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.fakes.instant_kubelet import INSTANT_KUBELET
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.events import EVENT
+from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.controllers.reading import mapping, text
+from tidegate.sandbox.world import START, Sandbox
+from tidegate.testing import Body, Desk, items_of, live_of
+from tidegate.world.calls import Selection, Verb, View, Write
+from tidegate.world.facts import Done
+
+SHOP = "shop"
+NOTES = "test.tidegate.dev/"
+
+
+class SmallCluster:
+    """One cluster with the namespace `shop`; pods are played by the instant kubelet."""
+
+    def __init__(self, *controllers: Controller) -> None:
+        self.world = Sandbox(controllers=(*API_CONTROLLERS, *controllers, INSTANT_KUBELET))
+        self.desk = Desk(self.world, namespace=SHOP)
+
+    async def open(self) -> SmallCluster:
+        live_of(await self.desk.create(an_object("v1", "Namespace", SHOP)))
+        await self.until(Ms(100))
+        return self
+
+    @property
+    def elapsed(self) -> Ms:
+        """Since the sandbox began."""
+        return Ms(self.world.now() - START)
+
+    async def until(self, moment: Ms) -> None:
+        """Let time pass up to a moment after the beginning."""
+        while self.elapsed < moment:
+            await self.world.wait(Ms(START + moment))
+
+    async def create(self, body: Body) -> Ref:
+        return live_of(await self.desk.create(body)).ref
+
+    async def remove(self, ref: Ref) -> None:
+        """Delete at once: a pod gets no time to end."""
+        await self.desk.ask(Write(verb=Verb.DELETE, ref=ref, grace=0))
+
+    async def body(self, kind: Kind, name: str) -> Body | None:
+        """An object as it is now; None where there is none."""
+        outcome = await self.desk.get(Ref(kind, SHOP if kind.name not in WIDE else "", name))
+        if not isinstance(outcome, Done) or outcome.live is None:
+            return None
+        body: Body = msgspec.json.decode(outcome.live.body)
+        return body
+
+    async def status(self, kind: Kind, name: str) -> Body:
+        return mapping(await self.body(kind, name), "status")
+
+    async def all_of(self, kind: Kind) -> list[Body]:
+        namespace = SHOP if kind.name not in WIDE else ""
+        page = await self.desk.page(Selection(kind, namespace, view=View.FULL))
+        return [msgspec.json.decode(live.body) for live in items_of(page)]
+
+    async def reasons(self, name: str) -> list[str]:
+        """Why there are Events about an object, each reason once, sorted."""
+        events = await self.all_of(EVENT)
+        about = (one for one in events if text(one, "involvedObject", "name") == name)
+        return sorted({text(one, "reason") for one in about})
+
+
+WIDE = ("PersistentVolume", "StorageClass", "APIService", "Namespace")
+
+
+def an_object(api_version: str, kind: str, name: str, **parts: Json) -> Body:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **parts}
+
+
+def notes(**told: str) -> Body:
+    """Annotations for the kubelet, with `_` for `-`."""
+    return {f"{NOTES}{name.replace('_', '-')}": value for name, value in told.items()}

@@ -1,0 +1,119 @@
+"""A cluster with a kubelet, to watch pods on: time moves where a test says."""
+
+from __future__ import annotations
+
+from tests.promises.objects import a_namespace
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
+from tidegate.sandbox.physics.course import Course, Profile, Rule
+from tidegate.sandbox.physics.kubelet.pod import kubelet
+from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.scenario import read_scenario
+from tidegate.sandbox.world import START, Sandbox
+from tidegate.testing import Body, Desk, body_of, items_of, live_of
+from tidegate.world.calls import Logs, Selection
+from tidegate.world.facts import Done, Said
+
+POD = Kind("", "v1", "Pod")
+EVENT = Kind("", "v1", "Event")
+BEGIN = Ms(START + SECOND)
+SIMPLE = Profile(durations=Course(), polls=typical().polls, telemetry=typical().telemetry)
+"""Two seconds to pull, one to start, one to be ready, five to run; no rules."""
+
+
+class Stage:
+    """A namespace `shop`. Moments are seconds since its first second was over."""
+
+    def __init__(self, profile: Profile = SIMPLE, controllers: tuple[Controller, ...] = ()) -> None:
+        self.sandbox = Sandbox(controllers=(*API_CONTROLLERS, *controllers, kubelet(profile)))
+        self.desk = Desk(self.sandbox, namespace="shop")
+
+    async def at(self, seconds: float) -> Stage:
+        """Let time pass up to shortly behind this moment, so that what is due then is done."""
+        moment = Ms(int(BEGIN + seconds * SECOND) + 200)
+        while self.sandbox.now() < moment:
+            await self.sandbox.wait(moment)
+        return self
+
+    async def create(self, *bodies: Body) -> None:
+        for body in bodies:
+            live_of(await self.desk.create(body))
+
+    async def pod(self, name: str = "web") -> Body:
+        return body_of(await self.desk.get(Ref(POD, "shop", name)))
+
+    async def is_there(self, name: str = "web") -> bool:
+        return isinstance(await self.desk.get(Ref(POD, "shop", name)), Done)
+
+    async def phase(self, name: str = "web") -> str:
+        return text(await self.pod(name), "status", "phase")
+
+    async def container(self, name: str = "web", container: str = "app") -> Body:
+        status = mapping(await self.pod(name), "status")
+        statuses = [
+            *mappings(status, "initContainerStatuses"),
+            *mappings(status, "containerStatuses"),
+        ]
+        return next((one for one in statuses if one.get("name") == container), {})
+
+    async def state(self, name: str = "web", container: str = "app") -> str:
+        """`running`, or the reason of a container that waits or has ended."""
+        state = mapping(await self.container(name, container), "state")
+        for word in ("waiting", "terminated"):
+            if word in state:
+                return text(state, word, "reason")
+        return next(iter(state), "")
+
+    async def condition(self, kind: str, name: str = "web") -> str:
+        conditions = mappings(await self.pod(name), "status", "conditions")
+        return next((text(one, "status") for one in conditions if one.get("type") == kind), "")
+
+    async def events(self, reason: str) -> list[str]:
+        found = items_of(await self.desk.page(Selection(EVENT, "shop")))
+        bodies = [body_of(Done(one)) for one in found]
+        return [text(one, "message") for one in bodies if one.get("reason") == reason]
+
+    async def printed(self, name: str = "web", container: str = "app") -> str:
+        (said,) = await self.desk.ask(Logs(ref=Ref(POD, "shop", name), container=container))
+        assert isinstance(said, Said)
+        return said.body.decode()
+
+
+async def a_stage(
+    *controllers: Controller, profile: Profile = SIMPLE, behaviours: str = ""
+) -> Stage:
+    """A stage that is set: the namespace is there, and a second has passed."""
+    rules: tuple[Rule, ...] = ()
+    if behaviours:
+        text_ = f"behaviours:\n- {{{behaviours}}}\n"
+        rules = read_scenario(text_.encode(), "s.yaml").behaviours
+    stage = Stage(profile.with_rules(rules), controllers)
+    await stage.create(a_namespace("shop"))
+    while stage.sandbox.now() < BEGIN:
+        await stage.sandbox.wait(BEGIN)
+    return stage
+
+
+def a_container(name: str = "app", image: str = "registry.example/app:1", /, **parts: Json) -> Body:
+    return {"name": name, "image": image, **parts}
+
+
+def a_pod(name: str = "web", *containers: Body, **spec: Json) -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"containers": [*(containers or (a_container(),))], **spec},
+    }
+
+
+def a_probe(**numbers: int) -> Body:
+    return {"exec": {"command": ["true"]}, **numbers}
+
+
+def at(body: Body, *path: str) -> Json:
+    """What stands at a path of a body."""
+    return part(body, *path)

@@ -1,0 +1,166 @@
+"""The cache: by content, in one step, bounded, and for several processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import cache_filler
+from tidegate.errors import SourceError
+from tidegate.source.cache import Cache, default_cache_root
+
+ROOT = Path(__file__).parents[3]
+
+
+def writes(**files: str) -> Callable[[Path], Awaitable[None]]:
+    async def fill(place: Path) -> None:
+        for name, text in files.items():
+            (place / name).write_text(text)
+
+    return fill
+
+
+def ages(cache: Cache, *, seconds: int) -> None:
+    """Make everything that is in the cache look as if it was used so long ago."""
+    for path in cache.root.rglob("*"):
+        seen = path.lstat()
+        os.utime(path, (seen.st_atime - seconds, seen.st_mtime - seconds))
+
+
+def files_below(place: Path) -> list[Path]:
+    return [path for path in place.rglob("*") if path.is_file()]
+
+
+async def test_a_tree_is_found_again_by_its_name(tmp_path: Path) -> None:
+    made = await Cache(tmp_path).keep("shop", writes(a="1", b="2"), shown="shop")
+
+    found = Cache(tmp_path).find("shop")
+
+    assert found == made
+    assert found.files == ("a", "b")
+    assert found.size == 2
+
+
+async def test_the_same_content_is_kept_once(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+
+    one = await cache.keep("one", writes(a="1"), shown="one")
+    two = await cache.keep("two", writes(a="1"), shown="two")
+
+    assert one.root == two.root
+    assert cache.size().trees == 1
+
+
+async def test_a_tree_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+
+    async def fill(place: Path) -> None:
+        (place / "half").write_text("x")
+        raise SourceError("source.size", "too large")
+
+    with pytest.raises(SourceError):
+        await cache.keep("shop", fill, shown="shop")
+
+    assert cache.find("shop") is None
+    assert files_below(tmp_path) == []
+
+
+async def test_a_link_out_of_the_tree_is_refused(tmp_path: Path) -> None:
+    async def fill(place: Path) -> None:
+        (place / "leak").symlink_to("/etc/passwd")
+
+    with pytest.raises(SourceError) as caught:
+        await Cache(tmp_path).keep("shop", fill, shown="shop")
+
+    assert caught.value.code == "source.link"
+
+
+async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
+    first = Cache(tmp_path, limit=2500)
+    await first.keep("old", writes(a="x" * 1000), shown="old")
+    await first.keep("used", writes(a="y" * 1000), shown="used")
+    first.close()
+    ages(first, seconds=1000)
+    second = Cache(tmp_path, limit=2500)
+    second.find("used")
+
+    await second.keep("new", writes(a="z" * 1000), shown="new")
+
+    assert second.find("old") is None
+    assert second.find("used") is not None
+    assert second.find("new") is not None
+    assert second.size().size <= 2500
+
+
+async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
+    user = Cache(tmp_path)
+    tree = await user.keep("shop", writes(a="1"), shown="shop")
+
+    Cache(tmp_path).clear()
+    kept = (tree.root / "a").read_text()
+    user.close()
+    Cache(tmp_path).clear()
+
+    assert kept == "1"
+    assert not tree.root.exists()
+    assert Cache(tmp_path).size().size == 0
+
+
+async def test_what_a_killed_process_left_half_made_is_removed(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    await cache.keep("shop", writes(a="1"), shown="shop")
+    left = tmp_path / "v1" / "making" / "left"
+    (left / "tree").mkdir(parents=True)
+    (left / "lock").touch()
+
+    cache.shrink()
+
+    assert not left.exists()
+
+
+def test_a_note_is_remembered_and_the_last_one_counts(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+
+    cache.note("refs", b"one")
+    cache.note("refs", b"two")
+
+    assert cache.recall("refs") == b"two"
+    assert cache.recall("other") is None
+
+
+async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SourceError) as caught:
+        await Cache(tmp_path / "file").keep("shop", writes(a="1"), shown="shop")
+
+    assert caught.value.code == "source.cache"
+
+
+async def test_several_processes_fill_and_empty_one_cache_at_once(tmp_path: Path) -> None:
+    argv = (sys.executable, cache_filler.__file__, str(tmp_path), "5")
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    pipe = asyncio.subprocess.PIPE
+    fillers = [
+        await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, env=environment)
+        for _ in range(3)
+    ]
+    for filler in fillers:
+        assert filler.stdout is not None
+        assert await filler.stdout.readline() == b"ready\n"
+
+    written = [await filler.communicate(b"go\n") for filler in fillers]
+
+    assert [filler.returncode for filler in fillers] == [0, 0, 0]
+    assert len({digest for digest, _ in written}) == 1
+
+
+def test_the_cache_is_where_the_system_keeps_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/tmp/caches")  # noqa: S108
+
+    assert default_cache_root() == Path("/var/tmp/caches/tidegate")  # noqa: S108

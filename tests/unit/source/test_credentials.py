@@ -1,0 +1,83 @@
+"""What opens a source, and for whom."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from tidegate.errors import SourceError
+from tidegate.model.secret import Secret
+from tidegate.model.source import Credentials
+from tidegate.source.credentials import (
+    NOTHING,
+    Environment,
+    Given,
+    Keyrings,
+    authorization,
+    read_docker_logins,
+    variable_part,
+)
+
+
+def test_a_token_is_found_by_its_host() -> None:
+    keys = Environment({"TIDEGATE_TOKEN_GIT_EXAMPLE_COM": "abc"})
+
+    found = keys.find("https://git.example.com")
+
+    assert found == Credentials(username="git", password=Secret("abc"))
+    assert keys.find("https://example.com") == NOTHING
+    assert keys.find("https://git-example.com") == NOTHING
+
+
+def test_no_token_is_sent_without_tls() -> None:
+    keys = Environment({"TIDEGATE_TOKEN_HOST": "abc"})
+
+    assert keys.find("http://host") == NOTHING
+
+
+def test_hosts_that_look_alike_have_variables_of_their_own() -> None:
+    hosts = ["a.b", "a-b", "a:1", "a.1", "ab"]
+
+    assert len({variable_part(host) for host in hosts}) == len(hosts)
+
+
+def test_a_docker_configuration_is_read_in_both_forms() -> None:
+    pair = base64.b64encode(b"ann:sesame").decode()
+    auths = {
+        "https://index.docker.io/v1/": {"auth": pair},
+        "example.com": {"username": "bob", "password": "x"},
+    }
+
+    keys = read_docker_logins(json.dumps({"auths": auths}).encode(), "config.json")
+
+    hub = keys.find("https://registry-1.docker.io")
+    assert hub == Credentials(username="ann", password=Secret("sesame"))
+    assert keys.find("https://example.com").username == "bob"
+    assert keys.find("https://other.com") == NOTHING
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"auths": {"x": {"auth": "!"}}}'])
+def test_a_docker_configuration_that_cannot_be_read_is_told_without_its_text(text: bytes) -> None:
+    with pytest.raises(SourceError) as caught:
+        read_docker_logins(text, "config.json")
+
+    assert caught.value.code == "source.login"
+
+
+def test_the_first_keyring_that_knows_the_address_counts() -> None:
+    token = Credentials(token=Secret("t"))
+    keys = Keyrings((Given("https://a", NOTHING), Given("https://b", token)))
+
+    assert authorization(keys.find("https://b")) == "Bearer t"
+    assert authorization(keys.find("https://a")) == ""
+
+
+def test_nothing_secret_is_printed() -> None:
+    keys = (
+        Environment({"TIDEGATE_TOKEN_HOST": "sesame"}),
+        Given("https://a", Credentials(password=Secret("sesame"))),
+    )
+
+    assert "sesame" not in repr(keys)

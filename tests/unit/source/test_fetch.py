@@ -1,0 +1,221 @@
+"""Which fetcher is chosen, and when a working tree stands for its repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.chart_archives import TarMaker
+from tests.fakes.fetching import an_access
+from tests.fakes.git_server import Repository
+from tidegate.errors import SourceError
+from tidegate.model.source import (
+    ChartSource,
+    GitRef,
+    GitSource,
+    LocalSource,
+    OciSource,
+    RefKind,
+    Snapshot,
+    SourceRef,
+)
+from tidegate.source import fetch, fetch_all, find_checkouts, leave_out, with_digest
+from tidegate.source.access import Checkout
+from tidegate.source.fetch import uses_working_tree
+from tidegate.source.local import read_repository_map
+
+OURS = "https://example.com/acme/shop"
+
+
+async def test_a_directory_is_all_that_is_in_it(tmp_path: Path) -> None:
+    place = tmp_path / "tree"
+    (place / "app" / ".git").mkdir(parents=True)
+    (place / "app" / "web.yaml").touch()
+    (place / "app" / ".git" / "config").touch()
+    (place / "inside").symlink_to("app/web.yaml")
+    (place / "outside").symlink_to("/etc/passwd")
+
+    found = await fetch(LocalSource(str(place)), an_access(tmp_path))
+
+    assert found.files == ("app/web.yaml", "inside")
+    assert found.escaping == ("outside",)
+    assert found.root == place
+
+
+async def test_in_a_checkout_ignored_files_do_not_count_and_new_ones_do(tmp_path: Path) -> None:
+    repo = await Repository.create(tmp_path / "shop")
+    (repo.path / ".gitignore").write_text("venv/\n")
+    await repo.commit(a_yaml="one", gone_yaml="x")
+    (repo.path / "venv").mkdir()
+    (repo.path / "venv/lib.yaml").touch()
+    (repo.path / "new.yaml").touch()
+    (repo.path / "gone.yaml").unlink()
+
+    found = await fetch(LocalSource(str(repo.path)), an_access(tmp_path))
+
+    assert found.files == (".gitignore", "a.yaml", "new.yaml")
+
+
+async def test_an_archive_on_disk_is_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "shop.tgz").write_bytes(TarMaker().add("a.yaml", b"x").gz())
+
+    found = await fetch(LocalSource(str(tmp_path / "shop.tgz")), an_access(tmp_path))
+
+    assert found.files == ("a.yaml",)
+
+
+@pytest.mark.parametrize("name", ["none", "file.txt"])
+async def test_what_is_no_tree_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file.txt").touch()
+
+    with pytest.raises(SourceError) as caught:
+        await fetch(LocalSource(str(tmp_path / name)), an_access(tmp_path))
+
+    assert caught.value.code == "source.local"
+
+
+async def test_a_checkout_knows_its_remotes_and_its_branch(tmp_path: Path) -> None:
+    repo = await Repository.create(tmp_path / "shop")
+    await repo.commit(a__b_yaml="one")
+    await repo.git("remote", "add", "origin", "git@example.com:acme/shop.git")
+    await repo.git("remote", "add", "fork", "https://example.com/ann/shop")
+
+    found = await find_checkouts(repo.path / "a", an_access(tmp_path))
+
+    assert {checkout.url for checkout in found} == {
+        "git@example.com:acme/shop.git",
+        "https://example.com/ann/shop",
+    }
+    assert {(checkout.path, checkout.branch) for checkout in found} == {(repo.path, "main")}
+    assert await find_checkouts(tmp_path, an_access(tmp_path)) == ()
+
+
+async def test_our_own_repository_is_the_working_tree(tmp_path: Path) -> None:
+    repo = await Repository.create(tmp_path / "shop")
+    await repo.commit(a_yaml="one")
+    await repo.git("remote", "add", "origin", "git@example.com:acme/shop.git")
+    (repo.path / "a.yaml").write_text("changed")
+    checkouts = await find_checkouts(repo.path, an_access(tmp_path))
+    source = GitSource(OURS, GitRef(RefKind.ANY, "main"))
+
+    found = await fetch(source, an_access(tmp_path, checkouts=checkouts, offline=True))
+
+    assert (found.root / "a.yaml").read_text() == "changed"
+    assert found.source == source
+
+
+async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_path: Path) -> None:
+    repo = await Repository.create(tmp_path / "shop")
+    await repo.commit(a_yaml="one")
+    await repo.git("tag", "v1.0.0")
+    await repo.commit(a_yaml="two")
+    access = an_access(tmp_path, checkouts=(Checkout(OURS, repo.path),), offline=True)
+
+    by_tag = await fetch(GitSource(OURS, GitRef(RefKind.ANY, "v1.0.0")), access)
+    by_range = await fetch(GitSource(OURS, GitRef(RefKind.RANGE, "^1")), access)
+
+    assert (by_tag.root / "a.yaml").read_text() == "one"
+    assert by_range.root == by_tag.root
+
+
+@pytest.mark.parametrize(
+    ("at", "branch", "default", "expected"),
+    [
+        (GitRef(), "feature", "main", True),
+        (GitRef(RefKind.ANY, "HEAD"), "feature", "main", True),
+        (GitRef(RefKind.BRANCH, "feature"), "feature", "main", True),
+        (GitRef(RefKind.BRANCH, "main"), "feature", "main", True),
+        (GitRef(RefKind.BRANCH, "prod"), "feature", "main", False),
+        (GitRef(RefKind.ANY, "prod"), "", "", True),
+        (GitRef(RefKind.NAME, "refs/heads/main"), "main", "main", True),
+        (GitRef(RefKind.TAG, "v1"), "main", "main", False),
+        (GitRef(RefKind.ANY, "1.x"), "", "", False),
+        (GitRef(RefKind.ANY, "0a1b2c3"), "", "", False),
+    ],
+)
+def test_a_working_tree_stands_for_the_branches_that_it_can_be(
+    at: GitRef, branch: str, default: str, *, expected: bool
+) -> None:
+    checkout = Checkout(OURS, Path("/srv"), branch=branch, default=default)
+
+    assert uses_working_tree(GitSource(OURS, at), checkout) is expected
+
+
+async def test_a_map_counts_for_every_revision(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a.yaml").touch()
+    checkout = read_repository_map(f"https://example.com/x={tmp_path / 'tree'}")
+    source = GitSource("git@example.com:x.git", GitRef(RefKind.TAG, "v9"))
+
+    found = await fetch(source, an_access(tmp_path, checkouts=(checkout,)))
+
+    assert found.files == ("a.yaml",)
+
+
+@pytest.mark.parametrize("text", ["", "https://example.com/x", "=path", "url="])
+def test_a_map_that_is_none_is_told(text: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        read_repository_map(text)
+
+    assert caught.value.code == "source.map"
+
+
+async def test_of_many_sources_each_is_told_also_what_could_not_be_had(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    sources: list[SourceRef] = [
+        LocalSource(str(tmp_path / "tree")),
+        GitSource("https://localhost/x"),
+        ChartSource("https://localhost/charts", "web"),
+        ChartSource("oci://localhost/charts", "web", "^1"),
+        OciSource("oci://localhost/x"),
+        GitSource("ext::sh"),
+    ]
+
+    found = await fetch_all([*sources, *sources], an_access(tmp_path, offline=True))
+
+    assert list(found) == sources
+    codes = [error.code for error in found.values() if not isinstance(error, Snapshot)]
+    assert codes == ["source.offline"] * 4 + ["source.url"]
+
+
+async def test_what_is_left_out_is_not_in_the_tree(tmp_path: Path) -> None:
+    place = tmp_path / "tree"
+    (place / "docs").mkdir(parents=True)
+    for name in ("app.yaml", "docs/a.yaml", "logo.png", "run.sh"):
+        (place / name).write_text(name)
+    (place / "run.sh").chmod(0o755)
+    (place / "link").symlink_to("app.yaml")
+    access = an_access(tmp_path)
+    whole = await fetch(LocalSource(str(place)), access)
+
+    part = await leave_out(whole, "/docs/\n", access)
+
+    assert part.files == ("app.yaml", "logo.png", "run.sh")
+    assert not (part.root / "docs").exists()
+    assert (part.root / "run.sh").stat().st_mode & 0o100
+    assert (await leave_out(whole, "/docs/\n", access)).root == part.root
+
+
+async def test_the_digest_follows_names_contents_links_and_bits(tmp_path: Path) -> None:
+    access = an_access(tmp_path)
+
+    async def digest(name: str, text: str, *, mode: int = 0o644, link: str = "a") -> str:
+        place = tmp_path / f"{name}{text}{mode}" / link.replace("/", "")
+        place.mkdir(parents=True)
+        (place / name).write_text(text)
+        (place / name).chmod(mode)
+        (place / "link").symlink_to(link)
+        return (await with_digest(await fetch(LocalSource(str(place)), access))).digest
+
+    same = await digest("a", "x")
+    others = {
+        await digest("b", "x"),
+        await digest("a", "y"),
+        await digest("a", "x", mode=0o755),
+        await digest("a", "x", link="./a"),
+    }
+    again = await digest("a", "x", mode=0o600)
+
+    assert again == same
+    assert len(others - {same}) == 4

@@ -1,0 +1,214 @@
+"""Charts from Helm repositories over HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from tests.fakes.chart_archives import TarMaker, a_chart
+from tests.fakes.fetching import an_access
+from tests.fakes.registry import FakeRegistry
+from tests.fakes.web_server import listening
+from tidegate.errors import SourceError
+from tidegate.model.secret import Secret
+from tidegate.model.source import ChartSource, Credentials, Revision
+from tidegate.source.chart import CHART_LAYER
+from tidegate.source.credentials import Given
+from tidegate.source.helm_repository import fetch_chart, join_url, read_index
+
+
+@dataclass(slots=True)
+class Shelf:
+    """A server of files that notes who asked for what."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/{path:.*}", self._give)
+        return app
+
+    async def _give(self, request: web.Request) -> web.Response:
+        self.asked.append((request.path, request.headers.get("Authorization", "")))
+        if request.path in self.moved:
+            raise web.HTTPFound(self.moved[request.path])
+        body = self.files.get(request.path)
+        return web.Response(status=404) if body is None else web.Response(body=body)
+
+    def lists(self, *entries: tuple[str, str, str]) -> Shelf:
+        """An index of these versions, each with its address and its digest."""
+        listed = [{"version": v, "urls": [url], "digest": digest} for v, url, digest in entries]
+        index = "apiVersion: v1\nentries:\n  web: " + json.dumps(listed) + "\n"
+        self.files["/charts/index.yaml"] = index.encode()
+        return self
+
+
+CHART = a_chart()
+DIGEST = hashlib.sha256(CHART).hexdigest()
+KEY = Credentials(username="ann", password=Secret("sesame"))
+
+
+async def test_the_highest_version_in_the_range_is_unpacked(tmp_path: Path) -> None:
+    shelf = Shelf({"/charts/web-1.4.0.tgz": CHART})
+    shelf.lists(
+        ("2.0.0", "no.tgz", ""),
+        ("1.4.0", "web-1.4.0.tgz", DIGEST),
+        ("1.10.0-rc.1", "no.tgz", ""),
+        ("1.2.0", "no.tgz", ""),
+    )
+    async with listening(shelf.app()) as origin:
+        found = await fetch_chart(ChartSource(f"{origin}/charts", "web", "^1"), an_access(tmp_path))
+
+    assert found.revision == Revision("1.4.0")
+    assert found.files == ("Chart.yaml", "templates/service.yaml")
+
+
+async def test_a_chart_with_another_digest_is_refused(tmp_path: Path) -> None:
+    shelf = Shelf({"/charts/x.tgz": CHART}).lists(("1.0.0", "x.tgz", "ab" * 32))
+    async with listening(shelf.app()) as origin:
+        with pytest.raises(SourceError) as caught:
+            await fetch_chart(ChartSource(f"{origin}/charts/", "web"), an_access(tmp_path))
+
+    assert caught.value.code == "source.digest"
+
+
+@pytest.mark.parametrize(
+    ("chart", "version", "code"),
+    [
+        ("other", "", "source.chart.missing"),
+        ("web", "^9", "source.chart.version"),
+        ("web", "new", "source.version.range"),
+    ],
+)
+async def test_what_the_repository_does_not_have_is_told(
+    tmp_path: Path, chart: str, version: str, code: str
+) -> None:
+    shelf = Shelf().lists(("1.0.0", "x.tgz", ""))
+    async with listening(shelf.app()) as origin:
+        with pytest.raises(SourceError) as caught:
+            await fetch_chart(ChartSource(f"{origin}/charts", chart, version), an_access(tmp_path))
+
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(("shares", "sent"), [(False, ""), (True, "Basic YW5uOnNlc2FtZQ==")])
+async def test_credentials_go_to_another_host_only_when_told_to(
+    tmp_path: Path, *, shares: bool, sent: str
+) -> None:
+    elsewhere = Shelf({"/x.tgz": CHART})
+    shelf = Shelf()
+    async with listening(elsewhere.app()) as other, listening(shelf.app()) as origin:
+        shelf.lists(("1.0.0", f"{other}/x.tgz", DIGEST))
+        source = ChartSource(f"{origin}/charts", "web", shares_credentials=shares)
+        await fetch_chart(source, an_access(tmp_path, keyring=Given(origin, KEY)))
+
+    assert shelf.asked == [("/charts/index.yaml", "Basic YW5uOnNlc2FtZQ==")]
+    assert elsewhere.asked == [("/x.tgz", sent)]
+
+
+async def test_a_redirect_to_another_host_loses_the_credentials(tmp_path: Path) -> None:
+    elsewhere = Shelf({"/x.tgz": CHART})
+    shelf = Shelf().lists(("1.0.0", "x.tgz", DIGEST))
+    async with listening(elsewhere.app()) as other, listening(shelf.app()) as origin:
+        shelf.moved["/charts/x.tgz"] = f"{other}/x.tgz"
+        source = ChartSource(f"{origin}/charts", "web")
+        await fetch_chart(source, an_access(tmp_path, keyring=Given(origin, KEY)))
+
+    assert shelf.asked[-1] == ("/charts/x.tgz", "Basic YW5uOnNlc2FtZQ==")
+    assert elsewhere.asked == [("/x.tgz", "")]
+
+
+async def test_redirects_without_end_are_refused(tmp_path: Path) -> None:
+    shelf = Shelf(moved={"/charts/index.yaml": "/charts/index.yaml"})
+    async with listening(shelf.app()) as origin:
+        with pytest.raises(SourceError) as caught:
+            await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
+
+    assert caught.value.code == "source.http.redirect"
+
+
+async def test_an_index_can_send_on_to_a_registry(tmp_path: Path) -> None:
+    registry = FakeRegistry()
+    registry.push("1.0.0", CHART, CHART_LAYER)
+    shelf = Shelf()
+    async with listening(registry.app()) as other, listening(shelf.app()) as origin:
+        host = other.removeprefix("http://")
+        shelf.lists(("1.0.0", f"oci://{host}/charts/web:1.0.0", ""))
+        found = await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
+
+    assert found.revision.name == "1.0.0"
+    assert "Chart.yaml" in found.files
+
+
+async def test_offline_uses_the_index_and_the_chart_of_before(tmp_path: Path) -> None:
+    shelf = Shelf({"/charts/x.tgz": CHART})
+    shelf.lists(("1.0.0", "x.tgz", DIGEST), ("0.9.0", "y.tgz", ""))
+    access = an_access(tmp_path)
+    async with listening(shelf.app()) as origin:
+        source = ChartSource(f"{origin}/charts", "web")
+        before = await fetch_chart(source, access)
+    offline = msgspec.structs.replace(access, offline=True)
+
+    after = await fetch_chart(source, offline)
+    with pytest.raises(SourceError) as caught:
+        await fetch_chart(msgspec.structs.replace(source, version="0.9.0"), offline)
+
+    assert after == before
+    assert caught.value.code == "source.offline"
+
+
+async def test_an_archive_without_a_chart_is_refused(tmp_path: Path) -> None:
+    shelf = Shelf({"/charts/x.tgz": TarMaker().add("web/readme", b"x").gz()})
+    shelf.lists(("1.0.0", "x.tgz", ""))
+    async with listening(shelf.app()) as origin:
+        with pytest.raises(SourceError) as caught:
+            await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
+
+    assert caught.value.code == "source.chart.archive"
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("http://127.0.0.1:1/charts", "source.http.unreachable"),
+        ("file:///etc", "source.url"),
+        ("-x", "source.url"),
+        ("https://ann:hunter2@host/charts", "source.url.password"),
+    ],
+)
+async def test_an_address_that_cannot_be_asked_is_told(tmp_path: Path, url: str, code: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        await fetch_chart(ChartSource(url, "web"), an_access(tmp_path))
+
+    assert caught.value.code == code
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [b"entries: 3", b"", b"{", b"[]", b"a: *b"])
+def test_an_index_that_is_none_is_told(text: bytes) -> None:
+    with pytest.raises(SourceError) as caught:
+        read_index(text, "index.yaml")
+
+    assert caught.value.code == "source.chart.index"
+
+
+def test_an_index_may_be_json_and_wrong_entries_are_dropped() -> None:
+    text = b'{"entries": {"web": [{"version": 3}, {"version": "1.0.0", "urls": ["a"]}], "x": 1}}'
+
+    index = read_index(text, "index.yaml")
+
+    assert [entry.version for entry in index["web"]] == ["1.0.0"]
+
+
+def test_an_address_in_an_index_is_below_the_repository() -> None:
+    assert join_url("https://h/a?k=1", "x.tgz") == "https://h/a/x.tgz?k=1"
+    assert join_url("https://h/a/", "x.tgz") == "https://h/a/x.tgz"
+    assert join_url("https://h/a", "https://o/x.tgz") == "https://o/x.tgz"
