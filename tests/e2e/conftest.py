@@ -80,7 +80,8 @@ def a_config_map(name: str = "web", **data: str) -> dict[str, Json]:
 
 
 @asynccontextmanager
-async def _site(plane: ControlPlane, folder: Path) -> AsyncIterator[Site]:
+async def a_site(plane: ControlPlane, folder: Path) -> AsyncIterator[Site]:
+    """A control plane with a faulty proxy before it."""
     certificate, key = plane.authority.for_server(f"proxy-{next(_numbers)}", names=["127.0.0.1"])
     proxy = FaultyProxy(plane.server, plane.ca, certificate, key)
     async with proxy.running():
@@ -90,7 +91,7 @@ async def _site(plane: ControlPlane, folder: Path) -> AsyncIterator[Site]:
 @pytest.fixture
 async def site(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Site]:
     """The shared control plane, with a faulty proxy before it that as yet does no harm."""
-    async with _site(plane, tmp_path) as site:
+    async with a_site(plane, tmp_path) as site:
         yield site
 
 
@@ -103,5 +104,5 @@ def own_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 async def own_site(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Site]:
-    async with _site(own_plane, tmp_path) as site:
+    async with a_site(own_plane, tmp_path) as site:
         yield site

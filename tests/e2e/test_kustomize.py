@@ -56,7 +56,7 @@ WRONG = {
     "annotations that are not there to be removed": {
         "app/kustomization.yaml": (
             "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n"
-            "  patch: '[{op: remove, path: /metadata/annotations/x}]'\n"
+            "  patch: '- {op: remove, path: /metadata/annotations/x}'\n"
         ),
         "app/a.yaml": SETTINGS,
     },

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -23,6 +23,11 @@ from tidegate.world.refusals import refusal_error
 class _Version(msgspec.Struct, rename="camel"):
     git_version: str
 
+
+if TYPE_CHECKING:
+    from tidegate.model.operators import Row
+    from tidegate.sandbox.physics.course import Profile
+    from tidegate.sandbox.scenario import Scenario
 
 Read = TypeVar("Read")
 
@@ -73,24 +78,49 @@ class Simulation:
 def make_living(simulation: Simulation) -> World:
     """A new simulated cluster: controllers, kubelet and operators, and what it begins with."""
     from tidegate.sandbox.living import base_objects, living
-    from tidegate.sandbox.operators.reader import builtin_rows, read_rows
-    from tidegate.sandbox.physics.profile import read_profile, typical
-    from tidegate.sandbox.scenario import Scenario, read_scenario
     from tidegate.sandbox.world import Sandbox
 
-    story = _read_with(read_scenario, simulation.scenario) or Scenario()
+    story = _story(simulation)
+    sandbox = Sandbox(
+        seed=simulation.seed or story.seed,
+        faults=story.faults,
+        controllers=living(_profile(simulation, story), _rows(simulation)),
+    )
+    sandbox.give([*base_objects(), *story.given])
+    return sandbox
+
+
+async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
+    """Our kubelet and operators at work on a cluster that has controllers of its own."""
+    from tidegate.sandbox.living import LOOKED_AT, inhabitants
+    from tidegate.sandbox.loose import Loose
+    from tidegate.world.line import Line
+
+    rows = _rows(simulation)
+    controllers = inhabitants(_profile(simulation, _story(simulation)), rows)
+    await Loose(Line(world), controllers, kinds=LOOKED_AT).run(until)
+
+
+def _story(simulation: Simulation) -> Scenario:
+    from tidegate.sandbox.scenario import Scenario, read_scenario
+
+    return _read_with(read_scenario, simulation.scenario) or Scenario()
+
+
+def _profile(simulation: Simulation, story: Scenario) -> Profile:
+    from tidegate.sandbox.physics.profile import read_profile, typical
+
     profile = typical()
     if simulation.profile is not None:
         text = simulation.profile.read_bytes()
         profile = read_profile(text, str(simulation.profile), onto=profile)
-    rows = (*(_read_with(read_rows, simulation.operators) or ()), *builtin_rows())
-    sandbox = Sandbox(
-        seed=simulation.seed or story.seed,
-        faults=story.faults,
-        controllers=living(profile.with_rules(story.behaviours), rows),
-    )
-    sandbox.give([*base_objects(), *story.given])
-    return sandbox
+    return profile.with_rules(story.behaviours)
+
+
+def _rows(simulation: Simulation) -> tuple[Row, ...]:
+    from tidegate.sandbox.operators.reader import builtin_rows, read_rows
+
+    return (*(_read_with(read_rows, simulation.operators) or ()), *builtin_rows())
 
 
 def _read_with(read: Callable[[bytes, str], Read], path: Path | None) -> Read | None:

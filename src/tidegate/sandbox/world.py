@@ -10,9 +10,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
+
+from tidegate.errors import ScenarioError
 from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.cluster import Cluster, Timing
+from tidegate.sandbox.cluster import API_CONTROLLERS, Cluster, Timing
+from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.faults import (
     DISCONNECTED,
     CallEffect,
@@ -28,8 +33,19 @@ from tidegate.sandbox.faults import (
     TimedFault,
     Up,
 )
-from tidegate.world.calls import Call, Local, Ticket, Watch, Write
-from tidegate.world.facts import Answer, Due, Ended, Fact, Failed, NotServed, Outcome, Said
+from tidegate.sandbox.server.store import metadata_of
+from tidegate.world.calls import Call, Local, Ticket, Verb, Watch, Write
+from tidegate.world.facts import (
+    Answer,
+    Due,
+    Ended,
+    Fact,
+    Failed,
+    NotServed,
+    Outcome,
+    Said,
+    is_refusal,
+)
 
 Worker = Callable[[bytes], bytes]
 
@@ -49,6 +65,7 @@ class Sandbox:
         faults: Sequence[Fault] = (),
         workers: Mapping[str, Worker] | None = None,
         timing: Timing = TYPICAL,
+        controllers: tuple[Controller, ...] = API_CONTROLLERS,
     ) -> None:
         self._clock = START
         self._agenda = Agenda()
@@ -56,6 +73,7 @@ class Sandbox:
         self._faults = Faults(faults, seed=seed, start=START)
         self._workers = workers or {}
         self._timing = timing
+        self._controllers = controllers
         self._under_way: dict[Ticket, Call] = {}
         self._watches: dict[Ticket, str] = {}
         self._local: deque[tuple[Ticket, asyncio.Future[bytes]]] = deque()
@@ -63,6 +81,16 @@ class Sandbox:
         self.clusters = {name: self._cluster(f"{seed}/{name}") for name in clusters}
         for moment in self._faults.moments():
             self._agenda.add(moment.at, self._happening(moment))
+
+    def give(self, bodies: Iterable[dict[str, Json]]) -> None:
+        """Put objects into every cluster, as if they had been there before anything else."""
+        for body in bodies:
+            for cluster in self.clusters.values():
+                outcome = cluster.server.perform(creation(body))
+                if is_refusal(outcome):
+                    name = metadata_of(body).get("name")
+                    problem = f"{body.get('kind')} `{name}` cannot be given: {outcome.message}"
+                    raise ScenarioError("scenario.given", problem)
 
     def now(self) -> Ms:
         return self._clock
@@ -116,7 +144,12 @@ class Sandbox:
 
     def _cluster(self, seed: str) -> Cluster:
         return Cluster(
-            seed, agenda=self._agenda, now=self.now, tell=self._tell, timing=self._timing
+            seed,
+            agenda=self._agenda,
+            now=self.now,
+            tell=self._tell,
+            timing=self._timing,
+            controllers=self._controllers,
         )
 
     def _tell(self, fact: Fact) -> None:
@@ -218,3 +251,11 @@ class Sandbox:
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
             outcome = Failed(0, type(error).__name__, str(error))
         self._tell(Answer(ticket, outcome))
+
+
+def creation(body: dict[str, Json]) -> Write:
+    """The write that creates an object as it is written down."""
+    kind = Kind.of(str(body.get("apiVersion")), str(body.get("kind")))
+    metadata = metadata_of(body)
+    ref = Ref(kind, str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+    return Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager="given")

@@ -1,6 +1,15 @@
 """What a test needs to make a world and to talk to it."""
 
 from tidegate.testing.desk import Body, Desk, body_of, items_of, live_of
-from tidegate.testing.worlds import real_world, sandbox_world
+from tidegate.testing.worlds import live_in, real_world, sandbox_world
 
-__all__ = ["Body", "Desk", "body_of", "items_of", "live_of", "real_world", "sandbox_world"]
+__all__ = [
+    "Body",
+    "Desk",
+    "body_of",
+    "items_of",
+    "live_in",
+    "live_of",
+    "real_world",
+    "sandbox_world",
+]

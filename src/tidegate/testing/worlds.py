@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tidegate.flows.wiring import WATCHING, make_sandbox, open_world
+from tidegate.flows.wiring import WATCHING, Simulation, make_sandbox, open_world, set_loose
 from tidegate.model.moment import Ms
 from tidegate.world.protocol import World
 
@@ -23,3 +23,8 @@ async def real_world(
 def sandbox_world(*, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCHING) -> World:
     """An empty cluster in memory, with virtual time and the faults of a scenario file."""
     return make_sandbox(scenario=scenario, seed=seed, watching=watching)
+
+
+async def live_in(world: World, simulation: Simulation, *, until: Ms) -> None:
+    """Let our kubelet and operators work on a cluster up to a moment, in its own time."""
+    await set_loose(world, simulation, until=until)

@@ -1,0 +1,90 @@
+"""A cluster that lives: its controllers, its kubelet, its operators, and what it begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.model.objects import Json, Kind
+from tidegate.model.operators import Row
+from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
+from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
+from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
+from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
+from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
+from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
+from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
+from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
+from tidegate.sandbox.operators.interpreter import operators
+from tidegate.sandbox.physics.course import Profile
+from tidegate.sandbox.physics.kubelet.pod import kubelet
+
+Body = dict[str, Json]
+CONTROLLERS = (
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    DAEMON_SETS,
+    JOBS,
+    JOB_PODS,
+    FINISHED_JOBS,
+    LEFT_PODS,
+    CRON_JOBS,
+    CLAIMS,
+    CONSUMERS,
+    VOLUMES,
+    ENDPOINTS,
+)
+
+
+LOOKED_AT = (
+    Kind("", "v1", "ConfigMap"),
+    Kind("", "v1", "Namespace"),
+    Kind("", "v1", "Node"),
+    Kind("", "v1", "PersistentVolumeClaim"),
+    Kind("", "v1", "Pod"),
+    Kind("", "v1", "Secret"),
+    Kind("", "v1", "Service"),
+    Kind("apps", "v1", "DaemonSet"),
+    Kind("apps", "v1", "Deployment"),
+    Kind("apps", "v1", "ReplicaSet"),
+    Kind("apps", "v1", "StatefulSet"),
+    Kind("batch", "v1", "Job"),
+    Kind("discovery.k8s.io", "v1", "EndpointSlice"),
+)
+"""What a kubelet has to see of a cluster that is not its own."""
+
+
+def living(profile: Profile, rows: Iterable[Row]) -> tuple[Controller, ...]:
+    """Every controller, with durations from a profile and operators from rows."""
+    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *inhabitants(profile, rows))
+
+
+def inhabitants(profile: Profile, rows: Iterable[Row]) -> tuple[Controller, ...]:
+    """Those that a control plane does not bring: a kubelet and operators."""
+    return (kubelet(profile), operators(rows))
+
+
+def base_objects() -> list[Body]:
+    """What every new cluster has: its namespaces, a node, a class of storage."""
+    namespaces = ("default", "kube-node-lease", "kube-public", "kube-system")
+    return [
+        *(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            for name in namespaces
+        ),
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}},
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {
+                "name": "standard",
+                "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+            },
+            "provisioner": "example.org/simulated",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+    ]

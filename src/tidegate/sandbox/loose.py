@@ -1,0 +1,144 @@
+"""Set controllers loose on a cluster behind the door, a real one above all.
+
+Watches the kinds that they look at, keeps what it is told, lets each controller look when a change
+concerns it, submits what it wants written, and hands it the outcome. Nothing is simulated here: the
+time is the world's, and so are the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.sandbox.agenda import Agenda, Deed
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
+from tidegate.sandbox.server.store import Event, Stored, owner_uids
+from tidegate.world.calls import Call, Selection, Ticket, Watch
+from tidegate.world.facts import Answer, Change, Changed, Fact, Outcome
+from tidegate.world.protocol import World
+
+FIRST_CALL = 1_000_000
+
+
+class Seen:
+    """What watches have told of a cluster, as controllers look at it."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Kind, dict[tuple[str, str], Stored]] = {}
+        self._owned: dict[str, dict[Ref, None]] = {}
+
+    def get(self, ref: Ref) -> Stored | None:
+        return self._objects.get(ref.kind, {}).get((ref.namespace, ref.name))
+
+    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
+        found = sorted(self._objects.get(kind, {}).items())
+        return [one for (place, _), one in found if not namespace or place == namespace]
+
+    def inside(self, namespace: str) -> list[Stored]:
+        return [one for kind in sorted(self._objects) for one in self.all_of(kind, namespace)]
+
+    def owned_by(self, uid: str) -> list[Stored]:
+        found = (self.get(ref) for ref in self._owned.get(uid, {}))
+        return [one for one in found if one is not None]
+
+    def take(self, change: Change, live: Live) -> Event:
+        """Remember a change, and say what it was."""
+        key = (live.ref.namespace, live.ref.name)
+        objects = self._objects.setdefault(live.ref.kind, {})
+        before = objects.pop(key, None)
+        stored = _stored(live)
+        for uid in owner_uids(stored.metadata):
+            self._owned.setdefault(uid, {})[live.ref] = None
+        if change is not Change.DELETED:
+            objects[key] = stored
+        return Event(change, stored, before)
+
+
+class Loose:
+    """Controllers at work on a line, for as long as somebody runs them."""
+
+    def __init__(
+        self, line: World, controllers: Sequence[Controller], *, kinds: Iterable[Kind]
+    ) -> None:
+        self._line = line
+        self._controllers = controllers
+        self._view = Seen()
+        self._agenda = Agenda()
+        self._planned: set[tuple[str, Ref]] = set()
+        self._waiting: dict[Ticket, tuple[Controller, Ref, Looking]] = {}
+        self._last = FIRST_CALL
+        for number, kind in enumerate(kinds, start=1):
+            line.submit(Call(ticket=Ticket(number), request=Watch(Selection(kind))))
+
+    async def run(self, until: Ms) -> None:
+        """Let them work up to a moment."""
+        while self._line.now() < until:
+            due = self._agenda.next_moment()
+            for fact in await self._line.wait(until if due is None else min(until, due)):
+                self._hear(fact)
+            while deed := self._agenda.take(self._line.now()):
+                deed()
+
+    def _hear(self, fact: Fact) -> None:
+        match fact:
+            case Changed():
+                event = self._view.take(fact.change, fact.live)
+                for controller in self._controllers:
+                    for ref in controller.concerns(self._view, event):
+                        self._plan(controller, ref, controller.delay)
+            case Answer() if fact.ticket in self._waiting:
+                controller, ref, looking = self._waiting.pop(fact.ticket)
+                self._go_on(controller, ref, looking, fact.outcome)
+            case _:
+                pass
+
+    def _plan(self, controller: Controller, ref: Ref, pause: Ms) -> None:
+        key = (controller.name, ref)
+        if key not in self._planned:
+            self._planned.add(key)
+            self._agenda.add(Ms(self._line.now() + pause), lambda: self._look(controller, ref))
+
+    def _look(self, controller: Controller, ref: Ref) -> None:
+        """One look at a time for each object: a second one waits for the first to end."""
+        busy = any(
+            (one.name, at) == (controller.name, ref) for one, at, _ in self._waiting.values()
+        )
+        self._planned.discard((controller.name, ref))
+        if busy:
+            self._plan(controller, ref, controller.delay)
+            return
+        looking = controller.react(self._view, ref, self._line.now())
+        self._go_on(controller, ref, looking, None)
+
+    def _go_on(
+        self, controller: Controller, ref: Ref, looking: Looking, outcome: Outcome | None
+    ) -> None:
+        while True:
+            try:
+                wanted = looking.send(outcome)
+            except StopIteration:
+                return
+            outcome = None
+            match wanted:
+                case At():
+                    deed = self._reminder(controller, ref)
+                    self._agenda.add(max(wanted.moment, Ms(self._line.now() + 1)), deed)
+                case Print():
+                    pass
+                case _:
+                    self._last += 1
+                    ticket = Ticket(self._last)
+                    self._waiting[ticket] = (controller, ref, looking)
+                    self._line.submit(Call(ticket=ticket, request=wanted))
+                    return
+
+    def _reminder(self, controller: Controller, ref: Ref) -> Deed:
+        return lambda: self._plan(controller, ref, Ms(0))
+
+
+def _stored(live: Live) -> Stored:
+    body: dict[str, Json] = msgspec.json.decode(live.body)
+    return Stored(live.ref, body, (), int(live.version))

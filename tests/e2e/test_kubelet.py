@@ -1,0 +1,147 @@
+"""The kubelet's writes are writes that a real API server takes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from plane import ControlPlane
+from tests.fakes.stage import SIMPLE, a_container, a_pod, a_probe
+from tests.promises.objects import a_namespace, an_object
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
+from tidegate.sandbox.controllers.reading import mapping, mappings, text
+from tidegate.sandbox.physics.course import Failure, Fit, Rule
+from tidegate.sandbox.physics.kubelet.pod import kubelet
+from tidegate.sandbox.server.store import Body, Stored
+from tidegate.testing import Desk, body_of, items_of, live_of, real_world
+from tidegate.world.calls import Selection, Write
+from tidegate.world.facts import Done, Exists, Missing, Outcome
+from tidegate.world.line import Line
+
+pytestmark = pytest.mark.kube
+
+POD = Kind("", "v1", "Pod")
+SECRET = Kind("", "v1", "Secret")
+ACCOUNT = Kind("", "v1", "ServiceAccount")
+SEEN = (POD, SECRET, Kind("", "v1", "ConfigMap"), Kind("", "v1", "PersistentVolumeClaim"))
+
+
+class Snapshot(NamedTuple):
+    """What a controller sees of a real cluster, read before each look."""
+
+    objects: dict[Ref, Stored]
+
+    def get(self, ref: Ref) -> Stored | None:
+        return self.objects.get(ref)
+
+    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
+        return [
+            stored
+            for ref, stored in sorted(self.objects.items())
+            if ref.kind == kind and namespace in ("", ref.namespace)
+        ]
+
+    def inside(self, namespace: str) -> list[Stored]:
+        return [one for ref, one in sorted(self.objects.items()) if ref.namespace == namespace]
+
+    def owned_by(self, uid: str) -> list[Stored]:
+        raise AssertionError(uid)
+
+
+async def snapshot(desk: Desk) -> Snapshot:
+    objects = {}
+    for kind in SEEN:
+        for live in items_of(await desk.page(Selection(kind, desk.namespace))):
+            body: Body = msgspec.json.decode(live.body)
+            objects[live.ref] = Stored(live.ref, body, (), int(live.version))
+    return Snapshot(objects)
+
+
+async def let_pass(desk: Desk, controller: Controller, ref: Ref, span: tuple[Ms, Ms]) -> None:
+    """Let the controller look from the first moment to the second, whenever it wants to."""
+    now, until = span
+    for _ in range(20):
+        looking = controller.react(await snapshot(desk), ref, now)
+        moment, outcome = until, None
+        while (wanted := _next(looking, outcome)) is not None:
+            outcome = None
+            if isinstance(wanted, At):
+                moment = min(moment, wanted.moment)
+            elif isinstance(wanted, Write):
+                (outcome,) = await desk.ask(wanted)
+                assert isinstance(outcome, Done | Exists), outcome
+        if moment >= until:
+            return
+        now = moment
+    raise AssertionError("it does not come to rest")
+
+
+def _next(looking: Looking, outcome: Outcome | None) -> Write | At | Print | None:
+    try:
+        return looking.send(outcome)
+    except StopIteration:
+        return None
+
+
+@pytest.fixture
+async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
+    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+        desk = Desk(Line(world), namespace="kubelet")
+        live_of(await desk.create(a_namespace("kubelet")))
+        account = Ref(ACCOUNT, "kubelet", "default")
+        await desk.settled(account, lambda live: isinstance(live, Live))
+        yield desk
+        await desk.delete(Ref(Kind("", "v1", "Namespace"), "", "kubelet"))
+
+
+async def states(desk: Desk, ref: Ref) -> dict[str, str]:
+    status = mapping(body_of(await desk.get(ref)), "status")
+    keys = ("initContainerStatuses", "containerStatuses")
+    return {
+        text(one, "name"): next(iter(mapping(one, "state")))
+        for key in keys
+        for one in mappings(status, key)
+    }
+
+
+async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> None:
+    crash = Rule(Fit(container="flaky"), {"failure": Failure(after=Ms(2 * SECOND), times=2)})
+    controller = kubelet(SIMPLE.with_rules([crash]))
+    url: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
+    inits: list[Json] = [a_container("init"), a_container("proxy", restartPolicy="Always")]
+    containers = (
+        a_container("app", env=[url], readinessProbe=a_probe(initialDelaySeconds=5)),
+        a_container("flaky"),
+    )
+    pod = a_pod("web", *containers, initContainers=inits, schedulerName="nobody")
+    ref = live_of(await desk.create(pod)).ref
+    start = desk.world.now()
+
+    await let_pass(desk, controller, ref, (start, Ms(start + SECOND)))
+    await let_pass(desk, controller, ref, (start, Ms(start + 30 * SECOND)))
+    held = await states(desk, ref)
+    await desk.create(an_object(SECRET, "db", stringData={"url": "x"}))
+    await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 200 * SECOND)))
+    alive = await states(desk, ref)
+    ready = {
+        text(one, "type"): text(one, "status")
+        for one in mappings(body_of(await desk.get(ref)), "status", "conditions")
+    }
+    await desk.delete(ref)
+    ended = Ms(desk.world.now() + 5 * SECOND)
+    await let_pass(desk, controller, ref, (ended, Ms(ended + SECOND)))
+
+    assert held["app"] == "waiting"
+    assert alive == {
+        "init": "terminated",
+        "proxy": "running",
+        "app": "running",
+        "flaky": "running",
+    }
+    assert ready["Ready"] == "True"
+    assert isinstance(await desk.get(ref), Missing)

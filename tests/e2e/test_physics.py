@@ -1,0 +1,86 @@
+"""Our kubelet on a real API server: what a rollout would do, for the same reasons as anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.conftest import Site, a_site
+from tidegate.documents import read
+from tidegate.flows.wiring import Simulation
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.testing import Desk, live_in, live_of, real_world
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+
+JOB = Kind("batch", "v1", "Job")
+SHOP = Path(__file__).parents[2] / "examples" / "migration" / "shop.yaml"
+LONG = Ms(2 * MINUTE)
+
+
+@pytest.fixture(scope="module")
+def bare_plane() -> Iterator[ControlPlane]:
+    """A control plane whose pods nobody runs: kwok has made its node ready, and is gone."""
+    with ControlPlane.start() as running:
+        running.kill("kwok")
+        yield running
+
+
+@pytest.fixture
+async def bare_site(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Site]:
+    async with a_site(bare_plane, tmp_path) as site:
+        yield site
+
+
+@asynccontextmanager
+async def a_kubelet(site: Site, scenario: str, folder: Path) -> AsyncIterator[None]:
+    """Runs beside the test, on a connection of its own."""
+    path = folder / "scenario.yaml"
+    path.write_text(scenario)
+    async with (
+        real_world(kubeconfig=site.kubeconfig()) as world,
+        asyncio.TaskGroup() as group,
+    ):
+        until = Ms(world.now() + 3 * MINUTE)
+        task = group.create_task(live_in(world, Simulation(scenario=path), until=until))
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+async def apply_shop(desk: Desk, failures: int) -> Ref:
+    """The shop whose migration may fail so often; its Job."""
+    text = SHOP.read_text().replace("backoffLimit: 1", f"backoffLimit: {failures}")
+    for document in read(text, "shop.yaml"):
+        live_of(await desk.apply(document.body))
+    return Ref(JOB, desk.namespace, "migrate")
+
+
+def ended(live: Live | None) -> bool:
+    return live is not None and (
+        b'"type":"Complete"' in live.body or b'"type":"Failed"' in live.body
+    )
+
+
+@pytest.mark.parametrize(("failures", "end"), [(0, b'"type":"Failed"'), (6, b'"type":"Complete"')])
+async def test_a_migration_that_dials_a_slow_database_ends_as_its_budget_allows(
+    bare_site: Site, tmp_path: Path, failures: int, end: bytes
+) -> None:
+    scenario = "behaviours:\n- effect: slow\n  by: 5s\n  when: {kind: StatefulSet, name: db}\n"
+    async with (
+        a_kubelet(bare_site, scenario, tmp_path),
+        bare_site.desk(bare_site.kubeconfig()) as desk,
+    ):
+        job = await apply_shop(desk, failures)
+
+        live = await desk.settled(job, ended, within=LONG)
+
+    assert live is not None
+    assert end in live.body
