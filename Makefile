@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kube kube-up kube-down check fmt schemas golden bench
+.PHONY: help setup demo test test-kube kube-up kube-down check fmt schemas traces golden bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ fmt: $(READY) ## format, and fix what can be fixed
 schemas: $(READY) ## read the API server's own schemas into the sandbox's file
 	$(BIN)/python -m plane build
 	$(BIN)/python -m plane.schemas
+
+traces: $(READY) ## record what real controllers say, for the sandbox to be compared with
+	$(BIN)/python -m plane build
+	$(BIN)/python -m tests.traces
 
 golden: $(READY) ## rewrite recorded output; git shows what changed
 	$(BIN)/python -m plane build

@@ -40,7 +40,7 @@ def plane() -> Iterator[ControlPlane]:
 
 def run(*words: str | Path, environment: dict[str, str] | None = None, text: str = "") -> str:
     """What a program says on stdout; one that ends badly is an assertion with its stderr."""
-    ended = subprocess.run(  # noqa: S603  # kubectl or our own interpreter
+    ended = subprocess.run(  # kubectl or our own interpreter
         list(map(str, words)),
         capture_output=True,
         check=False,
@@ -94,7 +94,7 @@ def test_up_leaves_one_cluster_running_until_down(tmp_path: Path) -> None:
 
 
 def test_killing_the_starter_leaves_no_orphan() -> None:
-    with subprocess.Popen(  # noqa: S603  # our own interpreter
+    with subprocess.Popen(  # our own interpreter
         [sys.executable, "-c", START_AND_WAIT],
         cwd=ROOT,
         stdin=subprocess.PIPE,

@@ -146,6 +146,8 @@ def _delete_options(write: Write) -> bytes:
         options["preconditions"] = preconditions
     if write.propagation:
         options["propagationPolicy"] = write.propagation.value
+    if write.grace is not None:
+        options["gracePeriodSeconds"] = write.grace
     if write.dry_run:
         options["dryRun"] = ["All"]
     return msgspec.json.encode(options)

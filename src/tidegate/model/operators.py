@@ -15,12 +15,11 @@ from tidegate.model.moment import Ms
 EVERY = "*"
 """The group and kind of the row for kinds that have none of their own."""
 
+OWN = "${namespace}"
+"""The namespace of the object that a row is read for."""
 
-class _Noun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Read from files as it stands: a key that is no field is a mistake."""
 
-
-class Check(_Noun):
+class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A claim about an object: what stands at `path` is one of `values`, or is there at all.
 
     `condition` is short for a condition of the status, which is `True` unless `values` say else.
@@ -40,7 +39,7 @@ class Check(_Noun):
         return ("True",) if self.condition and not self.values else self.values
 
 
-class ServedBy(_Noun):
+class ServedBy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to know the operator among workloads: any of these is enough.
 
     `labels`: all of one set. `images`: a part of an image's name. `names`: a pattern with `*`.
@@ -60,39 +59,42 @@ class Until(StrEnum):
     """A Service with an endpoint that serves."""
 
 
-class Need(_Noun):
+class Need(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An object that must be there, or be ready, before the operator can do its work.
 
     With `each`, one for every item of a list. `unmet` is the status that the operator writes while
-    it waits. A `lasting` need takes a ready object back when it is no longer met.
+    it waits. A `lasting` need takes a ready object back when it is no longer met. Templates of the
+    row can speak of what was found by its `alias`.
     """
 
     kind: str
     name: str
     group: str = ""
-    namespace: str = "${namespace}"
+    namespace: str = OWN
     each: str = ""
     when: tuple[Check, ...] = ()
     until: Until = Until.EXISTS
     lasting: bool = False
+    alias: str = ""
     unmet: dict[str, object] = {}
 
 
-class Product(_Noun):
+class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An object that the operator makes. One that is not `owned` stays when its maker goes."""
 
-    object: dict[str, object]
+    makes: dict[str, object] = msgspec.field(name="object")
     each: str = ""
     when: tuple[Check, ...] = ()
     owned: bool = True
+    namespaced: bool = True
 
 
-class Port(_Noun):
+class Port(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     port: int
 
 
-class ServiceProduct(_Noun):
+class ServiceProduct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Service that is made at once and answers when the object is ready."""
 
     name: str
@@ -102,7 +104,7 @@ class ServiceProduct(_Noun):
     headless: bool = False
 
 
-class Stage(_Noun):
+class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A step on the way to ready: `after` the one before, these objects, then this status."""
 
     name: str
@@ -111,7 +113,7 @@ class Stage(_Noun):
     produces: tuple[Product, ...] = ()
 
 
-class Row(_Noun):
+class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is known of some kinds of one group that one operator serves alike.
 
     `observed` is the path at which the operator tells the generation it has seen, if it does.

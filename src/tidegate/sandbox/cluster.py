@@ -11,7 +11,7 @@ from tidegate.sandbox.agenda import Agenda
 from tidegate.sandbox.controllers.definitions import CUSTOM_KINDS
 from tidegate.sandbox.controllers.garbage import GARBAGE
 from tidegate.sandbox.controllers.namespaces import NAMESPACES
-from tidegate.sandbox.controllers.reaction import At, Controller
+from tidegate.sandbox.controllers.reaction import At, Controller, Print
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import resource_of
 from tidegate.sandbox.server.server import CRDS, Server
@@ -175,8 +175,16 @@ class Cluster:
             outcome = None
             if isinstance(wanted, At):
                 self._remind(controller, ref, max(wanted.moment, Ms(self._now() + 1)))
+            elif isinstance(wanted, Print):
+                self._print(wanted)
             else:
                 outcome = self.server.perform(wanted)
+
+    def _print(self, printed: Print) -> None:
+        log = self.server.printed.setdefault((printed.ref, printed.container), [])
+        if not printed.again:
+            log.clear()
+        log.extend(printed.lines)
 
     def _remind(self, controller: Controller, ref: Ref, moment: Ms) -> None:
         """One reminder for each object: the earliest. Whoever looks then can ask for the next."""

@@ -1,4 +1,4 @@
-"""One mapping of a scenario file, its keys read with their types; mistakes are collected.
+"""A scenario's or profile's file, key by key with their types; mistakes are collected.
 
 Whoever reads a key gets its value, or None where it is absent, `null` or wrong. What is wrong is
 noted with its path, and the file is refused when all of it has been read.
@@ -6,14 +6,14 @@ noted with its path, and the file is refused when all of it has been read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from tidegate.documents import FieldPath
-from tidegate.errors import foreign
-from tidegate.model.moment import Ms, parse_duration
+from tidegate.documents import Document, FieldPath, find_places, read
+from tidegate.errors import DocumentError, Place, ScenarioError, TidegateError, foreign
+from tidegate.model.moment import SECOND, Ms, parse_duration
 from tidegate.model.objects import Json
 
 DURATION_HINT = "write it like `250ms`, `2s` or `1m30s`"
@@ -109,6 +109,22 @@ class Entry:
             return None
         return span
 
+    def seconds(self, key: str) -> Ms | None:
+        """A duration that a pod's status can tell."""
+        span = self.duration(key)
+        if span is not None and span % SECOND:
+            problem = f"`{key}` must be whole seconds"
+            hint = "the times in a pod's status have no fractions"
+            self.note_error("scenario.value", problem, key, hint=hint)
+        return span
+
+    def truth(self, key: str) -> bool | None:
+        value = self.body.get(key)
+        if value is None or isinstance(value, bool):
+            return value
+        self._note_type(key, "`true` or `false`", hint="write it without quotes")
+        return None
+
     def inner(self, key: str) -> Entry:
         """The mapping below a key; empty where there is none."""
         value = self.body.get(key)
@@ -144,6 +160,61 @@ class Entry:
 
     def _note_type(self, key: str, wanted: str, *, hint: str) -> None:
         self.note_error("scenario.type", f"`{key}` must be {wanted}", key, hint=hint)
+
+
+_T = TypeVar("_T")
+
+
+def read_file(
+    text: bytes, name: str, *, noun: str, keys: Sequence[str], top: Callable[[Entry], _T]
+) -> _T:
+    """Read a file of one mapping. Raises one ExceptionGroup with an error for each mistake."""
+    refusal = f"{noun} {name} cannot be used"
+    try:
+        documents = read(text, name)
+    except DocumentError as error:
+        told = _not_a_mapping(error, noun, keys) if error.code == "documents.object" else error
+        raise ExceptionGroup(refusal, [told]) from error
+    if len(documents) > 1:
+        problem = f"a {noun} is one document, and here begins another"
+        where, hint = documents[1].place, "put them into files of their own"
+        other = ScenarioError("scenario.documents", problem, where=where, hint=hint)
+        raise ExceptionGroup(refusal, [other])
+    mistakes: list[Mistake] = []
+    entry = Entry(documents[0].body if documents else {}, mistakes)
+    entry.allow(keys, owner=f"a {noun}")
+    found = top(entry)
+    wrong = _errors(text, documents[0], mistakes) if documents else []
+    if wrong:
+        raise ExceptionGroup(refusal, wrong)
+    return found
+
+
+def _not_a_mapping(error: DocumentError, noun: str, keys: Sequence[str]) -> TidegateError:
+    problem = f"a {noun} must be a mapping"
+    hint = f"it begins with `{keys[0]}:` or `{keys[1]}:`"
+    return ScenarioError("scenario.type", problem, where=error.where, hint=hint)
+
+
+def _errors(text: bytes, document: Document, mistakes: list[Mistake]) -> list[ScenarioError]:
+    places = find_places(text, [(document, mistake.path) for mistake in mistakes])
+    errors = [
+        ScenarioError(mistake.code, mistake.problem, where=place, hint=mistake.hint)
+        for mistake, place in zip(mistakes, places, strict=True)
+    ]
+    for twice in document.duplicates:
+        problem = (
+            f"`{foreign(str(twice.path[-1]))}` is written twice, first in line {twice.first.line}"
+        )
+        hint = "remove one of the two"
+        errors.append(ScenarioError("scenario.duplicate", problem, where=twice.last, hint=hint))
+    return sorted(errors, key=lambda error: error.where or Place(""))
+
+
+def require(entry: Entry, key: str, *, owner: str, hint: str) -> None:
+    """Note that a key is needed where it is not there."""
+    if not entry.has(key):
+        entry.note_error("scenario.missing", f"{owner} needs `{key}`", hint=hint)
 
 
 def suggest(word: str, known: Sequence[str]) -> str:

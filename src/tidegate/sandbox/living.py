@@ -11,8 +11,11 @@ from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
 from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
 from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.controllers.selectors.budgets import BUDGETS
 from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
+from tidegate.sandbox.controllers.stamps.rows import STAMPED
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
+from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
 from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
@@ -36,7 +39,10 @@ CONTROLLERS = (
     CLAIMS,
     CONSUMERS,
     VOLUMES,
+    PROTECTED_CLAIMS,
     ENDPOINTS,
+    BUDGETS,
+    *STAMPED,
 )
 
 
@@ -70,12 +76,12 @@ def inhabitants(profile: Profile, rows: Iterable[Row]) -> tuple[Controller, ...]
 
 def base_objects() -> list[Body]:
     """What every new cluster has: its namespaces, a node, a class of storage."""
-    namespaces = ("default", "kube-node-lease", "kube-public", "kube-system")
+    names = ("default", "kube-node-lease", "kube-public", "kube-system")
+    namespaces: list[Body] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names
+    ]
     return [
-        *(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            for name in namespaces
-        ),
+        *namespaces,
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}},
         {
             "apiVersion": "storage.k8s.io/v1",

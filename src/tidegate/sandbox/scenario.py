@@ -5,15 +5,15 @@ A key of the file is a field of `Scenario`; each has one reader here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.documents import Document, find_places, read
-from tidegate.errors import DocumentError, Place, ScenarioError, TidegateError, foreign
+from tidegate.errors import foreign
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.entry import Entry, Mistake, suggest
+from tidegate.model.objects import Json
+from tidegate.sandbox.entry import Entry, read_file, require, suggest
 from tidegate.sandbox.faults import (
     CONFLICT,
     ERROR,
@@ -34,6 +34,8 @@ from tidegate.sandbox.faults import (
     TimedFault,
     throttled,
 )
+from tidegate.sandbox.physics.behaviours import read_behaviours
+from tidegate.sandbox.physics.course import Rule
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,62 +43,34 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     seed: int = 0
     faults: tuple[Fault, ...] = ()
+    behaviours: tuple[Rule, ...] = ()
+    """What befalls containers; comes after the rules of a profile."""
+    given: tuple[dict[str, Json], ...] = ()
+    """Objects that are in the cluster already."""
 
 
 def read_scenario(text: bytes, name: str) -> Scenario:
     """Read a scenario file. Raises one ExceptionGroup with an error for each mistake in it."""
-    try:
-        documents = read(text, name)
-    except DocumentError as error:
-        raise _refusal(name, [_as_of_scenario(error)]) from error
-    if len(documents) > 1:
-        problem = "a scenario is one document, and here begins another"
-        where = documents[1].place
-        hint = "put them into files of their own"
-        raise _refusal(name, [ScenarioError("scenario.documents", problem, where=where, hint=hint)])
-    if not documents:
-        return Scenario()
-    mistakes: list[Mistake] = []
-    scenario = _read_top(Entry(documents[0].body, mistakes))
-    wrong = _errors(text, documents[0], mistakes)
-    if wrong:
-        raise _refusal(name, wrong)
-    return scenario
-
-
-def _as_of_scenario(error: DocumentError) -> TidegateError:
-    if error.code != "documents.object":
-        return error
-    problem = "a scenario must be a mapping"
-    hint = "it begins with `seed:` or `faults:`"
-    return ScenarioError("scenario.type", problem, where=error.where, hint=hint)
+    keys = Scenario.__struct_fields__
+    return read_file(text, name, noun="scenario", keys=keys, top=_read_top)
 
 
 def _read_top(top: Entry) -> Scenario:
-    top.allow(Scenario.__struct_fields__, owner="a scenario")
     return Scenario(
         seed=top.whole("seed") or 0,
         faults=_read_faults(top.items("faults")),
+        behaviours=read_behaviours(top.items("behaviours")),
+        given=_read_given(top.inner("given")),
     )
 
 
-def _refusal(name: str, errors: Sequence[TidegateError]) -> ExceptionGroup[TidegateError]:
-    return ExceptionGroup(f"scenario {name} cannot be used", errors)
-
-
-def _errors(text: bytes, document: Document, mistakes: list[Mistake]) -> list[ScenarioError]:
-    places = find_places(text, [(document, mistake.path) for mistake in mistakes])
-    errors = [
-        ScenarioError(mistake.code, mistake.problem, where=place, hint=mistake.hint)
-        for mistake, place in zip(mistakes, places, strict=True)
-    ]
-    for twice in document.duplicates:
-        problem = (
-            f"`{foreign(str(twice.path[-1]))}` is written twice, first in line {twice.first.line}"
-        )
-        hint = "remove one of the two"
-        errors.append(ScenarioError("scenario.duplicate", problem, where=twice.last, hint=hint))
-    return sorted(errors, key=lambda error: error.where or Place(""))
+def _read_given(given: Entry) -> tuple[dict[str, Json], ...]:
+    given.allow(("objects",), owner="`given`")
+    objects = given.items("objects")
+    for entry in objects:
+        for key in ("apiVersion", "kind", "metadata"):
+            require(entry, key, owner="an object", hint="write it as for `kubectl apply`")
+    return tuple(entry.body for entry in objects)
 
 
 def _read_faults(entries: Iterable[Entry]) -> tuple[Fault, ...]:
@@ -105,7 +79,7 @@ def _read_faults(entries: Iterable[Entry]) -> tuple[Fault, ...]:
 
 
 def _read_fault(entry: Entry) -> Fault | None:
-    _require(entry, "effect", owner="a fault", hint=suggest("", tuple(_FORMS)))
+    require(entry, "effect", owner="a fault", hint=suggest("", tuple(_FORMS)))
     effect = entry.text("effect")
     if effect is None:
         return None
@@ -119,11 +93,6 @@ def _read_fault(entry: Entry) -> Fault | None:
     when = entry.inner("when")
     when.allow(form.matchers, owner=f"`when` of `{effect}`")
     return form.read(entry, when)
-
-
-def _require(entry: Entry, key: str, *, owner: str, hint: str) -> None:
-    if not entry.has(key):
-        entry.note_error("scenario.missing", f"{owner} needs `{key}`", hint=hint)
 
 
 def _call_fault(effect: Callable[[Entry], CallEffect], *, verbs: tuple[str, ...] = ()) -> _Read:
@@ -150,7 +119,7 @@ def _watch_fault(effect: Callable[[Entry], Drop | Silence]) -> _Read:
 
 
 def _compact(entry: Entry, when: Entry) -> Fault:
-    _require(entry, "at", owner="`compact`", hint="say when, like `at: 30s`")
+    require(entry, "at", owner="`compact`", hint="say when, like `at: 30s`")
     return TimedFault(entry.duration("at") or Ms(0), Compact(), _read_match(when))
 
 
@@ -171,7 +140,7 @@ def _throttle(entry: Entry) -> CallEffect:
 
 
 def _slow(entry: Entry) -> CallEffect:
-    _require(entry, "by", owner="`slow`", hint="say how much later, like `by: 500ms`")
+    require(entry, "by", owner="`slow`", hint="say how much later, like `by: 500ms`")
     return Slow(entry.duration("by") or Ms(0))
 
 

@@ -106,6 +106,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     version: str = ""
     propagation: Propagation | None = None
+    grace: int | None = None
+    """Seconds that a deletion leaves a pod to end; None leaves it to the pod."""
 
 
 class Kinds(msgspec.Struct, frozen=True):

@@ -111,7 +111,7 @@ asyncio.run(run(Command(argv=("sh", "-c", sys.argv[1]), cwd=Path(sys.argv[2]))))
 def test_when_we_are_killed_no_child_is_left(pipe: Path, blow: signal.Signals) -> None:
     script = f"{CHILDREN} {READY} sleep 600"
     argv = [sys.executable, "-c", ALONE, script, str(pipe.parent)]
-    with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as alone, pipe.open() as reader:  # noqa: S603
+    with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as alone, pipe.open() as reader:
         ready = reader.readline()
 
         alone.send_signal(blow)
@@ -132,6 +132,6 @@ print(answer, int(group) == os.getpgid(0))
 def test_a_program_that_shares_the_terminal_hears_and_is_heard() -> None:
     argv = [sys.executable, "-c", SHARING]
 
-    ended = subprocess.run(argv, input="yes\n", capture_output=True, text=True, check=True)  # noqa: S603
+    ended = subprocess.run(argv, input="yes\n", capture_output=True, text=True, check=True)
 
     assert (ended.stdout, ended.stderr) == ("got yes True\n", "question\n")

@@ -29,7 +29,7 @@ def kubectl_view(listed: str, folder: Path, context: str | None) -> Fields | Non
     argv = [str(KUBECTL), "config", "view", "--merge", "--flatten", "--raw", "--minify", "-o=json"]
     argv += ["--context", context] if context else []
     environ = {"KUBECONFIG": listed, "HOME": str(folder)}
-    ended = subprocess.run(argv, env=environ, cwd=folder, capture_output=True, check=False)  # noqa: S603
+    ended = subprocess.run(argv, env=environ, cwd=folder, capture_output=True, check=False)
     view: Fields | None = msgspec.json.decode(ended.stdout) if ended.returncode == 0 else None
     return view
 

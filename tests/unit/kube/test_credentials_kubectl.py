@@ -92,7 +92,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def by_kubectl(path: Path) -> Fields | None:
     argv = [str(KUBECTL), "--kubeconfig", str(path), "get", "--raw", "/x"]
     environ = {"PATH": os.environ["PATH"], "HOME": str(path.parent)}
-    ended = subprocess.run(  # noqa: S603
+    ended = subprocess.run(
         argv, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     echoed: Fields | None = msgspec.json.decode(ended.stdout) if ended.returncode == 0 else None

@@ -79,6 +79,15 @@ def test_a_deletion_carries_its_preconditions() -> None:
 
     assert options["preconditions"] == {"uid": "u1", "resourceVersion": "7"}
     assert options["propagationPolicy"] == "Foreground"
+    assert "gracePeriodSeconds" not in options
+
+
+def test_a_deletion_says_how_long_it_leaves_a_pod() -> None:
+    write = Write(verb=Verb.DELETE, ref=WEB, grace=0)
+
+    options = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+
+    assert options["gracePeriodSeconds"] == 0
 
 
 @pytest.mark.parametrize("verb", [Verb.APPLY, Verb.REPLACE, Verb.PATCH])

@@ -18,7 +18,7 @@ STATE = "/state/of/a/test"
 def pid() -> Iterator[int]:
     """A program that names the state directory on its command line, and waits."""
     script = "print(flush=True); input()"
-    child = subprocess.Popen(  # noqa: S603  # our own interpreter
+    child = subprocess.Popen(  # our own interpreter
         [sys.executable, "-c", script, STATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     with child:

@@ -18,10 +18,12 @@ from tidegate.render.kustomize import (
     Fetched,
     FluxOverrides,
     Helm,
+    Input,
     Overlay,
     RemoteError,
     Restriction,
     Tool,
+    Use,
     build,
     inputs_digest,
 )
@@ -128,6 +130,31 @@ async def test_flux_refuses_yaml_that_is_no_object(tmp_path: Path) -> None:
     assert (error.code, str(error.where)) == ("render.kustomize.resource", ".sops.yaml")
 
 
+async def test_flux_takes_objects_as_they_come_and_argo_sorts_them_by_kind(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "kustomization.yaml": "resources: [web.yaml, a.yaml]",
+            "web.yaml": WEB,
+            "a.yaml": SETTINGS,
+        },
+    )
+
+    flux = await build(Overlay(root=tmp_path, overrides=FluxOverrides()))
+    argo = await build(Overlay(root=tmp_path, overrides=ArgoOverrides()))
+
+    assert [document.body["kind"] for document in flux] == ["Service", "ConfigMap"]
+    assert [document.body["kind"] for document in argo] == ["ConfigMap", "Service"]
+
+
+async def test_a_directory_that_is_called_like_a_kustomization_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, {"kustomization.yaml/a.yaml": SETTINGS})
+
+    error = await refused(Overlay(root=tmp_path, overrides=FluxOverrides()))
+
+    assert (error.code, str(error.where)) == ("render.kustomize.file", "kustomization.yaml")
+
+
 async def test_argo_needs_a_kustomization(tmp_path: Path) -> None:
     put(tmp_path, {"app/a.yaml": SETTINGS})
 
@@ -177,9 +204,9 @@ async def test_remote_things_that_were_fetched_are_used(tmp_path: Path) -> None:
     away = put(
         tmp_path / "away",
         {
-            "base/kustomization.yaml": "resources: [../shared]\nnamePrefix: far-\n",
-            "shared/kustomization.yaml": "resources: [a.yaml]\n",
-            "shared/a.yaml": SETTINGS,
+            "base/kustomization.yaml": "resources: [../pool]\nnamePrefix: far-\n",
+            "pool/kustomization.yaml": "resources: [a.yaml]\n",
+            "pool/a.yaml": SETTINGS,
             "web.yaml": WEB,
         },
     )
@@ -191,7 +218,7 @@ async def test_remote_things_that_were_fetched_are_used(tmp_path: Path) -> None:
     documents = await build(Overlay(root=tree, path="app", fetched=fetched))
 
     assert seen(documents) == {
-        "ConfigMap far-settings": f"{REMOTE}: shared/a.yaml:1:1",
+        "ConfigMap far-settings": f"{REMOTE}: pool/a.yaml:1:1",
         "Service web": "app/.fetched-1.yaml:1:1",
     }
 
@@ -248,6 +275,38 @@ async def test_charts_go_through_the_command_that_was_given(tmp_path: Path) -> N
     )
 
     assert [document.body["data"] for document in documents] == [{"chart": "db"}, {"chart": "far"}]
+
+
+async def test_files_that_flux_decrypts_are_shown_to_whoever_decrypts(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "kustomization.yaml": (
+                "secretGenerator:\n- {name: s, files: [key.json=secret.bin], envs: [v.env]}\n"
+                "configMapGenerator:\n- {name: c, files: [plain.txt, same=secret.bin]}\n"
+                "patches:\n- {path: p.yaml, target: {kind: ConfigMap}}\n"
+            ),
+            "secret.bin": "locked",
+            "v.env": "A=locked",
+            "plain.txt": "plain",
+            "p.yaml": "- {op: add, path: /data/patched, value: locked}\n",
+        },
+    )
+    shown = []
+
+    async def decrypt(given: Input) -> bytes:
+        shown.append((given.path, given.name, given.use))
+        return given.content.replace(b"locked", b"open")
+
+    documents = await build(Overlay(root=tmp_path), decrypt=decrypt)
+
+    assert shown == [
+        ("secret.bin", "key.json", Use.FILE),
+        ("v.env", "v.env", Use.ENV),
+        ("p.yaml", "p.yaml", Use.PATCH),
+    ]
+    assert documents[0].body["data"] == {"plain.txt": "plain", "same": "open", "patched": "open"}
+    assert documents[1].body["data"] == {"A": "b3Blbg==", "key.json": "b3Blbg=="}
 
 
 async def test_nothing_is_written_into_the_tree_and_nothing_is_left_behind(tmp_path: Path) -> None:

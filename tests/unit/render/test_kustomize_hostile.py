@@ -108,7 +108,7 @@ def test_a_directory_of_plugins_cannot_make_paths_of_its_own(tmp_path: Path) -> 
             "app/kustomization.yaml": "transformers: [p]\n",
             "app/p/kustomization.yaml": (
                 "resources: [p.yaml]\npatches:\n- target: {kind: PatchTransformer}\n"
-                "  patch: '[{op: add, path: /path, value: ../../secret}]'\n"
+                "  patch: '- {op: add, path: /path, value: ../../secret}'\n"
             ),
             "app/p/p.yaml": PLUGIN.format(kind="PatchTransformer", rest=""),
         },
@@ -149,6 +149,14 @@ def test_the_kustomization_itself_may_not_be_a_link_out(tmp_path: Path) -> None:
     overlay = tree(tmp_path, {"app/x": ""}, {"app/kustomization.yaml": "../../secret"})
 
     assert refused(overlay).code == "render.kustomize.outside"
+
+
+def test_the_kustomization_itself_may_not_lie_elsewhere_under_restrictions(tmp_path: Path) -> None:
+    overlay = tree(tmp_path, {"k.yaml": "resources: []\n"}, {"app/kustomization.yaml": "../k.yaml"})
+
+    error = refused(Overlay(root=overlay.root, path="app"))
+
+    assert error.code == "render.kustomize.restricted"
 
 
 def test_a_manifest_that_flux_would_take_may_not_be_a_link_out(tmp_path: Path) -> None:

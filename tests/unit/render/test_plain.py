@@ -136,10 +136,10 @@ def test_jsonnet_is_refused_unless_it_is_switched_off(tmp_path: Path) -> None:
 def test_links_inside_the_tree_are_followed_and_links_into_nothing_passed_over(
     tmp_path: Path,
 ) -> None:
-    put(tmp_path, shared__a_yaml=SETTINGS % "a", app__x_txt="x")
-    (tmp_path / "app" / "a.yaml").symlink_to("../shared/a.yaml")
+    put(tmp_path, pool__a_yaml=SETTINGS % "a", app__x_txt="x")
+    (tmp_path / "app" / "a.yaml").symlink_to("../pool/a.yaml")
     (tmp_path / "app" / "b.yaml").symlink_to("nowhere.yaml")
-    (tmp_path / "app" / "c.yaml").symlink_to("../shared")
+    (tmp_path / "app" / "c.yaml").symlink_to("../pool")
 
     assert names(read_directory(Directory(root=tmp_path, path="app", recurse=True))) == ["a"]
 

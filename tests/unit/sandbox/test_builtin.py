@@ -158,7 +158,7 @@ def test_the_file_is_not_read_before_it_is_needed() -> None:
         "print(b._read.cache_info().currsize)"
     )
 
-    told = subprocess.run(  # noqa: S603
+    told = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from tidegate.sandbox.faults import VERBS, Match
+from tidegate.sandbox.physics.behaviours import FORMS
+from tidegate.sandbox.physics.course import Fit
 from tidegate.sandbox.scenario import _FORMS, Scenario, read_scenario
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
+FAULTS, BEHAVIOURS = PAGE.split("## What befalls containers")
 EXAMPLES = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
 
 
@@ -24,20 +27,25 @@ def words(title: str) -> list[str]:
     return [word for row in rows(title) for word in re.findall(r"`([a-z-]+)[`:]", row)]
 
 
+def effects(part: str) -> dict[str, set[str]]:
+    """The effects of a table, each with its own keys."""
+    shown = re.findall(r"^\| `([a-z-]+)` \| .+ \| (.*) ?\|$", part, re.MULTILINE)
+    return {effect: set(re.findall(r"`([a-z]+)`", keys)) for effect, keys in shown}
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_can_be_read(example: str) -> None:
-    assert read_scenario(example.encode(), "page.md").faults
+    scenario = read_scenario(example.encode(), "page.md")
+
+    assert scenario.faults or (scenario.behaviours and scenario.given)
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 4
 
 
 def test_the_page_lists_every_effect_with_its_own_keys() -> None:
-    shown = re.findall(r"^\| `([a-z-]+)` \| .+ \| (.*) ?\|$", PAGE, re.MULTILINE)
-    own = {effect: set(re.findall(r"`([a-z]+)`", keys)) for effect, keys in shown}
-
-    assert own == {
+    assert effects(FAULTS) == {
         effect: set(form.keys) - {"every", "probability", "times", "from", "until"}
         for effect, form in _FORMS.items()
     }
@@ -50,3 +58,8 @@ def test_the_page_lists_every_key_matcher_and_verb() -> None:
     assert set(words("key | fits")) - {"verb"} == set(Match.__struct_fields__) - {"verbs"}
     assert words("verb | call") == list(VERBS)
     assert often == {"every", "probability", "times", "from", "until"}
+
+
+def test_the_page_lists_every_behaviour_with_its_keys_and_matchers() -> None:
+    assert effects(BEHAVIOURS) == {effect: set(form.keys) for effect, form in FORMS.items()}
+    assert set(words("key | matches")) == set(Fit.__struct_fields__)

@@ -4,6 +4,7 @@ documents = await build(Overlay(root=tree, path="apps/web", overrides=FluxOverri
 """
 
 from tidegate.render.kustomize.build import (
+    Decrypt,
     RemoteError,
     Tool,
     build,
@@ -17,22 +18,27 @@ from tidegate.render.kustomize.request import (
     FluxOverrides,
     Helm,
     Image,
+    Input,
     Overlay,
     Patch,
     Restriction,
+    Use,
 )
 
 __all__ = [
     "ArgoOverrides",
+    "Decrypt",
     "Fetched",
     "FluxOverrides",
     "Helm",
     "Image",
+    "Input",
     "Overlay",
     "Patch",
     "RemoteError",
     "Restriction",
     "Tool",
+    "Use",
     "add_common_metadata",
     "build",
     "find_tool",

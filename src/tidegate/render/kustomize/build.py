@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sysconfig
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -26,10 +28,13 @@ from tidegate.render.kustomize.output import (
     without_origin,
 )
 from tidegate.render.kustomize.refusal import refusal
-from tidegate.render.kustomize.request import Overlay
+from tidegate.render.kustomize.request import Input, Overlay
 
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that is not there: whatever still wants to go out does not get far."""
+
+
+Decrypt: TypeAlias = Callable[[Input], Awaitable[bytes]]
 
 
 class RemoteError(RenderError):
@@ -61,8 +66,13 @@ def find_tool() -> Tool:
     raise RenderError("render.kustomize.tool", problem, hint=hint)
 
 
-async def build(overlay: Overlay, *, tool: Tool | None = None) -> tuple[Document, ...]:
-    """The objects of an overlay, in kustomize's order, each with the file it comes from."""
+async def build(
+    overlay: Overlay, *, tool: Tool | None = None, decrypt: Decrypt | None = None
+) -> tuple[Document, ...]:
+    """The objects of an overlay, in kustomize's order, each with the file it comes from.
+
+    `decrypt` is shown each file that Flux would decrypt on disk, and gives what shall stand there.
+    """
     gathering = await asyncio.to_thread(gather, overlay)
     _refuse_remote(gathering)
     if gathering.uses_charts and overlay.helm is None:
@@ -70,6 +80,9 @@ async def build(overlay: Overlay, *, tool: Tool | None = None) -> tuple[Document
         where = Place(overlay.path or ".", field="helmCharts")
         hint = "allow charts for this build, or render the chart as a unit of its own"
         raise RenderError("render.kustomize.helm", problem, where=where, hint=hint)
+    if decrypt is not None:
+        for path, found in gathering.decryptable.items():
+            gathering.copy.put(path, await decrypt(found))
     with scratch_directory() as scratch:
         await asyncio.to_thread(gathering.copy.write, scratch)
         (scratch / "tmp").mkdir()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidegate.errors import RenderError
+from tidegate.errors import Place, RenderError, foreign
 from tidegate.render.kustomize.request import LARGEST_TREE
 from tidegate.render.kustomize.tree import Spot, Tree, Where
 
@@ -56,9 +56,13 @@ class Copy:
     def write(self, scratch: Path) -> None:
         """Lay everything out below a directory that is ours alone."""
         for path, content in self.files.items():
-            target = scratch / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            try:
+                (scratch / path).parent.mkdir(parents=True, exist_ok=True)
+                (scratch / path).write_bytes(content)
+            except OSError as error:
+                problem = f"the file cannot be copied: {foreign(error.strerror or '')}"
+                where = Place(path.partition("/")[2])
+                raise RenderError("render.kustomize.file", problem, where=where) from None
         for link, aim in self.links.items():
             target = scratch / link
             if not target.is_symlink() and not target.exists():

@@ -17,6 +17,7 @@ from tidegate.render.kustomize.copy import Copy, relative
 from tidegate.render.kustomize.kustomization import (
     Body,
     Role,
+    decryptable_paths,
     map_paths,
     read_kustomization,
     write_out,
@@ -31,7 +32,7 @@ from tidegate.render.kustomize.plugins import (
     map_plugin_paths,
 )
 from tidegate.render.kustomize.remote import is_remote, is_remote_file
-from tidegate.render.kustomize.request import FluxOverrides, Overlay, Restriction
+from tidegate.render.kustomize.request import FluxOverrides, Input, Overlay, Restriction
 from tidegate.render.kustomize.tree import (
     Found,
     Spot,
@@ -51,12 +52,13 @@ class Gathering:
     """What has been found so far."""
 
     overlay: Overlay
-    copy: Copy = field(default_factory=Copy)
+    copy: Copy = field(default_factory=Copy, repr=False)
     remote: dict[str, Place] = field(default_factory=dict)
     entered: set[str] = field(default_factory=set)
+    decryptable: dict[str, Input] = field(default_factory=dict)
     uses_charts: bool = False
     top: str = ""
-    body: Body = field(default_factory=dict)
+    body: Body = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Walk:
 
     def read_source(self) -> bytes:
         spot = self.tree.find(self.directory, posixpath.basename(self.path), where=self.where(()))
+        self._refuse_restricted(spot.path, posixpath.basename(self.path), ())
         copy = self.gathering.copy
         source = self.tree.read(spot.path, where=self.where(()), limit=copy.room)
         copy.spend(len(source), self.where(()))
@@ -143,8 +146,21 @@ class Walk:
             }
         for number, chart in enumerate(charts_of(body)):
             self._take_chart(chart, ("helmCharts", number))
+        self._note_decryptable(mapped)
         self.gathering.copy.put(self.tree.copied(self.path), to_yaml(mapped).encode())
         return mapped
+
+    def _note_decryptable(self, body: Body) -> None:
+        for use, name, text in decryptable_paths(body):
+            if is_remote_file(text):
+                continue
+            path = self.tree.find(self.directory, text, where=self.where(())).path
+            copied = self.tree.copied(path)
+            content = self.gathering.copy.files.get(copied)
+            if content is not None:
+                shown = self.tree.label + path
+                found = Input(path=shown, name=name, use=use, content=content)
+                self.gathering.decryptable.setdefault(copied, found)
 
     def visit(self, role: Role, text: str, at: FieldPath) -> str:
         """Gather what a path names; say how it is to be written in the copy."""
@@ -169,18 +185,21 @@ class Walk:
             raise self._missing(role, spot, text, at)
 
     def _take_file(self, role: Role, path: str, text: str, at: FieldPath) -> None:
-        own_only = self.gathering.overlay.restriction is Restriction.OWN_DIRECTORY
-        if (own_only or self.tree.label) and not is_below(path, self.directory):
-            problem = f"the file `{foreign(text)}` is outside the directory of its kustomization"
-            hint = "move it there, or give it a kustomization of its own and name its directory"
-            where = self.where(at)()
-            raise RenderError("render.kustomize.restricted", problem, where=where, hint=hint)
+        self._refuse_restricted(path, text, at)
         content = self.gathering.copy.take(self.tree, path, self.where(at))
         user = self if role is Role.PLUGIN else self.step.plugins_for
         if user is not None:
             bodies = user.map_plugins(written_out(content))
             if bodies:
                 self.gathering.copy.put(self.tree.copied(path), write_out(bodies).encode())
+
+    def _refuse_restricted(self, path: str, text: str, at: FieldPath) -> None:
+        own_only = self.gathering.overlay.restriction is Restriction.OWN_DIRECTORY
+        if (own_only or self.tree.label) and not is_below(path, self.directory):
+            problem = f"the file `{foreign(text)}` is outside the directory of its kustomization"
+            hint = "move it there, or give it a kustomization of its own and name its directory"
+            where = self.where(at)()
+            raise RenderError("render.kustomize.restricted", problem, where=where, hint=hint)
 
     def map_plugins(self, bodies: list[Body]) -> list[Body]:
         for body in bodies:

@@ -6,7 +6,8 @@ path can be hidden from us by a trick of spelling.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TypeAlias
 
@@ -15,6 +16,7 @@ from tidegate.documents.document import FieldPath
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.render.kustomize.request import Use
 
 Body: TypeAlias = dict[str, Json]
 
@@ -171,3 +173,29 @@ def _is_named(body: Body) -> bool:
 def write_out(bodies: list[Body]) -> str:
     """Objects as one text."""
     return "---\n".join(to_yaml(body) for body in bodies)
+
+
+def decryptable_paths(body: Body) -> Iterator[tuple[Use, str, str]]:
+    """What each file is for that Flux would decrypt, the name that says its format, its path."""
+    for entry in _mappings(body, "secretGenerator"):
+        for text in _texts(entry.get("files")):
+            name, _, path = text.rpartition("=")
+            yield Use.FILE, name or posixpath.basename(path), path
+        for text in (*_texts(entry.get("envs")), *_texts([entry.get("env")])):
+            yield Use.ENV, posixpath.basename(text), text
+    for entry in _mappings(body, "patches"):
+        for text in _texts([entry.get("path")]):
+            yield Use.PATCH, posixpath.basename(text), text
+
+
+def _mappings(body: Body, name: str) -> list[Body]:
+    values = body.get(name)
+    return (
+        [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+    )
+
+
+def _texts(values: Json) -> list[str]:
+    if not isinstance(values, list):
+        return []
+    return [value for value in values if isinstance(value, str) and value]

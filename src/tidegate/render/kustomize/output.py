@@ -14,7 +14,9 @@ from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.kustomization import Body
 
 ORIGIN = "config.kubernetes.io/origin"
-_SEES_ANNOTATIONS = re.compile(rb"metadata[/.]annotations|/metadata\b(?!/)|fieldPath:\s*metadata\s")
+_SEES_ANNOTATIONS = re.compile(
+    rb"""metadata[/.]annotations|/metadata\b(?!/)|fieldPath['"]?\s*:\s*['"]?metadata\b(?!\.)"""
+)
 
 
 def can_be_seen(gathering: Gathering) -> bool:

@@ -100,7 +100,8 @@ def _apply_flux(
         changed["images"] = _merge_images(_entries(body, "images"), wanted.images)
     if wanted.build_metadata:
         changed["buildMetadata"] = list(wanted.build_metadata)
-    return changed
+    # Flux takes the objects as they come; kustomize's own program sorts them by kind.
+    return {"sortOptions": {"order": "fifo"}, **changed}
 
 
 def _with_texts(body: Body, **texts: str) -> Body:

@@ -86,6 +86,26 @@ class Fetched(msgspec.Struct, frozen=True):
     path: str = "."
 
 
+class Use(StrEnum):
+    """What a file is there for that may be encrypted."""
+
+    FILE = "a file of a Secret"
+    ENV = "a file of variables of a Secret"
+    PATCH = "a patch"
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that Flux decrypts before it builds. The ending of `name` says its format."""
+
+    path: str
+    name: str
+    use: Use
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"Input(path={self.path!r})"
+
+
 class Helm(msgspec.Struct, frozen=True, kw_only=True):
     """How `helmCharts` are rendered: a program that speaks like helm, and what it tells charts."""
 

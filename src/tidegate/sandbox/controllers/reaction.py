@@ -24,6 +24,15 @@ class At(NamedTuple):
     moment: Ms
 
 
+class Print(NamedTuple):
+    """A container prints these lines. The first run of a container begins a new log."""
+
+    ref: Ref
+    container: str
+    lines: tuple[str, ...]
+    again: bool = False
+
+
 class View(Protocol):
     """What a controller may see of its cluster."""
 
@@ -42,7 +51,7 @@ class View(Protocol):
         ...
 
 
-Looking: TypeAlias = Generator[Write | At, Outcome | None, None]
+Looking: TypeAlias = Generator[Write | At | Print, Outcome | None, None]
 React: TypeAlias = Callable[[View, Ref, Ms], Looking]
 Concerns: TypeAlias = Callable[[View, Event], Iterable[Ref]]
 

@@ -1,4 +1,4 @@
-"""Who may refuse a write though its object is well: namespaces, service accounts, webhooks.
+"""Who may refuse a write though its object is well: namespaces, service accounts, quotas, webhooks.
 
 A webhook is not run. One whose Service has ready endpoints, or that is called by URL, is taken to
 agree. One whose Service is not there, or has no endpoint that is ready, fails as it would.
@@ -13,7 +13,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.selection import matches_selector
-from tidegate.sandbox.server.store import Body, Resource, Store, metadata_of
+from tidegate.sandbox.server.store import Body, Resource, Store, Stored, metadata_of
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
 NAMESPACE = Kind("", "v1", "Namespace")
@@ -22,6 +22,7 @@ ACCOUNTS = Resource("", "serviceaccounts")
 SERVICES = Resource("", "services")
 SLICES = Resource("discovery.k8s.io", "endpointslices")
 PODS = Resource("", "pods")
+QUOTAS = Resource("", "resourcequotas")
 ADMISSION = "admissionregistration.k8s.io"
 HOOKS = (
     Resource(ADMISSION, "mutatingwebhookconfigurations"),
@@ -45,6 +46,7 @@ def admit(deed: Deed, store: Store) -> None:
     if deed.operation == "CREATE":
         _check_namespace(deed, store)
         _check_account(deed, store)
+        _check_quota(deed, store)
     if deed.entry.resource.group != ADMISSION:
         _check_webhooks(deed, store)
 
@@ -75,6 +77,26 @@ def _check_account(deed: Deed, store: Store) -> None:
         looking = f"error looking up service account {place}/{name}"
         told = f'pods "{deed.ref.name}" is forbidden: {looking}: serviceaccount "{name}" not found'
         raise Refused(Forbidden(told))
+
+
+def _check_quota(deed: Deed, store: Store) -> None:
+    """Pods are counted; of all that a quota can limit, this alone is looked at."""
+    if deed.entry.resource != PODS:
+        return
+    place = deed.ref.namespace
+    for quota in store.table(QUOTAS).rows(place):
+        hard = _dict(_dict(quota.body.get("spec")).get("hard"))
+        limit = str(hard.get("pods", ""))
+        if limit.isdigit():
+            used = sum(map(_is_counted, store.table(PODS).rows(place)))
+            if used >= int(limit):
+                counts = f"requested: pods=1, used: pods={used}, limited: pods={limit}"
+                told = f"exceeded quota: {quota.ref.name}, {counts}"
+                raise Refused(Forbidden(f'pods "{deed.ref.name}" is forbidden: {told}'))
+
+
+def _is_counted(pod: Stored) -> bool:
+    return _dict(pod.body.get("status")).get("phase") not in ("Failed", "Succeeded")
 
 
 def _check_webhooks(deed: Deed, store: Store) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Ref
+from collections.abc import Iterable
+
+from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.schema.builtin import object_meta
 from tidegate.sandbox.schema.checks import find_problems
 from tidegate.sandbox.schema.decoding import find_decode_problem
 from tidegate.sandbox.schema.defaults import drop_nulls, fill_defaults
 from tidegate.sandbox.schema.unknown import prune, unknown_fields
 from tidegate.sandbox.schema.validation.definitions import find_definition_problems
+from tidegate.sandbox.schema.validation.names import find_name_problems
 from tidegate.sandbox.schema.validation.requirements import find_unmet
-from tidegate.sandbox.server.keeping import keep
+from tidegate.sandbox.server.keeping import keep, keep_part
 from tidegate.sandbox.server.refused import Refused, invalid
 from tidegate.sandbox.server.register import DEFINITIONS, Entry
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.world.facts import Cause, Invalid
+
+ASIDE = frozenset({"metadata", "status"})
+"""What can change without anything that a kind requires."""
 
 
 def inspect(
@@ -25,6 +31,35 @@ def inspect(
     A null that a CRD does not allow is dropped by those who create or replace, and refused to those
     who apply.
     """
+    known, warnings = _read(body, entry, strict=strict)
+    whole: Json = known
+    if entry.is_custom:
+        whole = known if keeps_nulls else drop_nulls(known, entry.shape)
+        whole = fill_defaults(whole, entry.shape)
+    if not isinstance(whole, dict):
+        raise TypeError(whole)
+    kept = keep(whole, entry)
+    check(kept, entry)
+    return kept, warnings
+
+
+def inspect_change(
+    before: Body, body: Body, entry: Entry, *, strict: bool
+) -> tuple[Body, tuple[str, ...]]:
+    """The same for an object that changed. What it shares with the one before was inspected then:
+    a controller that writes a status does not pay for the spec."""
+    parts = {name: part for name, part in body.items() if before.get(name) is not part}
+    if entry.is_custom or not parts.keys() <= ASIDE:
+        return inspect(body, entry, strict=strict)
+    known, warnings = _read(parts, entry, strict=strict)
+    kept = {name: keep_part(part, name, entry) for name, part in known.items()}
+    if "metadata" in kept:
+        check(kept, entry, asks=find_name_problems(entry.kind, metadata_of(kept)))
+    return {**body, **kept}, warnings
+
+
+def _read(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
+    """The body without what its kind does not know."""
     if problem := _decode_problem(body, entry):
         raise Refused(Invalid(problem))
     unknown = unknown_fields(body, entry.shape)
@@ -36,14 +71,9 @@ def inspect(
         raise Refused(Invalid(f"strict decoding error: {told}", tuple(sorted(causes))))
     warnings = tuple(f'unknown field "{field}"' for field in unknown)
     known = prune(body, entry.shape) if unknown else body
-    if entry.is_custom:
-        whole = known if keeps_nulls else drop_nulls(known, entry.shape)
-        known = fill_defaults(whole, entry.shape)
     if not isinstance(known, dict):
         raise TypeError(known)
-    kept = keep(known, entry)
-    check(kept, entry)
-    return kept, warnings
+    return known, warnings
 
 
 def _decode_problem(body: Body, entry: Entry) -> str:
@@ -53,12 +83,12 @@ def _decode_problem(body: Body, entry: Entry) -> str:
     return find_decode_problem(body, entry.shape)
 
 
-def check(body: Body, entry: Entry) -> None:
-    """Raise what is wrong with an object."""
-    problems = [*find_unmet(entry.kind, body)]
+def check(body: Body, entry: Entry, asks: Iterable[Cause] | None = None) -> None:
+    """Raise what is wrong with an object, or with what is asked of it here."""
+    problems = list(find_unmet(entry.kind, body) if asks is None else asks)
     if entry.is_custom:
         problems += find_problems(body, entry.shape)
-    if entry.kind == DEFINITIONS:
+    if entry.kind == DEFINITIONS and asks is None:
         problems += find_definition_problems(body)
     if problems:
         raise invalid(entry, str(metadata_of(body).get("name", "")), problems)

@@ -32,6 +32,11 @@ def keep(body: Body, entry: Entry) -> Body:
     return complete(kept) if complete else kept
 
 
+def keep_part(value: Json, name: str, entry: Entry) -> Json:
+    """What is stored of one part of a body."""
+    return _kept(value, child(entry.shape, name) or DEDUCED)
+
+
 def _kept(value: Json, shape: Shape) -> Json:
     match value:
         case dict():

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
+from functools import lru_cache
 
-from tidegate.model.moment import Ms
+from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.schema.causes import forbidden
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
-from tidegate.world.calls import Propagation
+from tidegate.world.calls import Propagation, Write
 from tidegate.world.facts import Cause
 
 NAMESPACES = Resource("", "namespaces")
 SERVICES = Resource("", "services")
+PODS = Resource("", "pods")
+DEFAULT_GRACE = 30
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 """What servers put behind generated names: no vowels, so no words."""
@@ -50,8 +53,12 @@ class Names:
 
 
 def timestamp(now: Ms) -> str:
-    moment = datetime.fromtimestamp(now // 1_000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _second(now // SECOND)
+
+
+@lru_cache(maxsize=256)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
@@ -75,6 +82,8 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
         return _namespace(begun, ref.name)
     if entry.resource == SERVICES:
         return _service(begun, names)
+    if entry.resource == PODS:
+        return {**begun, "status": {"phase": "Pending"}}
     return begun
 
 
@@ -132,26 +141,83 @@ def is_over(body: Body, entry: Entry) -> bool:
     metadata = metadata_of(body)
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False
+    if metadata.get("deletionGracePeriodSeconds"):
+        return False
     return not (entry.resource == NAMESPACES and _spec_finalizers(body))
 
 
-def end(before: Stored, entry: Entry, propagation: Propagation | None, *, now: Ms) -> Body | None:
-    """What a deletion leaves: the object that waits for its finalizers, or nothing."""
-    finalizers = _with_propagation(before.finalizers, propagation)
-    is_held = bool(finalizers) or (entry.resource == NAMESPACES and _spec_finalizers(before.body))
+def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
+    """What a deletion leaves: the object that waits for its finalizers or its time, or nothing."""
+    finalizers = _with_propagation(before.finalizers, write.propagation)
+    grace = _grace(before, entry, write.grace)
+    is_held = bool(finalizers or grace) or (
+        entry.resource == NAMESPACES and _spec_finalizers(before.body)
+    )
     if not is_held:
         return None
     metadata = {**before.metadata, "finalizers": finalizers}
     if not finalizers:
         del metadata["finalizers"]
-    if not before.is_deleting:
-        metadata |= {"deletionTimestamp": timestamp(now), "deletionGracePeriodSeconds": 0}
-        if before.generation:
-            metadata["generation"] = before.generation + 1
+    begun = _deletion_began(before, now)
+    metadata["deletionTimestamp"] = timestamp(Ms(begun + grace * SECOND))
+    metadata["deletionGracePeriodSeconds"] = grace
+    if not before.is_deleting and before.generation:
+        metadata["generation"] = before.generation + 1
     body: Body = {**before.body, "metadata": metadata}
     if entry.resource == NAMESPACES:
         body["status"] = {"phase": "Terminating"}
     return body
+
+
+def _grace(before: Stored, entry: Entry, wanted: int | None) -> int:
+    """The seconds that a pod has to end: none without a node, and never more than it had."""
+    if entry.resource != PODS:
+        return 0
+    if before.is_deleting:
+        left = _seconds(before.metadata.get("deletionGracePeriodSeconds"), 0)
+        return left if wanted is None else min(left, wanted)
+    spec, status = before.body.get("spec"), before.body.get("status")
+    known = spec if isinstance(spec, dict) else {}
+    phase = status.get("phase") if isinstance(status, dict) else None
+    if not known.get("nodeName") or phase in ("Failed", "Succeeded"):
+        return 0
+    own = _seconds(known.get("terminationGracePeriodSeconds"), DEFAULT_GRACE)
+    return max(own if wanted is None else wanted, 0)
+
+
+def _seconds(value: Json, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def _deletion_began(before: Stored, now: Ms) -> Ms:
+    if not before.is_deleting:
+        return now
+    told = datetime.fromisoformat(str(before.metadata.get("deletionTimestamp")))
+    given = _seconds(before.metadata.get("deletionGracePeriodSeconds"), 0)
+    return Ms(int(told.timestamp() - given) * SECOND)
+
+
+def bind(pod: Stored, node: str, *, now: Ms) -> Body:
+    """A pod that a scheduler has put on a node."""
+    spec, status = pod.body.get("spec"), pod.body.get("status")
+    known = status if isinstance(status, dict) else {}
+    conditions = known.get("conditions")
+    others = [
+        one
+        for one in (conditions if isinstance(conditions, list) else [])
+        if not (isinstance(one, dict) and one.get("type") == "PodScheduled")
+    ]
+    placed: Json = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": timestamp(now),
+    }
+    return {
+        **pod.body,
+        "spec": {**(spec if isinstance(spec, dict) else {}), "nodeName": node},
+        "status": {**known, "conditions": [*others, placed]},
+    }
 
 
 def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -> list[Json]:

@@ -77,10 +77,10 @@ class Stored:
             self._lives[kind, view] = found
         return found
 
-    def whole(self) -> Body:
+    def whole(self, *, managed: bool = True) -> Body:
         """The body with all that stands beside it, as a client would read it."""
         metadata = {**self.metadata, "resourceVersion": str(self.version)}
-        if self.owners:
+        if self.owners and managed:
             metadata["managedFields"] = write_owners(self.owners)
         return {**self.body, "metadata": metadata}
 

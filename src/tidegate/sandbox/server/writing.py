@@ -17,7 +17,7 @@ from tidegate.sandbox.schema.causes import invalid as invalid_field
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.admission import Deed, admit
 from tidegate.sandbox.server.fixed import find_changed
-from tidegate.sandbox.server.inspection import inspect, unfit
+from tidegate.sandbox.server.inspection import inspect, inspect_change, unfit
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
 from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
 from tidegate.sandbox.server.register import Entry
@@ -62,6 +62,8 @@ class Writer:
         self._check_preconditions(write, entry, before)
         if write.verb is Verb.DELETE:
             return self._delete(write, entry, before)
+        if write.subresource == "binding":
+            return self._bind(write, entry, before)
         terms = self._terms(entry, write.subresource)
         outline = Outline(write, entry, terms, before, self._author(write))
         match write.verb:
@@ -147,14 +149,15 @@ class Writer:
         before = outline.before
         if before is None:
             raise missing(outline.entry, outline.ref.name)
-        body = changed(before.whole())
+        body = changed(before.whole(managed=b"managedFields" in outline.write.body))
         self._check_version(outline, body)
         if outline.write.verb is Verb.REPLACE and outline.entry.is_custom:
             self._demand_version(outline, body)
         claimed = metadata_of(body).get("managedFields")
         start = owners_for_update(before.owners, claimed, subresource=outline.write.subresource)
-        body, warnings = inspect(_unmanaged(body), outline.entry, strict=outline.write.strict)
         body = self._reset(outline, before, settle_metadata(body, before))
+        strict = outline.write.strict
+        body, warnings = inspect_change(before.body, body, outline.entry, strict=strict)
         owners = update(before.body, body, start, by=outline.author, terms=outline.terms)
         return self._commit(outline, before, body, owners, warnings)
 
@@ -234,12 +237,29 @@ class Writer:
         if causes:
             raise invalid(outline.entry, outline.ref.name, causes)
 
+    def _bind(self, write: Write, entry: Entry, before: Stored | None) -> Done:
+        """Put a pod on a node. Nobody owns what a binding sets."""
+        if before is None:
+            raise missing(entry, write.ref.name)
+        target = _decoded(write).get("target")
+        node = target.get("name") if isinstance(target, dict) else None
+        spec = before.body.get("spec")
+        placed = spec.get("nodeName") if isinstance(spec, dict) else None
+        if placed:
+            name = write.ref.name
+            told = f'pods/binding "{name}": pod {name} is already assigned to node "{placed}"'
+            raise Refused(Conflict(f"Operation cannot be fulfilled on {told}"))
+        if not write.dry_run:
+            body = lifecycle.bind(before, str(node), now=self._now())
+            self._store.put(entry.resource, before.ref, body, before.owners)
+        return Done()
+
     def _delete(self, write: Write, entry: Entry, before: Stored | None) -> Done:
         if before is None:
             raise missing(entry, write.ref.name)
         if write.dry_run:
             return Done(before.live(entry.kind))
-        body = lifecycle.end(before, entry, write.propagation, now=self._now())
+        body = lifecycle.end(before, entry, write, now=self._now())
         if body is None:
             self._store.remove(entry.resource, before)
             return Done()
@@ -309,7 +329,7 @@ def settle_metadata(body: Body, before: Stored) -> Body:
     metadata["name"] = before.ref.name
     if before.ref.namespace:
         metadata["namespace"] = before.ref.namespace
-    return {**body, "metadata": metadata}
+    return {**body, "metadata": before.metadata if metadata == before.metadata else metadata}
 
 
 def with_part(body: Body, name: str, value: Json) -> Body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.parts import count_of, dicts_of, number_of, part_of, text_of
+from tidegate.sandbox.controllers.reading import mappings, number, part, text
 from tidegate.sandbox.server.store import Body
 
 BACKOFF_LIMIT = 6
@@ -41,35 +41,41 @@ class Order:
 
 
 def read_order(job: Body) -> Order:
-    spec = part_of(job, "spec")
-    parallelism, completions = number_of(spec, "parallelism"), number_of(spec, "completions")
+    spec = part(job, "spec")
+    parallelism, completions = whole(spec, "parallelism"), whole(spec, "completions")
     if parallelism is None and completions is None:
         completions = 1
-    per_index = number_of(spec, "backoffLimitPerIndex")
-    limit = number_of(spec, "backoffLimit")
+    per_index = whole(spec, "backoffLimitPerIndex")
+    limit = whole(spec, "backoffLimit")
     default_limit = BACKOFF_LIMIT if per_index is None else UNLIMITED
-    rules = tuple(dicts_of(spec, "podFailurePolicy", "rules"))
+    rules = tuple(mappings(spec, "podFailurePolicy", "rules"))
     return Order(
         parallelism=1 if parallelism is None else parallelism,
         completions=completions,
         backoff_limit=default_limit if limit is None else limit,
         backoff_limit_per_index=per_index,
-        max_failed_indexes=number_of(spec, "maxFailedIndexes"),
-        deadline=number_of(spec, "activeDeadlineSeconds"),
-        is_indexed=text_of(spec, "completionMode") == "Indexed",
-        is_suspended=part_of(spec, "suspend") is True,
-        is_foreign=text_of(spec, "managedBy") not in ("", OWN_CONTROLLER),
-        restarts_in_place=text_of(spec, "template", "spec", "restartPolicy") == "OnFailure",
-        replaces_only_failed=text_of(spec, "podReplacementPolicy") == "Failed" or bool(rules),
+        max_failed_indexes=whole(spec, "maxFailedIndexes"),
+        deadline=whole(spec, "activeDeadlineSeconds"),
+        is_indexed=text(spec, "completionMode") == "Indexed",
+        is_suspended=part(spec, "suspend") is True,
+        is_foreign=text(spec, "managedBy") not in ("", OWN_CONTROLLER),
+        restarts_in_place=text(spec, "template", "spec", "restartPolicy") == "OnFailure",
+        replaces_only_failed=text(spec, "podReplacementPolicy") == "Failed" or bool(rules),
         failure_rules=rules,
-        success_rules=tuple(dicts_of(spec, "successPolicy", "rules")),
+        success_rules=tuple(mappings(spec, "successPolicy", "rules")),
     )
+
+
+def whole(body: Json, *path: str) -> int | None:
+    """A number where one is given, zero included."""
+    found = part(body, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def restarts_of(pod: Body) -> int:
     """How often the containers of a pod were started again."""
     statuses = (
-        *dicts_of(pod, "status", "initContainerStatuses"),
-        *dicts_of(pod, "status", "containerStatuses"),
+        *mappings(pod, "status", "initContainerStatuses"),
+        *mappings(pod, "status", "containerStatuses"),
     )
-    return sum(count_of(one, "restartCount") for one in statuses)
+    return sum(number(one, "restartCount") for one in statuses)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from tidegate.model.objects import Json
 from tidegate.sandbox.controllers.batch.indexes import Indexes, parse_indexes
-from tidegate.sandbox.controllers.batch.order import Order
-from tidegate.sandbox.controllers.parts import dicts_of, list_of, number_of, part_of, text_of
+from tidegate.sandbox.controllers.batch.order import Order, whole
+from tidegate.sandbox.controllers.reading import listed, mappings, part, text
 from tidegate.sandbox.server.store import Stored
 
 
@@ -25,26 +25,26 @@ class Match(NamedTuple):
 def match_failure(order: Order, pod: Stored) -> Match:
     """What `podFailurePolicy` makes of a failed pod."""
     for place, rule in enumerate(order.failure_rules):
-        action = text_of(rule, "action")
+        action = text(rule, "action")
         if "onExitCodes" in rule:
-            why = _by_exit_code(part_of(rule, "onExitCodes"), pod)
+            why = _by_exit_code(part(rule, "onExitCodes"), pod)
         else:
-            why = _by_condition(dicts_of(rule, "onPodConditions"), pod)
+            why = _by_condition(mappings(rule, "onPodConditions"), pod)
         if why:
             return Match(action, f"{why} matching {action} rule at index {place}")
     return Match()
 
 
 def _by_exit_code(requirement: Json, pod: Stored) -> str:
-    only, operator = text_of(requirement, "containerName"), text_of(requirement, "operator")
-    values = list_of(requirement, "values")
+    only, operator = text(requirement, "containerName"), text(requirement, "operator")
+    values = listed(requirement, "values")
     statuses = (
-        *dicts_of(pod.body, "status", "containerStatuses"),
-        *dicts_of(pod.body, "status", "initContainerStatuses"),
+        *mappings(pod.body, "status", "containerStatuses"),
+        *mappings(pod.body, "status", "initContainerStatuses"),
     )
     for status in statuses:
-        code = number_of(status, "state", "terminated", "exitCode")
-        name = text_of(status, "name")
+        code = whole(status, "state", "terminated", "exitCode")
+        name = text(status, "name")
         if code and only in ("", name) and (code in values) is (operator == "In"):
             where = f"{pod.ref.namespace}/{pod.ref.name}"
             return f"Container {name} for pod {where} failed with exit code {code}"
@@ -53,7 +53,7 @@ def _by_exit_code(requirement: Json, pod: Stored) -> str:
 
 def _by_condition(patterns: list[dict[str, Json]], pod: Stored) -> str:
     wanted = [(one.get("type"), one.get("status", "True")) for one in patterns]
-    for condition in dicts_of(pod.body, "status", "conditions"):
+    for condition in mappings(pod.body, "status", "conditions"):
         if (condition.get("type"), condition.get("status")) in wanted:
             where = f"{pod.ref.namespace}/{pod.ref.name}"
             return f"Pod {where} has condition {condition.get('type')}"
@@ -62,11 +62,13 @@ def _by_condition(patterns: list[dict[str, Json]], pod: Stored) -> str:
 
 def match_success(order: Order, succeeded: Indexes) -> str:
     """Which rule of `successPolicy` is met; empty where none is."""
+    if not succeeded:
+        return ""
     for place, rule in enumerate(order.success_rules):
-        count = number_of(rule, "succeededCount")
-        listed = text_of(rule, "succeededIndexes")
-        wanted = parse_indexes(listed, order.span) if listed else succeeded
-        met = len(wanted & succeeded)
-        if succeeded and met and met >= (len(wanted) if count is None else count):
+        count, named = whole(rule, "succeededCount"), text(rule, "succeededIndexes")
+        wanted = parse_indexes(named, order.span) if named else succeeded
+        enough = [len(wanted)] if named else []
+        enough += [] if count is None else [count]
+        if wanted and enough and len(wanted & succeeded) >= min(enough):
             return f"Matched rules at index {place}"
     return ""

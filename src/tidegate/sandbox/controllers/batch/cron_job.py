@@ -1,0 +1,233 @@
+"""CronJobs: make a Job when its time has come, and keep only so many of those that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.batch.job import JOB
+from tidegate.sandbox.controllers.batch.order import whole
+from tidegate.sandbox.controllers.batch.schedule import (
+    Interval,
+    Schedule,
+    ScheduleError,
+    parse_schedule,
+    read_zone,
+)
+from tidegate.sandbox.controllers.batch.status import finished_as
+from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.sandbox.controllers.events import tell, warn
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
+from tidegate.sandbox.controllers.writes import (
+    controller_of,
+    create,
+    delete,
+    is_controlled_by,
+    owner_reference,
+    set_status,
+)
+from tidegate.sandbox.server.lifecycle import timestamp
+from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.world.calls import Write
+from tidegate.world.facts import Done, Exists, Outcome, is_refusal
+
+CRON_JOB = Kind("batch", "v1", "CronJob")
+NAME = "cronjob-controller"
+SKEW = Ms(100)
+"""So long behind the minute the real controller looks."""
+RETRY = Ms(5 * SECOND)
+SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
+KEPT = (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1))
+
+Deeds: TypeAlias = Generator[Write | At, Outcome | None, Body]
+
+
+def keep_schedule(view: View, ref: Ref, now: Ms) -> Looking:
+    """Tidy up what ended, make what is due, and say what is going on."""
+    cron_job = view.get(ref)
+    if cron_job is None:
+        return
+    jobs = [
+        own
+        for own in view.owned_by(cron_job.uid)
+        if own.ref.kind == JOB and is_controlled_by(own, cron_job)
+    ]
+    status = mapping(cron_job.body, "status")
+    fresh = yield from _see(cron_job, jobs, status, now)
+    yield from _forget_oldest(cron_job, jobs, now)
+    if not cron_job.is_deleting and part(cron_job.body, "spec", "suspend") is not True:
+        fresh = yield from _make_due(view, cron_job, fresh, now)
+    if fresh != status:
+        yield set_status(cron_job, fresh)
+
+
+def _see(cron_job: Stored, jobs: list[Stored], status: Body, now: Ms) -> Deeds:
+    """Jobs that ended or are gone are no longer active."""
+    active: list[Json] = []
+    there = {job.uid: job for job in jobs}
+    for known in mappings(status, "active"):
+        job, name = there.get(text(known, "uid")), text(known, "name")
+        ended = finished_as(job.body) if job else ""
+        if job and not ended:
+            active.append(known)
+        elif job:
+            said = f"Saw completed job: {name}, condition: {ended}"
+            yield tell(cron_job, reason="SawCompletedJob", message=said, now=now, source=NAME)
+        else:
+            said = f"Active job went missing: {name}"
+            yield tell(cron_job, reason="MissingJob", message=said, now=now, source=NAME)
+    passed = [
+        text(job.body, "status", "completionTime")
+        for job in jobs
+        if finished_as(job.body) == "Complete"
+    ]
+    last = max([text(status, "lastSuccessfulTime"), *passed])
+    return _with(status, active=active, lastSuccessfulTime=last)
+
+
+def _with(status: Body, **parts: Json) -> Body:
+    return {name: value for name, value in {**status, **parts}.items() if value}
+
+
+def _forget_oldest(cron_job: Stored, jobs: list[Stored], now: Ms) -> Iterator[Write]:
+    for ending, limit_name, default in KEPT:
+        limit = whole(cron_job.body, "spec", limit_name)
+        ended = [job for job in jobs if finished_as(job.body) == ending and not job.is_deleting]
+        ended.sort(key=lambda job: (text(job.body, "status", "startTime"), job.ref.name))
+        surplus = len(ended) - (default if limit is None else limit)
+        for job in ended[: max(0, surplus)]:
+            yield delete(job)
+            yield _deleted(cron_job, job.ref.name, now)
+
+
+def _deleted(cron_job: Stored, name: str, now: Ms) -> Write:
+    said = f"Deleted job {name}"
+    return tell(cron_job, reason="SuccessfulDelete", message=said, now=now, source=NAME)
+
+
+def _make_due(view: View, cron_job: Stored, status: Body, now: Ms) -> Deeds:
+    spec = mapping(cron_job.body, "spec")
+    try:
+        schedule = parse_schedule(text(spec, "schedule"), text(spec, "timeZone"))
+    except ScheduleError as error:
+        yield warn(cron_job, reason=_trouble(spec), message=str(error), now=now, source=NAME)
+        return status
+    due = _due(cron_job, status, schedule, now)
+    if due is not None and timestamp(due) != text(status, "lastScheduleTime"):
+        status = yield from _start(view, cron_job, status, due, now)
+    following = schedule.next(now)
+    if following is not None:
+        yield At(Ms(following + SKEW))
+    return status
+
+
+def _trouble(spec: Body) -> str:
+    try:
+        read_zone(text(spec, "timeZone"))
+    except ScheduleError:
+        return "UnknownTimeZone"
+    return "UnparseableSchedule"
+
+
+def _due(cron_job: Stored, status: Body, schedule: Schedule | Interval, now: Ms) -> Ms | None:
+    """The last time that has come and was not used; those before it are missed for good."""
+    begun = moment_of(status.get("lastScheduleTime"))
+    if begun is None:
+        begun = moment_of(cron_job.metadata.get("creationTimestamp")) or now
+    patience = whole(cron_job.body, "spec", "startingDeadlineSeconds")
+    if patience is not None:
+        begun = Ms(max(begun, now - patience * SECOND))
+    return _last_before(schedule, begun, now)
+
+
+def _last_before(schedule: Schedule | Interval, begun: Ms, now: Ms) -> Ms | None:
+    """The last moment up to now. Whole strides of a long time are not walked one by one."""
+    following = schedule.next(begun)
+    second = schedule.next(following) if following is not None else None
+    if following is not None and second is not None:
+        strides = (now - following) // (second - following) - 1
+        if strides > 0:
+            following = schedule.next(Ms(following + strides * (second - following) - 1))
+    last = None
+    while following is not None and following <= now:
+        last, following = following, schedule.next(following)
+    return last
+
+
+def _start(view: View, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
+    policy = text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
+    active = mappings(status, "active")
+    if policy == "Forbid" and active:
+        yield tell(cron_job, reason="JobAlreadyActive", message=FORBIDDEN, now=now, source=NAME)
+        return status
+    if policy == "Replace":
+        for known in active:
+            job = view.get(Ref(JOB, cron_job.ref.namespace, text(known, "name")))
+            if job is not None:
+                yield delete(job)
+                yield _deleted(cron_job, job.ref.name, now)
+        active = []
+    outcome = yield _job_of(cron_job, due)
+    if outcome is None or (is_refusal(outcome) and not isinstance(outcome, Exists)):
+        said = f"Error creating job: {outcome.message if outcome is not None else ''}"
+        yield warn(cron_job, reason="FailedCreate", message=said, now=now, source=NAME)
+        yield At(Ms(now + RETRY))
+        return status
+    name = _name(cron_job, due)
+    job = view.get(Ref(JOB, cron_job.ref.namespace, name))
+    if job is None or not is_controlled_by(job, cron_job):
+        return status
+    if isinstance(outcome, Done):
+        said = f"Created job {name}"
+        yield tell(cron_job, reason="SuccessfulCreate", message=said, now=now, source=NAME)
+    return _with(status, active=[*active, _reference(job)], lastScheduleTime=timestamp(due))
+
+
+def _name(cron_job: Stored, due: Ms) -> str:
+    return f"{cron_job.ref.name}-{due // MINUTE}"
+
+
+def _job_of(cron_job: Stored, due: Ms) -> Write:
+    template = mapping(cron_job.body, "spec", "jobTemplate")
+    zone = read_zone(text(cron_job.body, "spec", "timeZone"))
+    local = datetime.fromtimestamp(due // SECOND, UTC).astimezone(zone)
+    stamp = local.isoformat().replace("+00:00", "Z")
+    labels = mapping(template, "metadata", "labels")
+    metadata: Body = {
+        "name": _name(cron_job, due),
+        "namespace": cron_job.ref.namespace,
+        **({"labels": labels} if labels else {}),
+        "annotations": {**mapping(template, "metadata", "annotations"), SCHEDULED: stamp},
+        "ownerReferences": [owner_reference(cron_job)],
+    }
+    body: Body = {"metadata": metadata, "spec": mapping(template, "spec")}
+    return create(JOB, cron_job.ref.namespace, body)
+
+
+def _reference(job: Stored) -> Body:
+    return {
+        "kind": JOB.name,
+        "namespace": job.ref.namespace,
+        "name": job.ref.name,
+        "uid": job.uid,
+        "apiVersion": JOB.api_version,
+        "resourceVersion": str(job.version),
+    }
+
+
+def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == CRON_JOB:
+        yield ref
+    elif ref.kind == JOB:
+        owner = controller_of(event.stored, CRON_JOB)
+        if owner is not None:
+            yield owner
+
+
+CRON_JOBS = Controller("cron-jobs", keep_schedule, _concerns)

@@ -1,0 +1,151 @@
+"""Jobs: make pods until enough have succeeded, or one too many has failed.
+
+The real controller looks at once when a Job is made or its spec changes, and a second after its
+pods or its status change. So there are two controllers with one way to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.batch.case import (
+    Case,
+    Ending,
+    deadline_of,
+    find_ending,
+    read_case,
+)
+from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
+from tidegate.sandbox.controllers.batch.order import read_order
+from tidegate.sandbox.controllers.batch.status import (
+    Running,
+    conditions_of,
+    count_pods,
+    finish,
+    finished_as,
+    foretell,
+    note_suspension,
+    status_after,
+    status_before,
+)
+from tidegate.sandbox.controllers.events import tell, warn
+from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reading import text
+from tidegate.sandbox.controllers.writes import controller_of, set_status
+from tidegate.sandbox.server.lifecycle import timestamp
+from tidegate.sandbox.server.store import Event, Stored
+from tidegate.world.calls import Write
+from tidegate.world.facts import Change
+
+JOB = Kind("batch", "v1", "Job")
+
+
+def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
+    """Judge a Job by its pods, make or delete some, and say how it stands."""
+    job = view.get(ref)
+    if job is None or finished_as(job.body) or read_order(job.body).is_foreign:
+        return
+    case = read_case(view, job)
+    ending = find_ending(case, now)
+    running = _running(case)
+    suspends = False
+    if ending is not None:
+        running = yield from stop(case, running, now)
+    else:
+        if not job.is_deleting:
+            running = yield from manage(case, running, now)
+            suspends = True
+        ending = _completed(case, running)
+    conditions = conditions_of(case)
+    if suspends and ending is None:
+        conditions = note_suspension(conditions, suspended=case.order.is_suspended, now=now)
+    yield from _report(case, running, ending, foretell(conditions, ending, now), now)
+    due = deadline_of(case)
+    if due is not None and due > now and ending is None:
+        yield At(due)
+
+
+def _running(case: Case) -> Running:
+    active = case.active
+    return Running(len(active), sum(pod.is_ready for pod in active), case.terminating)
+
+
+def _completed(case: Case, running: Running) -> Ending | None:
+    wanted = 1 if case.order.completions is None else case.order.completions
+    if case.succeeded < wanted or running.active:
+        return None
+    return Ending(True, "CompletionsReached", "Reached expected number of succeeded pods")
+
+
+def _report(
+    case: Case, running: Running, ending: Ending | None, conditions: list[dict[str, Json]], now: Ms
+) -> Iterator[Write]:
+    """Name the pods that ended, let go of them, count them; then say that the Job has ended."""
+    changed = _suspension_changed(case, conditions)
+    start = _start(case, changed=changed, now=now)
+    counting = count_pods(case, ending)
+    before = status_before(case, running, counting, conditions, start)
+    if before != case.status:
+        yield set_status(case.job, before)
+    if changed:
+        yield _suspension(case, now)
+    yield from (release(pod) for pod in counting.released)
+    after = status_after(before, counting)
+    is_over = ending is not None and running.terminating == 0
+    if ending is not None and is_over:
+        after = finish(after, ending, now)
+    if after != before:
+        yield set_status(case.job, after)
+    if ending is not None and is_over:
+        yield _ended(case.job, ending, now)
+
+
+def _suspension_changed(case: Case, conditions: list[dict[str, Json]]) -> bool:
+    known = [one for one in conditions_of(case) if one.get("type") == "Suspended"]
+    return known != [one for one in conditions if one.get("type") == "Suspended"]
+
+
+def _start(case: Case, *, changed: bool, now: Ms) -> str:
+    """A Job that is resumed starts anew; one that is suspended has not started."""
+    if case.order.is_suspended:
+        return "" if changed else text(case.status, "startTime")
+    return timestamp(now) if changed else text(case.status, "startTime", default=timestamp(now))
+
+
+def _suspension(case: Case, now: Ms) -> Write:
+    reason = "Suspended" if case.order.is_suspended else "Resumed"
+    said = f"Job {reason.lower()}"
+    return tell(case.job, reason=reason, message=said, now=now, source=NAME)
+
+
+def _ended(job: Stored, ending: Ending, now: Ms) -> Write:
+    if ending.is_success:
+        return tell(job, reason="Completed", message="Job completed", now=now, source=NAME)
+    return warn(job, reason=ending.reason, message=ending.message, now=now, source=NAME)
+
+
+def _is_respecified(event: Event) -> bool:
+    return event.before is None or event.before.generation != event.stored.generation
+
+
+def _concerns_at_once(_view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == JOB and event.change is not Change.DELETED and _is_respecified(event):
+        yield ref
+
+
+def _concerns_batched(_view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == POD:
+        owner = controller_of(event.stored, JOB)
+        if owner is not None:
+            yield owner
+    elif ref.kind == JOB and event.change is Change.MODIFIED and not _is_respecified(event):
+        yield ref
+
+
+JOBS = Controller("jobs", keep_job, _concerns_at_once)
+JOB_PODS = Controller("job-pods", keep_job, _concerns_batched, delay=BATCH)

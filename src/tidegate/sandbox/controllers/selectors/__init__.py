@@ -1,0 +1,1 @@
+"""Those who choose pods by their labels: Services and budgets."""

@@ -1,0 +1,224 @@
+"""Claims: each gets a volume, at once or when a pod wants it, if its class can make one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.events import tell, warn
+from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
+from tidegate.sandbox.controllers.storage.matching import (
+    CLAIM,
+    VOLUME,
+    best_volume,
+    is_free,
+    is_kept_for,
+    volume_status,
+)
+from tidegate.sandbox.controllers.writes import patch, set_status
+from tidegate.sandbox.server.store import Event, Stored
+from tidegate.world.calls import Write
+from tidegate.world.facts import Change
+
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+PROVISIONERS = (
+    "volume.beta.kubernetes.io/storage-provisioner",
+    "volume.kubernetes.io/storage-provisioner",
+)
+DEFAULTS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+NAME = "persistentvolume-controller"
+NO_VOLUME = "no persistent volumes available for this claim and no storage class is set"
+NO_CONSUMER = "waiting for first consumer to be created before binding"
+
+
+def keep_claim(view: View, ref: Ref, now: Ms) -> Looking:
+    """Bind a claim, ask for a volume, or say why it waits."""
+    claim = view.get(ref)
+    if claim is None or claim.is_deleting:
+        return
+    if not text(claim.body, "status", "phase"):
+        yield set_status(claim, {"phase": "Pending"})
+    named = text(claim.body, "spec", "volumeName")
+    if named:
+        yield from _follow(view, claim, named, now)
+        return
+    class_name = class_of(view, claim)
+    if class_name and part(claim.body, "spec", "storageClassName") is None:
+        yield patch(claim, {"spec": {"storageClassName": class_name}})
+    volume = best_volume(view, claim, class_name)
+    if volume is not None:
+        yield from _bind(claim, volume, now)
+    elif class_name:
+        yield from _ask(view, claim, class_name, now)
+    else:
+        yield tell(claim, reason="FailedBinding", message=NO_VOLUME, now=now, source=NAME)
+
+
+def class_of(view: View, claim: Stored) -> str:
+    """The class a claim names, or the default where it leaves that open; empty for none."""
+    named = part(claim.body, "spec", "storageClassName")
+    if isinstance(named, str):
+        return named
+    default = _default_class(view)
+    return default.ref.name if default is not None else ""
+
+
+def _default_class(view: View) -> Stored | None:
+    """The newest of the classes that say so."""
+    defaults = [
+        one
+        for one in view.all_of(STORAGE_CLASS)
+        if any(text(one.metadata, "annotations", name) == "true" for name in DEFAULTS)
+    ]
+    newest_last = sorted(defaults, key=lambda one: text(one.metadata, "creationTimestamp"))
+    return newest_last[-1] if newest_last else None
+
+
+def _follow(view: View, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
+    """A claim that names its volume waits for it, has it, or has lost it."""
+    volume = view.get(Ref(VOLUME, "", name))
+    is_bound = BIND_COMPLETED in mapping(claim.metadata, "annotations")
+    if volume is None:
+        if is_bound and text(claim.body, "status", "phase") != "Lost":
+            yield set_status(claim, {"phase": "Lost"})
+    elif is_free(volume) or is_kept_for(volume, claim):
+        yield from _bind(claim, volume, now)
+
+
+def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
+    """The volume first, then the claim: each in its spec, then in its status."""
+    if text(volume.body, "spec", "claimRef", "uid") != claim.uid:
+        kept: Json = {
+            "kind": CLAIM.name,
+            "namespace": claim.ref.namespace,
+            "name": claim.ref.name,
+            "uid": claim.uid,
+            "apiVersion": CLAIM.api_version,
+        }
+        notes: Json = {BOUND_BY_CONTROLLER: "yes"}
+        yield patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
+    if text(volume.body, "status", "phase") != "Bound":
+        yield set_status(volume, volume_status("Bound", now))
+    if BIND_COMPLETED not in mapping(claim.metadata, "annotations"):
+        yield _name_volume(claim, volume)
+    spec = mapping(volume.body, "spec")
+    wanted = {
+        "phase": "Bound",
+        "accessModes": spec.get("accessModes"),
+        "capacity": spec.get("capacity"),
+    }
+    if mapping(claim.body, "status") != wanted:
+        yield set_status(claim, wanted)
+
+
+def _name_volume(claim: Stored, volume: Stored) -> Write:
+    notes: dict[str, Json] = {BIND_COMPLETED: "yes"}
+    if not text(claim.body, "spec", "volumeName"):
+        notes[BOUND_BY_CONTROLLER] = "yes"
+    named: Json = {"volumeName": volume.ref.name}
+    return patch(claim, {"metadata": {"annotations": notes}, "spec": named})
+
+
+def _ask(view: View, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
+    found = view.get(Ref(STORAGE_CLASS, "", class_name))
+    if found is None:
+        said = f'storageclass.storage.k8s.io "{class_name}" not found'
+        yield warn(claim, reason="ProvisioningFailed", message=said, now=now, source=NAME)
+        return
+    notes = mapping(claim.metadata, "annotations")
+    if waits_for_pod(found) and SELECTED_NODE not in notes:
+        yield tell(claim, reason="WaitForFirstConsumer", message=NO_CONSUMER, now=now, source=NAME)
+        return
+    provisioner = text(found.body, "provisioner")
+    if provisioner == NO_PROVISIONER:
+        said = f"no volume plugin matched name: {provisioner}"
+        yield warn(claim, reason="ProvisioningFailed", message=said, now=now, source=NAME)
+    elif any(notes.get(name) != provisioner for name in PROVISIONERS):
+        yield patch(claim, {"metadata": {"annotations": dict.fromkeys(PROVISIONERS, provisioner)}})
+        said = (
+            f"Waiting for a volume to be created either by the external provisioner '{provisioner}'"
+            " or manually by the system administrator. If volume creation is delayed, please verify"
+            " that the provisioner is running and correctly registered."
+        )
+        yield tell(claim, reason="ExternalProvisioning", message=said, now=now, source=NAME)
+
+
+def waits_for_pod(storage_class: Stored) -> bool:
+    return text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
+
+
+def choose_node(view: View, ref: Ref, _now: Ms) -> Looking:
+    """A pod's claims that wait for it may be met: what the scheduler says when it places a pod."""
+    pod = view.get(ref)
+    for claim_ref in claims_of(pod) if pod is not None else ():
+        claim = view.get(claim_ref)
+        if claim is None or text(claim.body, "spec", "volumeName"):
+            continue
+        if SELECTED_NODE in mapping(claim.metadata, "annotations"):
+            continue
+        if pod is not None and _waits(view, claim):
+            node = text(pod.body, "spec", "nodeName", default="node")
+            yield patch(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
+
+
+def claims_of(pod: Stored) -> list[Ref]:
+    """The claims that a pod mounts."""
+    refs: list[Ref] = []
+    for volume in mappings(pod.body, "spec", "volumes"):
+        name = text(volume, "persistentVolumeClaim", "claimName")
+        if "ephemeral" in volume:
+            name = f"{pod.ref.name}-{text(volume, 'name')}"
+        if name:
+            refs.append(Ref(CLAIM, pod.ref.namespace, name))
+    return refs
+
+
+def _concerns_claims(view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == CLAIM:
+        yield ref
+    elif ref.kind == VOLUME:
+        kept = mapping(event.stored.body, "spec", "claimRef")
+        if kept:
+            yield Ref(CLAIM, text(kept, "namespace"), text(kept, "name"))
+        elif event.before is None:
+            yield from _pending(view)
+    elif ref.kind == STORAGE_CLASS and event.change is not Change.DELETED:
+        yield from _pending(view)
+
+
+def _pending(view: View) -> Iterator[Ref]:
+    return (
+        claim.ref for claim in view.all_of(CLAIM) if text(claim.body, "status", "phase") != "Bound"
+    )
+
+
+def _concerns_pods(view: View, event: Event) -> Iterator[Ref]:
+    stored = event.stored
+    if event.change is Change.DELETED:
+        return
+    if stored.ref.kind == POD:
+        if any(view.get(claim) is not None for claim in claims_of(stored)):
+            yield stored.ref
+    elif stored.ref.kind == CLAIM and event.before is None and _waits(view, stored):
+        pods = view.all_of(POD, stored.ref.namespace)
+        yield from (pod.ref for pod in pods if stored.ref in claims_of(pod))
+
+
+def _waits(view: View, claim: Stored) -> bool:
+    found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
+    return found is not None and waits_for_pod(found)
+
+
+CLAIMS = Controller("claims", keep_claim, _concerns_claims)
+CONSUMERS = Controller("consumers", choose_node, _concerns_pods)

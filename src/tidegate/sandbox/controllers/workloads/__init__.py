@@ -1,0 +1,1 @@
+"""Workloads: Deployments and their ReplicaSets, StatefulSets, DaemonSets."""

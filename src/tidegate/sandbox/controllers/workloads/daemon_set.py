@@ -1,0 +1,257 @@
+"""DaemonSets: one pod on every node that its template may run on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.events import first_warning, tell, warn
+from tidegate.sandbox.controllers.pods import (
+    POD,
+    is_available,
+    is_ready,
+    new_pod,
+    next_available,
+    phase_of,
+    pods_of,
+    refusal_of,
+    retry_at,
+)
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reading import (
+    mapping,
+    mappings,
+    number,
+    part,
+    share,
+    text,
+    without_zeros,
+)
+from tidegate.sandbox.controllers.workloads.placement import (
+    ALWAYS_TOLERATED,
+    Fit,
+    fit_of,
+    node_of,
+    pinned,
+)
+from tidegate.sandbox.controllers.writes import (
+    controller_of,
+    delete,
+    delete_all,
+    digest_of,
+    set_status,
+)
+from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.world.calls import Write
+from tidegate.world.facts import Change, Outcome
+
+DAEMON_SET = Kind("apps", "v1", "DaemonSet")
+NODE = Kind("", "v1", "Node")
+NAME = "daemonset-controller"
+REVISION_LABEL = "controller-revision-hash"
+
+
+@dataclass(frozen=True, slots=True)
+class Patrol:
+    """A DaemonSet at one look: its nodes, and its pods by node, the oldest first."""
+
+    owner: Stored
+    digest: str
+    fits: dict[str, Fit]
+    pods: dict[str, list[Stored]]
+    now: Ms
+
+    @property
+    def least(self) -> int:
+        return number(self.owner.body, "spec", "minReadySeconds")
+
+    @property
+    def desired(self) -> int:
+        return sum(fit.runs for fit in self.fits.values())
+
+    def limit(self, name: str, default: int) -> int:
+        given = part(self.owner.body, "spec", "updateStrategy", "rollingUpdate", name)
+        return share(default if given is None else given, of=self.desired, rounds_up=True)
+
+    def is_new(self, pod: Stored) -> bool:
+        return pod.labels.get(REVISION_LABEL) == self.digest
+
+    def is_well(self, pod: Stored) -> bool:
+        return is_available(pod, self.least, now=self.now)
+
+
+def keep_watch(view: View, ref: Ref, now: Ms) -> Looking:
+    """A pod on every node that should have one; old ones are replaced a few at a time."""
+    owner = view.get(ref)
+    if owner is None or owner.is_deleting:
+        return
+    patrol = _read(view, owner, now)
+    refusal = yield from _man(patrol)
+    if refusal:
+        since = first_warning(view, owner, reason="FailedCreate")
+        yield At(retry_at(since, now=now, longest=MINUTE))
+    patrol = _read(view, owner, now)
+    if not refusal and text(owner.body, "spec", "updateStrategy", "type") != "OnDelete":
+        yield from _renew(patrol)
+    status = _status(patrol)
+    if status != part(owner.body, "status"):
+        yield set_status(owner, status)
+    everyone = [pod for pods in patrol.pods.values() for pod in pods]
+    moment = next_available(everyone, patrol.least, now=now)
+    if moment is not None:
+        yield At(moment)
+
+
+def _read(view: View, owner: Stored, now: Ms) -> Patrol:
+    template = mapping(owner.body, "spec", "template")
+    fits = {node.ref.name: fit_of(template, node) for node in view.all_of(NODE)}
+    pods: dict[str, list[Stored]] = {}
+    for pod in pods_of(view, owner):
+        pods.setdefault(node_of(pod), []).append(pod)
+    return Patrol(owner, digest_of(template), fits, pods, now)
+
+
+def _man(patrol: Patrol) -> Generator[Write, Outcome | None, str]:
+    """Make what is missing and delete what should not be; why something could not be made."""
+    problem = ""
+    for node, fit in patrol.fits.items():
+        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
+        # Beside one that ends, the next may run only where there may be two.
+        there = pods if patrol.limit("maxSurge", 0) else patrol.pods.get(node)
+        if fit.runs and not there:
+            problem = problem or (yield from _make(patrol, node))
+        elif fit.stays:
+            yield from _tidy(patrol, node, pods)
+        else:
+            yield from delete_all(pods)
+    return problem
+
+
+def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
+    """Pods that have ended go, and so do those beyond the first, unless they are the next ones."""
+    for pod in pods:
+        if phase_of(pod) == "Failed":
+            place = f"{pod.ref.namespace}/{pod.ref.name} on node {node}"
+            said = f"Found failed daemon pod {place}, will try to kill it"
+            yield tell(
+                patrol.owner, reason="FailedDaemonPod", message=said, now=patrol.now, source=NAME
+            )
+            yield delete(pod)
+        elif phase_of(pod) == "Succeeded":
+            yield delete(pod)
+    running = [pod for pod in pods if phase_of(pod) not in ("Failed", "Succeeded")]
+    new = [pod for pod in running if patrol.is_new(pod)]
+    old = [pod for pod in running if not patrol.is_new(pod)]
+    if not patrol.limit("maxSurge", 0):
+        yield from delete_all(running[1:])
+        return
+    yield from delete_all((*new[1:], *old[1:]))
+    if new and old and (not is_ready(old[0]) or patrol.is_well(new[0])):
+        yield delete(old[0])
+
+
+def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
+    template = mapping(patrol.owner.body, "spec", "template")
+    spec = mapping(template, "spec")
+    borne: list[Json] = [*mappings(spec, "tolerations"), *ALWAYS_TOLERATED]
+    write = new_pod(
+        patrol.owner,
+        template,
+        metadata={
+            "generateName": f"{patrol.owner.ref.name}-",
+            "labels": {REVISION_LABEL: patrol.digest},
+        },
+        spec={"affinity": pinned(spec, node), "tolerations": borne},
+    )
+    refusal = refusal_of((yield write))
+    if refusal:
+        said = f"Error creating: {refusal}"
+        yield warn(patrol.owner, reason="FailedCreate", message=said, now=patrol.now, source=NAME)
+    return refusal
+
+
+def _renew(patrol: Patrol) -> Generator[Write, Outcome | None, None]:
+    """Old pods make room for new ones: as many as may be missing, or may be there twice."""
+    surge = patrol.limit("maxSurge", 0)
+    spare = patrol.limit("maxUnavailable", 1)
+    if surge:
+        yield from _renew_beside(patrol, surge)
+        return
+    spare = spare or 1
+    candidates: list[Stored] = []
+    for node, fit in patrol.fits.items():
+        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
+        if not fit.runs and not pods:
+            continue
+        if len(pods) != 1 or not patrol.is_well(pods[0]):
+            spare -= 1
+            yield from delete_all([pod for pod in pods if not patrol.is_new(pod)])
+        elif not patrol.is_new(pods[0]):
+            candidates.append(pods[0])
+    yield from delete_all(candidates[: max(0, spare)])
+
+
+def _renew_beside(patrol: Patrol, surge: int) -> Generator[Write, Outcome | None, None]:
+    candidates: list[str] = []
+    for node, fit in patrol.fits.items():
+        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
+        new = [pod for pod in pods if patrol.is_new(pod)]
+        old = [pod for pod in pods if not patrol.is_new(pod)]
+        if new and old:
+            surge -= not patrol.is_well(new[0])
+        elif old and fit.runs and not patrol.is_well(old[0]):
+            yield from _make(patrol, node)
+        elif old and fit.runs:
+            candidates.append(node)
+    for node in candidates[: max(0, surge)]:
+        yield from _make(patrol, node)
+
+
+def _status(patrol: Patrol) -> Body:
+    first = {
+        node: patrol.pods[node][0]
+        for node, fit in patrol.fits.items()
+        if fit.runs and patrol.pods.get(node)
+    }
+    available = sum(is_ready(pod) and patrol.is_well(pod) for pod in first.values())
+    counts: Body = {
+        "observedGeneration": patrol.owner.generation,
+        "updatedNumberScheduled": sum(map(patrol.is_new, first.values())),
+        "numberAvailable": available,
+        "numberUnavailable": patrol.desired - available,
+    }
+    return {
+        "currentNumberScheduled": len(first),
+        "numberMisscheduled": sum(
+            not fit.runs and bool(patrol.pods.get(node)) for node, fit in patrol.fits.items()
+        ),
+        "desiredNumberScheduled": patrol.desired,
+        "numberReady": sum(map(is_ready, first.values())),
+        **without_zeros(counts),
+    }
+
+
+def _concerns(view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == DAEMON_SET:
+        yield ref
+    elif ref.kind == POD:
+        owner = controller_of(event.stored, DAEMON_SET)
+        if owner is not None:
+            yield owner
+    elif ref.kind == NODE and _moves_pods(event):
+        yield from (daemon_set.ref for daemon_set in view.all_of(DAEMON_SET))
+
+
+def _moves_pods(event: Event) -> bool:
+    """Nodes report all the time; only their labels and taints say who may run there."""
+    before = event.before
+    if event.change is not Change.MODIFIED or before is None:
+        return True
+    taints = part(event.stored.body, "spec", "taints") != part(before.body, "spec", "taints")
+    return taints or event.stored.labels != before.labels
+
+
+DAEMON_SETS = Controller("daemon-sets", keep_watch, _concerns)

@@ -1,0 +1,344 @@
+"""Deployments: a ReplicaSet for each template, the newest made large as the others are made small.
+
+One look does one thing and says so; what it wrote brings the next look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.conditions import new_condition, with_condition
+from tidegate.sandbox.controllers.events import tell, warn
+from tidegate.sandbox.controllers.pods import POD, phase_of, pods_of, refusal_of, retry_at
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reading import mapping, number, part, text
+from tidegate.sandbox.controllers.workloads.progress import (
+    PAUSED,
+    PROGRESSING,
+    TIMED_OUT,
+    conditions_of,
+    full_status,
+    has_deadline,
+    is_complete,
+    next_check,
+    plain_status,
+    progress_of,
+    with_conditions,
+)
+from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
+from tidegate.sandbox.controllers.workloads.rollout import (
+    DESIRED,
+    HASH,
+    HISTORY,
+    MAXIMUM,
+    PREFIX,
+    REVISION,
+    Crew,
+    Rollout,
+    read_rollout,
+)
+from tidegate.sandbox.controllers.workloads.sizes import (
+    Sizes,
+    is_scaling,
+    new_size,
+    old_sizes,
+    scaled_sizes,
+)
+from tidegate.sandbox.controllers.writes import (
+    controller_of,
+    create,
+    delete,
+    owner_reference,
+    patch,
+    set_status,
+)
+from tidegate.sandbox.server.store import Body, Event
+from tidegate.world.calls import Write
+from tidegate.world.facts import Change, Exists, Outcome, is_refusal
+
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+NAME = "deployment-controller"
+NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", PREFIX)
+LONGEST_NAME = 253
+
+Deeds = Generator[Write | At, Outcome | None, bool]
+"""Writes, and whether this look is over with them."""
+
+
+def roll_out(view: View, ref: Ref, now: Ms) -> Looking:
+    """Bring a Deployment one step nearer to what is asked of it."""
+    deployment = view.get(ref)
+    if deployment is None:
+        return
+    rollout = read_rollout(view, deployment)
+    if deployment.is_deleting:
+        yield from _say(rollout, plain_status(rollout, now))
+    elif (yield from _note_pause(rollout, now)):
+        yield from _before_status(_proceed(view, rollout, now))
+    else:
+        yield from _proceed(view, rollout, now)
+
+
+def _proceed(view: View, rollout: Rollout, now: Ms) -> Looking:
+    if (yield from _number(rollout, now)):
+        return
+    if rollout.is_paused or is_scaling(rollout):
+        yield from _stand(view, rollout, now)
+    elif rollout.is_recreated:
+        yield from _recreate(view, rollout, now)
+    else:
+        yield from _roll(view, rollout, now)
+
+
+def _before_status(deeds: Looking) -> Looking:
+    """A look that has told of a pause tells no more: its next status would be of a stale version.
+
+    So a Deployment that is resumed makes its ReplicaSet, and never says that it did.
+    """
+    outcome: Outcome | None = None
+    while True:
+        try:
+            wanted = deeds.send(outcome)
+        except StopIteration:
+            return
+        if isinstance(wanted, Write) and wanted.subresource == "status":
+            return
+        outcome = yield wanted
+
+
+def _stand(view: View, rollout: Rollout, now: Ms) -> Looking:
+    """Scale, and nothing else: while paused, or on the first look after a change of scale."""
+    yield from _resize(rollout, scaled_sizes(rollout), now)
+    if rollout.is_paused:
+        yield from _forget_old(rollout)
+    after = read_rollout(view, rollout.deployment)
+    yield from _say(rollout, plain_status(after, now))
+
+
+def _roll(view: View, rollout: Rollout, now: Ms) -> Looking:
+    if rollout.new is None:
+        yield from _begin(view, rollout, now)
+        return
+    grown = yield from _resize(rollout, [(rollout.new, new_size(rollout))], now)
+    shrunk = grown or (yield from _resize(rollout, old_sizes(rollout), now))
+    if shrunk:
+        rollout = read_rollout(view, rollout.deployment)
+    elif is_complete(rollout, mapping(rollout.deployment.body, "status")):
+        yield from _forget_old(rollout)
+    yield from _say_progress(rollout, now)
+
+
+def _recreate(view: View, rollout: Rollout, now: Ms) -> Looking:
+    """No new pod before the last old one is gone."""
+    shrunk = yield from _resize(rollout, [(crew, 0) for crew in rollout.old if crew.size], now)
+    if not shrunk and not _has_old_pods(view, rollout):
+        if rollout.new is None:
+            yield from _begin(view, rollout, now)
+            return
+        yield from _resize(rollout, [(rollout.new, rollout.replicas)], now)
+        if is_complete(rollout, mapping(rollout.deployment.body, "status")):
+            yield from _forget_old(rollout)
+    yield from _say_progress(read_rollout(view, rollout.deployment), now)
+
+
+def _has_old_pods(view: View, rollout: Rollout) -> bool:
+    return any(
+        crew.pods
+        or any(phase_of(pod) not in ("Succeeded", "Failed") for pod in pods_of(view, crew.stored))
+        for crew in rollout.old
+    )
+
+
+def _note_pause(rollout: Rollout, now: Ms) -> Deeds:
+    """A pause is no lack of progress: the clock of the deadline starts anew when it ends."""
+    _, reason = progress_of(conditions_of(rollout))
+    if not has_deadline(rollout) or reason == TIMED_OUT or rollout.is_paused == (reason == PAUSED):
+        return False
+    done = "paused" if rollout.is_paused else "resumed"
+    yield _with_progress(
+        rollout, "Unknown", f"Deployment{done.title()}", f"Deployment is {done}", now
+    )
+    return True
+
+
+def _number(rollout: Rollout, now: Ms) -> Deeds:
+    """The new ReplicaSet has the highest revision, and the Deployment says which that is."""
+    if rollout.new is None:
+        return False
+    notes = mapping(rollout.new.stored.metadata, "annotations")
+    wanted = {**notes, **_notes(rollout)}
+    least = number(rollout.spec, "minReadySeconds")
+    if wanted != notes or number(rollout.new.stored.body, "spec", "minReadySeconds") != least:
+        change: Body = {"metadata": {"annotations": wanted}, "spec": {"minReadySeconds": least}}
+        yield patch(rollout.new.stored, change)
+        return False
+    yield from _note_revision(rollout, text(notes, REVISION))
+    if not has_deadline(rollout) or progress_of(conditions_of(rollout)) != ("", ""):
+        return False
+    said = f'Found new replica set "{rollout.new.stored.ref.name}"'
+    yield _with_progress(rollout, "True", "FoundNewReplicaSet", said, now)
+    return True
+
+
+def _note_revision(rollout: Rollout, revision: str) -> Iterator[Write]:
+    if text(rollout.deployment.metadata, "annotations", REVISION) != revision:
+        yield patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
+
+
+def _notes(rollout: Rollout) -> Body:
+    """The annotations that the new ReplicaSet should have, of those that are the Deployment's."""
+    copied: Body = {
+        name: value
+        for name, value in mapping(rollout.deployment.metadata, "annotations").items()
+        if not name.startswith(NOT_COPIED)
+    }
+    revision = 1 + max((crew.revision for crew in rollout.old), default=0)
+    if rollout.new is None:
+        return {**copied, **_scale_notes(rollout), REVISION: str(revision)}
+    before = rollout.new.revision
+    if before < revision:
+        copied[REVISION] = str(revision)
+        if before:
+            history = text(rollout.new.stored.metadata, "annotations", HISTORY)
+            copied[HISTORY] = f"{history},{before}" if history else str(before)
+    return copied
+
+
+def _scale_notes(rollout: Rollout) -> Body:
+    return {
+        DESIRED: str(rollout.replicas),
+        MAXIMUM: str(rollout.replicas + rollout.surge),
+    }
+
+
+def _begin(view: View, rollout: Rollout, now: Ms) -> Looking:
+    """Make the ReplicaSet of a new template."""
+    deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
+    name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
+    outcome = yield create(REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes))
+    if isinstance(outcome, Exists):
+        yield from _adopt(view, rollout, name)
+        return
+    refusal = refusal_of(outcome)
+    if not refusal and outcome is not None and is_refusal(outcome):
+        return
+    if refusal:
+        said = f'Failed to create new replica set "{name}": {refusal}'
+        yield _with_progress(rollout, "False", "ReplicaSetCreateError", said, now)
+        yield warn(deployment, reason="ReplicaSetCreateError", message=said, now=now, source=NAME)
+        yield At(retry_at(None, now=now))
+        return
+    if size:
+        said = f"Scaled up replica set {name} from 0 to {size}"
+        yield tell(deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
+    yield from _note_revision(rollout, text(notes, REVISION))
+    if has_deadline(rollout):
+        said = f'Created new replica set "{name}"'
+        yield _with_progress(rollout, "True", "NewReplicaSetCreated", said, now)
+
+
+def _body(rollout: Rollout, name: str, size: int, notes: Body) -> Body:
+    template = rollout.template
+    metadata = mapping(template, "metadata")
+    labels: Body = {**mapping(metadata, "labels"), HASH: rollout.hash}
+    selector = mapping(rollout.spec, "selector")
+    matched: Body = {**mapping(selector, "matchLabels"), HASH: rollout.hash}
+    least = number(rollout.spec, "minReadySeconds")
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": rollout.deployment.ref.namespace,
+            "labels": labels,
+            "annotations": notes,
+            "ownerReferences": [owner_reference(rollout.deployment)],
+        },
+        "spec": {
+            "replicas": size,
+            **({"minReadySeconds": least} if least else {}),
+            "selector": {**selector, "matchLabels": matched},
+            "template": {**template, "metadata": {**metadata, "labels": labels}},
+        },
+    }
+
+
+def _adopt(view: View, rollout: Rollout, name: str) -> Iterator[Write]:
+    """A ReplicaSet of this template that lost its Deployment is taken over."""
+    found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
+    if found is not None and not part(found.metadata, "ownerReferences"):
+        owner: Json = [owner_reference(rollout.deployment)]
+        yield patch(found, {"metadata": {"ownerReferences": owner}})
+
+
+def _resize(rollout: Rollout, sizes: Sizes, now: Ms) -> Deeds:
+    resized = False
+    for crew, size in sizes:
+        notes = mapping(crew.stored.metadata, "annotations")
+        scale = _scale_notes(rollout)
+        if crew.size == size and scale.items() <= notes.items():
+            continue
+        yield patch(crew.stored, {"metadata": {"annotations": scale}, "spec": {"replicas": size}})
+        if crew.size != size:
+            resized = True
+            yield _resized(rollout, crew, size, now)
+    return resized
+
+
+def _resized(rollout: Rollout, crew: Crew, size: int, now: Ms) -> Write:
+    way = "up" if size > crew.size else "down"
+    said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
+    return tell(rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
+
+
+def _forget_old(rollout: Rollout) -> Iterator[Write]:
+    """Old ReplicaSets are kept for going back, but not all of them for ever."""
+    limit = number(rollout.spec, "revisionHistoryLimit", default=10)
+    kept = [crew for crew in rollout.old if not crew.stored.is_deleting]
+    kept.sort(key=lambda crew: crew.revision)
+    for crew in kept[: max(0, len(kept) - limit)]:
+        observed = number(crew.stored.body, "status", "observedGeneration")
+        if not crew.pods and not crew.size and observed >= crew.stored.generation:
+            yield delete(crew.stored)
+
+
+def _say_progress(rollout: Rollout, now: Ms) -> Looking:
+    status = full_status(rollout, now)
+    yield from _say(rollout, status)
+    moment = next_check(rollout, status)
+    if moment is not None:
+        yield At(moment)
+
+
+def _say(rollout: Rollout, status: Body) -> Iterator[Write]:
+    if status != part(rollout.deployment.body, "status"):
+        yield set_status(rollout.deployment, status)
+
+
+def _with_progress(rollout: Rollout, status: str, reason: str, message: str, now: Ms) -> Write:
+    """What was said before, with one other condition Progressing."""
+    condition = new_condition(PROGRESSING, status, reason, message, now=now)
+    conditions = with_condition(conditions_of(rollout), condition)
+    return set_status(
+        rollout.deployment,
+        with_conditions(mapping(rollout.deployment.body, "status"), conditions),
+    )
+
+
+def _concerns(view: View, event: Event) -> Iterator[Ref]:
+    stored = event.stored
+    if stored.ref.kind == DEPLOYMENT:
+        yield stored.ref
+        return
+    owner: Ref | None = None
+    if stored.ref.kind == REPLICA_SET:
+        owner = controller_of(stored, DEPLOYMENT)
+    elif stored.ref.kind == POD and event.change is Change.DELETED:
+        crew = controller_of(stored, REPLICA_SET)
+        found = view.get(crew) if crew else None
+        owner = controller_of(found, DEPLOYMENT) if found else None
+    if owner is not None:
+        yield owner
+
+
+DEPLOYMENTS = Controller("deployments", roll_out, _concerns, delay=Ms(5))

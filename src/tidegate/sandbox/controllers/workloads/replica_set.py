@@ -1,0 +1,136 @@
+"""ReplicaSets: as many pods of one template as are asked for, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.conditions import (
+    Conditions,
+    find_condition,
+    moment_of,
+    new_condition,
+    without_condition,
+)
+from tidegate.sandbox.controllers.events import warn
+from tidegate.sandbox.controllers.pods import (
+    POD,
+    is_active,
+    is_available,
+    is_ready,
+    least_wanted,
+    new_pod,
+    next_available,
+    pods_of,
+    refusal_of,
+    retry_at,
+)
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reading import mapping, mappings, number, part, without_zeros
+from tidegate.sandbox.controllers.writes import controller_of, delete, set_status
+from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.world.calls import Write
+from tidegate.world.facts import Outcome
+
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
+NAME = "replicaset-controller"
+FAILURE = "ReplicaFailure"
+BURST = 500
+"""So many pods are made or deleted in one look."""
+
+
+def keep_replicas(view: View, ref: Ref, now: Ms) -> Looking:
+    """Make or delete pods until there are as many as asked for; say how many there were."""
+    owner = view.get(ref)
+    if owner is None:
+        return
+    pods = pods_of(view, owner)
+    active = [pod for pod in pods if is_active(pod)]
+    problem = ""
+    if not owner.is_deleting:
+        problem = yield from _make_up(owner, active, now)
+    status = _status(owner, pods, active, problem, now)
+    if status != part(owner.body, "status"):
+        yield set_status(owner, status)
+    if problem:
+        failed = find_condition(mappings(status, "conditions"), FAILURE)
+        since = moment_of(failed.get("lastTransitionTime")) if failed else None
+        yield At(retry_at(since, now=now))
+    moment = next_available(active, _least(owner), now=now)
+    if moment is not None:
+        yield At(moment)
+
+
+def _least(owner: Stored) -> int:
+    return number(owner.body, "spec", "minReadySeconds")
+
+
+def _make_up(owner: Stored, active: list[Stored], now: Ms) -> Generator[Write, Outcome | None, str]:
+    """The difference between what is and what should be; why it could not be made up."""
+    missing = number(owner.body, "spec", "replicas", default=1) - len(active)
+    if missing > 0:
+        return (yield from _make_pods(owner, min(missing, BURST), now))
+    for pod in least_wanted(active, min(-missing, BURST)) if missing else ():
+        yield delete(pod)
+    return ""
+
+
+def _make_pods(owner: Stored, count: int, now: Ms) -> Generator[Write, Outcome | None, str]:
+    """In batches of one, two, four; the first batch with a refusal is the last."""
+    template = mapping(owner.body, "spec", "template")
+    write = new_pod(owner, template, metadata={"generateName": f"{owner.ref.name}-"})
+    batch, problem = 1, ""
+    while count > 0 and not problem:
+        for _ in range(min(batch, count)):
+            refusal = refusal_of((yield write))
+            if refusal:
+                said = f"Error creating: {refusal}"
+                yield warn(owner, reason="FailedCreate", message=said, now=now, source=NAME)
+            problem = problem or refusal
+        count, batch = count - batch, batch * 2
+    return problem
+
+
+def _status(owner: Stored, pods: list[Stored], active: list[Stored], problem: str, now: Ms) -> Body:
+    least = _least(owner)
+    labels = mapping(owner.body, "spec", "template", "metadata", "labels")
+    counts: Body = {
+        "fullyLabeledReplicas": sum(labels.items() <= pod.labels.items() for pod in active),
+        "readyReplicas": sum(map(is_ready, active)),
+        "availableReplicas": sum(is_available(pod, least, now=now) for pod in active),
+        "observedGeneration": owner.generation,
+    }
+    conditions: list[Json] = [*_conditions(owner, len(active), problem, now)]
+    return {
+        "replicas": len(active),
+        **without_zeros(counts),
+        "terminatingReplicas": sum(pod.is_deleting for pod in pods),
+        **({"conditions": conditions} if conditions else {}),
+    }
+
+
+def _conditions(owner: Stored, active: int, problem: str, now: Ms) -> Conditions:
+    known = mappings(owner.body, "status", "conditions")
+    if not problem:
+        return without_condition(known, FAILURE)
+    if find_condition(known, FAILURE):
+        return known
+    wanted = number(owner.body, "spec", "replicas", default=1)
+    reason = "FailedCreate" if active < wanted else "FailedDelete"
+    failed = new_condition(FAILURE, "True", reason, problem, now=now)
+    del failed["lastUpdateTime"]
+    return [*known, failed]
+
+
+def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == REPLICA_SET:
+        yield ref
+    elif ref.kind == POD:
+        owner = controller_of(event.stored, REPLICA_SET)
+        if owner is not None:
+            yield owner
+
+
+REPLICA_SETS = Controller("replica-sets", keep_replicas, _concerns)

@@ -1,0 +1,112 @@
+"""How large each ReplicaSet of a Deployment may be now. Arithmetic only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.sandbox.controllers.workloads.rollout import DESIRED, MAXIMUM, Crew, Rollout
+
+Sizes = list[tuple[Crew, int]]
+
+
+def new_size(rollout: Rollout) -> int:
+    """How large the new ReplicaSet may be, beside the old ones."""
+    own = rollout.new.size if rollout.new else 0
+    if rollout.is_recreated or own > rollout.replicas:
+        return rollout.replicas
+    room = rollout.replicas + rollout.surge - _total(rollout.all)
+    return own + min(room, rollout.replicas - own) if room > 0 else own
+
+
+def old_sizes(rollout: Rollout) -> Sizes:
+    """How small the old ones may become: first what is not available, then what can be spared."""
+    least = rollout.replicas - rollout.unavailable
+    waiting = rollout.new.size - rollout.new.available if rollout.new else 0
+    spare = _total(rollout.all) - least - waiting
+    active = [crew for crew in rollout.old if crew.size]
+    if spare <= 0 or not active:
+        return []
+    sizes: Sizes = []
+    for crew in active:
+        unhealthy = min(spare, max(0, crew.size - crew.available))
+        spare -= unhealthy
+        sizes.append((crew, crew.size - unhealthy))
+    spare = sum(crew.available for crew in (*active, *_present(rollout))) - least
+    for place, (crew, size) in enumerate(sizes):
+        less = min(size, max(0, spare))
+        spare -= less
+        sizes[place] = crew, size - less
+    return sizes
+
+
+def is_scaling(rollout: Rollout) -> bool:
+    """Whether the Deployment was scaled since its ReplicaSets were last told."""
+    return any(crew.note(DESIRED) not in (None, rollout.replicas) for crew in rollout.active)
+
+
+def scaled_sizes(rollout: Rollout) -> Sizes:
+    """Sizes after scaling: in proportion while a rollout is under way, else all on one."""
+    match rollout.active:
+        case ():
+            newest = rollout.new or (rollout.old[-1] if rollout.old else None)
+            return [(newest, rollout.replicas)] if newest else []
+        case (only,):
+            return [(only, rollout.replicas)]
+        case _:
+            return _several_sizes(rollout)
+
+
+def _several_sizes(rollout: Rollout) -> Sizes:
+    if _is_saturated(rollout):
+        return [(crew, 0) for crew in rollout.old if crew.size]
+    return [] if rollout.is_recreated else _proportional(rollout)
+
+
+def _proportional(rollout: Rollout) -> Sizes:
+    allowed = rollout.replicas + rollout.surge if rollout.replicas else 0
+    missing = allowed - _total(rollout.active)
+    crews = _by_size(rollout, newest_first=missing > 0)
+    added = 0
+    sizes: Sizes = []
+    for crew in crews:
+        fraction = _fraction(crew, rollout)
+        left = missing - added
+        step = min(fraction, left) if missing > 0 else max(fraction, left)
+        step = step if missing and left else 0
+        added += step
+        sizes.append((crew, crew.size + step))
+    largest, size = sizes[0]
+    return [(largest, max(0, size + missing - added)), *sizes[1:]]
+
+
+def _by_size(rollout: Rollout, *, newest_first: bool) -> list[Crew]:
+    ordered = list(reversed(rollout.active)) if newest_first else list(rollout.active)
+    return sorted(ordered, key=lambda crew: -crew.size)
+
+
+def _fraction(crew: Crew, rollout: Rollout) -> int:
+    if not rollout.replicas:
+        return -crew.size
+    before = crew.note(MAXIMUM) or _reported(rollout)
+    if not before:
+        return 0
+    # Halves are rounded away from zero, as the real controller does.
+    return (2 * crew.size * (rollout.replicas + rollout.surge) + before) // (2 * before) - crew.size
+
+
+def _reported(rollout: Rollout) -> int:
+    return sum(crew.pods for crew in rollout.all)
+
+
+def _is_saturated(rollout: Rollout) -> bool:
+    new = rollout.new
+    wanted = rollout.replicas
+    return new is not None and new.size == new.note(DESIRED) == new.available == wanted
+
+
+def _present(rollout: Rollout) -> tuple[Crew, ...]:
+    return (rollout.new,) if rollout.new else ()
+
+
+def _total(crews: Iterable[Crew]) -> int:
+    return sum(crew.size for crew in crews)

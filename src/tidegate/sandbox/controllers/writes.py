@@ -1,0 +1,102 @@
+"""The writes that controllers share: a whole status, a patch, a new object, a deletion."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.garbage import MANAGER
+from tidegate.sandbox.controllers.reading import text
+from tidegate.sandbox.server.lifecycle import SUFFIX
+from tidegate.sandbox.server.store import Body, Stored, owner_references
+from tidegate.world.calls import PatchForm, Propagation, Verb, Write
+
+DIGEST_LENGTH = 10
+
+
+def set_status(stored: Stored, status: Body) -> Write:
+    """The status as a whole; what it does not name is gone."""
+    operation: Body = {"op": "add", "path": "/status", "value": status}
+    return Write(
+        verb=Verb.PATCH,
+        form=PatchForm.JSON,
+        ref=stored.ref,
+        body=msgspec.json.encode([operation]),
+        subresource="status",
+        uid=stored.uid,
+        manager=MANAGER,
+    )
+
+
+def patch(stored: Stored, change: Body) -> Write:
+    """A merge patch of anything but the status."""
+    return Write(
+        verb=Verb.PATCH,
+        ref=stored.ref,
+        body=msgspec.json.encode(change),
+        uid=stored.uid,
+        manager=MANAGER,
+    )
+
+
+def create(kind: Kind, namespace: str, body: Body) -> Write:
+    """A new object. One without a name must say how its name begins."""
+    metadata = body.get("metadata")
+    whole: Body = {"apiVersion": kind.api_version, "kind": kind.name, **body}
+    return Write(
+        verb=Verb.CREATE,
+        ref=Ref(kind, namespace, text(metadata, "name")),
+        body=msgspec.json.encode(whole),
+        manager=MANAGER,
+    )
+
+
+def delete(stored: Stored) -> Write:
+    return Write(
+        verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=Propagation.BACKGROUND
+    )
+
+
+def delete_all(found: Iterable[Stored]) -> Iterator[Write]:
+    for stored in found:
+        yield delete(stored)
+
+
+def owner_reference(owner: Stored) -> Body:
+    """How an object names the one that controls it."""
+    kind = owner.ref.kind
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "name": owner.ref.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def controller_of(stored: Stored, kind: Kind) -> Ref | None:
+    """The object of this kind that controls this one."""
+    for reference in owner_references(stored.metadata):
+        if reference.get("controller") is True:
+            named = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
+            if named.group == kind.group and named.name == kind.name:
+                return Ref(kind, stored.ref.namespace, str(reference.get("name")))
+    return None
+
+
+def is_controlled_by(stored: Stored, owner: Stored) -> bool:
+    return any(
+        reference.get("controller") is True and reference.get("uid") == owner.uid
+        for reference in owner_references(stored.metadata)
+    )
+
+
+def digest_of(value: Json) -> str:
+    """A short name for a value, in letters that make no words; the same for the same value."""
+    encoded = msgspec.json.encode(value, order="deterministic")
+    drawn = hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest()
+    return "".join(SUFFIX[byte % len(SUFFIX)] for byte in drawn)

@@ -1,0 +1,179 @@
+"""The one operator that plays all rows.
+
+It looks at a custom resource and at the workload that serves its kind. Without that workload it
+does nothing. While something is needed, it writes what the real operator would say. Else it goes
+from stage to stage, each in its time: it makes the stage's objects and writes the stage's status.
+
+How far an object has come is read from its status, and when the next stage is due from the times
+that servers keep: nothing is remembered between two looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.operators import Row, Stage
+from tidegate.sandbox.controllers.events import warn
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.operators.catalogue import Catalogue
+from tidegate.sandbox.operators.making import make
+from tidegate.sandbox.operators.memory import Memories
+from tidegate.sandbox.operators.references import MAKER, Needed, needs_of, products_of
+from tidegate.sandbox.operators.statuses import shows, status_of, with_times
+from tidegate.sandbox.operators.templates import scope_of
+from tidegate.sandbox.operators.watching import concerned
+from tidegate.sandbox.operators.workloads import available_since, touched
+from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.world.facts import Missing, NotServed, is_refusal
+
+Durations: TypeAlias = Callable[[Kind, str], Ms | None]
+"""How long a stage of a kind takes; None leaves it to the row."""
+RETRY = Ms(10 * SECOND)
+
+
+def as_the_row_says(_kind: Kind, _stage: str) -> Ms | None:
+    return None
+
+
+def operators(rows: Iterable[Row], *, durations: Durations = as_the_row_says) -> Controller:
+    """The operators of these rows as one controller; of two rows for a kind the last counts."""
+    catalogue = Catalogue.of(rows)
+    memories = Memories(catalogue)
+    player = _Player(catalogue, memories, durations)
+
+    def concerns(view: View, event: Event) -> Iterator[Ref]:
+        return concerned(catalogue, memories.of(view), view, event)
+
+    return Controller("operators", player.look, concerns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """An object as one look finds it."""
+
+    stored: Stored
+    row: Row
+    scope: Body
+    needed: tuple[Needed, ...]
+    since: Ms
+    """From when on it and all it needs have been as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Player:
+    catalogue: Catalogue
+    memories: Memories
+    durations: Durations
+
+    def look(self, view: View, ref: Ref, now: Ms) -> Looking:
+        """One look at one custom resource."""
+        stored = view.get(ref)
+        row = self.catalogue.row_of(ref.kind)
+        if stored is None or stored.is_deleting or row is None:
+            return
+        server = self.memories.of(view).server_of(view, ref.kind)
+        if server is None:
+            return
+        case = self._case(view, stored, row)
+        last = len(row.stages) - 1
+        reached = _reached(case)
+        unmet = self._unmet(view, case.needed, is_ready=reached == last)
+        if unmet is not None:
+            yield from _wait(case, unmet, now)
+        elif reached == last:
+            yield from make(view, stored, products_of(row, case.scope))
+        else:
+            since = max(available_since(server), case.since)
+            yield from self._go_on(view, case, reached + 1, since=since, now=now)
+
+    def _case(self, view: View, stored: Stored, row: Row) -> _Case:
+        kind = stored.ref.kind
+        scope = scope_of(stored.body, kind)
+        needed = tuple(needs_of(row, stored.body, kind))
+        since = touched(stored)
+        for one in needed:
+            found = self.catalogue.find(view, one)
+            if found is not None:
+                since = max(since, touched(found))
+                scope |= {one.need.alias: found.body} if one.need.alias else {}
+        return _Case(stored, row, scope, needed, since)
+
+    def _go_on(self, view: View, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
+        """To the next stage, if it is time."""
+        stage = case.row.stages[place]
+        due = Ms(since + self._span(case.stored.ref.kind, stage))
+        if now < due:
+            yield At(due)
+            return
+        products = products_of(case.row, case.scope, upto=place)
+        refused = yield from make(view, case.stored, products)
+        if refused:
+            yield At(Ms(now + RETRY))
+        elif stage.writes:
+            yield from _write(case.stored, status_of(stage.writes, case.scope), now)
+
+    def _span(self, kind: Kind, stage: Stage) -> Ms:
+        given = self.durations(kind, stage.name)
+        return stage.after if given is None else given
+
+    def _unmet(self, view: View, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
+        asked = (one for one in needed if one.need.lasting or not is_ready)
+        return next((one for one in asked if not self.catalogue.is_met(view, one)), None)
+
+
+def _reached(case: _Case) -> int:
+    """The last stage that the status shows; -1 where it shows none."""
+    status = case.stored.body.get("status")
+    for place in range(len(case.row.stages) - 1, -1, -1):
+        if shows(status, status_of(case.row.stages[place].writes, case.scope)):
+            return place
+    return -1
+
+
+def _wait(case: _Case, unmet: Needed, now: Ms) -> Looking:
+    """Say what the operator would say while something is not there."""
+    wanted = status_of(unmet.need.unmet, {**case.scope, "need": unmet.scope()})
+    if wanted and not shows(case.stored.body.get("status"), wanted):
+        yield from _write(case.stored, wanted, now)
+
+
+def _write(stored: Stored, wanted: Json, now: Ms) -> Looking:
+    """The whole status; on the object itself where its kind has no status of its own."""
+    status = with_times(wanted, stored.body.get("status"), now)
+    outcome = yield _status_write(stored, status, subresource="status")
+    if isinstance(outcome, Missing | NotServed):
+        outcome = yield _status_write(stored, status, subresource="")
+    if outcome is not None and is_refusal(outcome):
+        yield warn(stored, reason="StatusRefused", message=outcome.message, now=now, source=MAKER)
+
+
+def _status_write(stored: Stored, status: Json, *, subresource: str) -> Write:
+    operation: Body = {"op": "add", "path": "/status", "value": status}
+    return Write(
+        verb=Verb.PATCH,
+        form=PatchForm.JSON,
+        ref=stored.ref,
+        body=msgspec.json.encode([operation]),
+        subresource=subresource,
+        uid=stored.uid,
+        manager=MAKER,
+    )
+
+
+def unserved(view: View, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
+    """The custom resources that nobody serves, and why that is so."""
+    catalogue = Catalogue.of(rows)
+    found: list[tuple[Ref, str]] = []
+    for kind in catalogue.custom_kinds(view):
+        objects = view.all_of(kind)
+        if objects and catalogue.server_of(view, kind) is None:
+            why = catalogue.why_unserved(view, kind)
+            found += [(stored.ref, why) for stored in objects]
+    return sorted(found)

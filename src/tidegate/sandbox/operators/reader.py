@@ -1,0 +1,237 @@
+"""Rows from files: those that tidegate brings, and those of users, with a line for each mistake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import Document, FieldPath, find_places, read
+from tidegate.errors import DocumentError, OperatorsError, Place, TidegateError, foreign
+from tidegate.model.moment import parse_duration
+from tidegate.model.objects import Json
+from tidegate.model.operators import Check, Row, Stage
+from tidegate.sandbox.operators.statuses import as_json, shows
+from tidegate.sandbox.operators.templates import FOR, IF, check_template
+
+ROWS = Path(__file__).with_name("rows")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_TOLD = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
+_MISSING = re.compile(r"Object missing required field `(.+)`")
+_WRONG = re.compile(r"Expected (.+), got (.+)")
+_WORDS = {
+    "array": "a list",
+    "object": "a mapping",
+    "str": "text",
+    "int": "a whole number",
+    "bool": "`true` or `false`",
+    "null": "nothing",
+}
+
+
+class _RowError(Exception):
+    """A mistake in a row, and the path to it from the row."""
+
+    def __init__(self, error: OperatorsError, path: FieldPath) -> None:
+        super().__init__(error.problem)
+        self.error = error
+        self.path = path
+
+
+@cache
+def builtin_rows() -> tuple[Row, ...]:
+    """The rows that tidegate brings."""
+    files = sorted(ROWS.glob("*.yaml"))
+    return tuple(row for file in files for row in read_rows(file.read_bytes(), file.name))
+
+
+def read_rows(text: bytes, name: str) -> tuple[Row, ...]:
+    """Read a file of rows. Raises one ExceptionGroup with an error for each wrong row."""
+    try:
+        documents = read(text, name)
+    except DocumentError as error:
+        raise _refusal(name, [error]) from error
+    rows: list[Row] = []
+    wrong: list[tuple[_RowError, Document]] = []
+    for document in documents:
+        for path, body in _rows_in(document, wrong):
+            try:
+                rows.append(_read_row(body))
+            except _RowError as trouble:
+                wrong.append((_RowError(trouble.error, (*path, *trouble.path)), document))
+    errors = [*_placed(text, wrong), *_duplicates(documents)]
+    if errors:
+        raise _refusal(name, sorted(errors, key=lambda error: error.where or Place("")))
+    return tuple(rows)
+
+
+def _rows_in(
+    document: Document, wrong: list[tuple[_RowError, Document]]
+) -> Iterator[tuple[FieldPath, Json]]:
+    rows = document.body.get("rows")
+    for key in document.body:
+        if key != "rows":
+            problem = f"a file of rows has no key `{foreign(key)}`"
+            error = OperatorsError("operators.key", problem, hint="it has `rows`, a list")
+            wrong.append((_RowError(error, (key,)), document))
+    if isinstance(rows, list):
+        yield from ((("rows", place), row) for place, row in enumerate(rows))
+    elif rows is not None:
+        error = OperatorsError("operators.type", "`rows` must be a list")
+        wrong.append((_RowError(error, ("rows",)), document))
+
+
+def _read_row(body: Json) -> Row:
+    try:
+        row = msgspec.convert(_with_spans(body), Row)
+    except msgspec.ValidationError as error:
+        raise _told(str(error)) from error
+    _check_stages(row.stages)
+    _check_paths(row)
+    if not row.source.strip():
+        problem = "a row must say where its facts come from"
+        raise _RowError(OperatorsError("operators.value", problem), ("source",))
+    return row
+
+
+def _with_spans(body: Json) -> Json:
+    """The durations of a row as milliseconds."""
+    stages = body.get("stages") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(stages, list):
+        return body
+    read_stages = [_with_span(stage, place) for place, stage in enumerate(stages)]
+    return {**body, "stages": read_stages}
+
+
+def _with_span(stage: Json, place: int) -> Json:
+    if not isinstance(stage, dict) or stage.get("after") is None:
+        return stage
+    written = stage["after"]
+    try:
+        span = parse_duration(written if isinstance(written, str) else "")
+    except ValueError as error:
+        raise _no_span(written, str(error), place) from error
+    if span < 0:
+        raise _no_span(written, "less than nothing", place)
+    return {**stage, "after": span}
+
+
+def _no_span(written: Json, why: str, place: int) -> _RowError:
+    problem = f"`after` is `{foreign(str(written))}`, which is {why}"
+    hint = "write it like `250ms`, `2s` or `1m30s`"
+    error = OperatorsError("operators.duration", problem, hint=hint)
+    return _RowError(error, ("stages", place, "after"))
+
+
+def _check_stages(stages: tuple[Stage, ...]) -> None:
+    if not stages:
+        error = OperatorsError("operators.value", "a row needs at least one stage")
+        raise _RowError(error, ("stages",))
+    for place, stage in enumerate(stages):
+        for later in stages[place + 1 :]:
+            if shows(as_json(stage.writes), as_json(later.writes)):
+                names = f"`{foreign(stage.name)}` and `{foreign(later.name)}`"
+                problem = f"the stages {names} write the same status"
+                hint = "let them differ: only the status tells how far an object has come"
+                error = OperatorsError("operators.stages", problem, hint=hint)
+                raise _RowError(error, ("stages", place))
+
+
+def _check_paths(row: Row) -> None:
+    for path, template in (*_templates(row), *_checks(row)):
+        try:
+            check_template(template)
+        except ValueError as error:
+            problem = foreign(str(error))
+            raise _RowError(OperatorsError("operators.path", problem), path) from error
+
+
+def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
+    """Every template of a row, with its path."""
+    for place, need in enumerate(row.needs):
+        fields: tuple[object, ...] = (need.kind, need.name, need.group, need.namespace, need.unmet)
+        yield from ((("needs", place), field) for field in fields)
+    for place, service in enumerate(row.services):
+        yield ("services", place), [service.name, service.selector]
+    for place, stage in enumerate(row.stages):
+        yield ("stages", place, "writes"), stage.writes
+        for index, product in enumerate(stage.produces):
+            yield ("stages", place, "produces", index), product.makes
+
+
+def _checks(row: Row) -> Iterator[tuple[FieldPath, object]]:
+    """Every path that a row names outside of templates, as a template, with its own path."""
+    for index, check in enumerate(row.ready_when):
+        yield ("ready_when", index), {IF: check.place}
+    if row.observed:
+        yield ("observed",), {IF: row.observed}
+    for place, need in enumerate(row.needs):
+        yield from _asked(("needs", place), need.each, need.when)
+    for place, service in enumerate(row.services):
+        yield from _asked(("services", place), "", service.when)
+    for place, stage in enumerate(row.stages):
+        for index, product in enumerate(stage.produces):
+            spot: FieldPath = ("stages", place, "produces", index)
+            yield from _asked(spot, product.each, product.when)
+
+
+def _asked(
+    spot: FieldPath, each: str, when: tuple[Check, ...]
+) -> Iterator[tuple[FieldPath, object]]:
+    if each:
+        yield (*spot, "each"), {FOR: each}
+    for index, check in enumerate(when):
+        yield (*spot, "when", index), {IF: check.place}
+
+
+def _told(message: str) -> _RowError:
+    """What msgspec found, in our words."""
+    told = _TOLD.fullmatch(message)
+    what, spot = (told["what"], told["path"] or "") if told else (message, "")
+    path: FieldPath = tuple(
+        int(found[2]) if found[2] else found[1] for found in _STEP.finditer(spot)
+    )
+    if found := _UNKNOWN.fullmatch(what):
+        problem = f"there is no key `{foreign(found[1])}` here"
+        return _RowError(OperatorsError("operators.key", problem), (*path, found[1]))
+    if found := _MISSING.fullmatch(what):
+        problem = f"the key `{foreign(found[1])}` is missing"
+        return _RowError(OperatorsError("operators.missing", problem), path)
+    if found := _WRONG.fullmatch(what):
+        named = f"`{path[-1]}`" if path else "a row"
+        wanted, given = (_in_words(part) for part in found.groups())
+        problem = f"{named} must be {wanted}, not {given}"
+        return _RowError(OperatorsError("operators.type", problem), path)
+    return _RowError(OperatorsError("operators.value", foreign(what)), path)
+
+
+def _in_words(types: str) -> str:
+    """msgspec's names of types as people say them."""
+    parts = types.strip("`").split(" | ")
+    return " or ".join(_WORDS.get(part, f"`{part}`") for part in parts)
+
+
+def _placed(text: bytes, wrong: Sequence[tuple[_RowError, Document]]) -> list[TidegateError]:
+    places = find_places(text, [(document, trouble.path) for trouble, document in wrong])
+    errors: list[TidegateError] = []
+    for (trouble, _), place in zip(wrong, places, strict=True):
+        trouble.error.where = place
+        errors.append(trouble.error)
+    return errors
+
+
+def _duplicates(documents: Iterable[Document]) -> Iterator[TidegateError]:
+    for document in documents:
+        for twice in document.duplicates:
+            key = foreign(str(twice.path[-1]))
+            problem = f"`{key}` is written twice, first in line {twice.first.line}"
+            hint = "remove one of the two"
+            yield OperatorsError("operators.duplicate", problem, where=twice.last, hint=hint)
+
+
+def _refusal(name: str, errors: Sequence[TidegateError]) -> ExceptionGroup[TidegateError]:
+    return ExceptionGroup(f"rows of {name} cannot be used", errors)

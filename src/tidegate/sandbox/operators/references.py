@@ -1,0 +1,145 @@
+"""What an object of a row needs and produces, told from the object alone.
+
+Pure: the graph can ask it of objects that are not applied yet, the sandbox of those that are.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tidegate.model.objects import Json, Kind
+from tidegate.model.operators import Need, Product, Row, ServiceProduct, Stage, Until
+from tidegate.sandbox.operators.statuses import all_hold
+from tidegate.sandbox.operators.templates import items_of, render, render_text, scope_of
+from tidegate.sandbox.server.store import Body, metadata_of
+
+MARK = "sandbox.tidegate.dev/simulated"
+MAKER = "simulated-operator"
+ADDRESS = "192.0.2.1"
+"""An address that is set aside for documents: nobody has it."""
+
+
+class Needed(NamedTuple):
+    """One object that another needs."""
+
+    need: Need
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def scope(self) -> Body:
+        return {
+            "group": self.group,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+        }
+
+
+class Made(NamedTuple):
+    """One object that is produced, and whether it goes with its maker."""
+
+    body: Body
+    owned: bool
+
+
+def needs_of(row: Row, body: Body, kind: Kind) -> Iterator[Needed]:
+    """What an object needs; nothing where it names nothing."""
+    whole = scope_of(body, kind)
+    for need in row.needs:
+        for scope in items_of(whole, need.each):
+            if not all_hold(need.when, scope):
+                continue
+            parts = (need.group, need.kind, need.namespace, need.name)
+            needed = Needed(need, *(render_text(part, scope) for part in parts))
+            # A host without a namespace means nothing to an object that is in none.
+            is_nowhere = need.until is Until.SERVING and not needed.namespace
+            if needed.name and not is_nowhere:
+                yield needed
+
+
+def products_of(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made]:
+    """What an object has produced when it reaches a stage; all of it unless one is given."""
+    last = len(row.stages) - 1
+    reached = last if upto is None else upto
+    for service in row.services:
+        yield from _service(service, scope, answers=reached == last)
+    for stage in row.stages[: reached + 1]:
+        yield from _stage(stage, scope)
+
+
+def _stage(stage: Stage, whole: Body) -> Iterator[Made]:
+    for product in stage.produces:
+        for scope in items_of(whole, product.each):
+            if all_hold(product.when, scope):
+                made = _object(product, scope)
+                if metadata_of(made).get("name"):
+                    yield Made(made, product.owned)
+
+
+def _object(product: Product, scope: Body) -> Body:
+    made = render(product.makes, scope)
+    home: Body = scope if product.namespaced else {}
+    return _marked(made, home) if isinstance(made, dict) else {}
+
+
+def _marked(made: Body, scope: Body) -> Body:
+    """In the namespace of its maker unless it names another, and known as simulated."""
+    metadata = metadata_of(made)
+    notes = metadata.get("annotations")
+    known: Body = notes if isinstance(notes, dict) else {}
+    whole: Body = {**metadata, "annotations": {**known, MARK: "true"}}
+    namespace = metadata.get("namespace") or scope.get("namespace")
+    if namespace:
+        whole["namespace"] = namespace
+    return _with_bytes({**made, "metadata": whole})
+
+
+def _with_bytes(made: Body) -> Body:
+    """A Secret's texts as a server keeps them."""
+    texts = made.get("stringData")
+    if made.get("kind") != "Secret" or not isinstance(texts, dict):
+        return made
+    given = made.get("data")
+    data: Body = {**given} if isinstance(given, dict) else {}
+    data |= {key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()}
+    return {**{key: value for key, value in made.items() if key != "stringData"}, "data": data}
+
+
+def _service(service: ServiceProduct, scope: Body, *, answers: bool) -> Iterator[Made]:
+    name = render_text(service.name, scope)
+    if not name or not all_hold(service.when, scope):
+        return
+    ports: list[Json] = [{"name": one.name, "port": one.port} for one in service.ports]
+    spec: Body = {"ports": [{**one, "protocol": "TCP"} for one in ports if isinstance(one, dict)]}
+    if selector := render(service.selector, scope):
+        spec["selector"] = selector
+    if service.headless:
+        spec["clusterIP"] = "None"
+    yield Made(
+        _marked(
+            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}, scope
+        ),
+        owned=True,
+    )
+    if answers:
+        yield Made(_marked(_slice(name, service), scope), owned=True)
+
+
+def _slice(name: str, service: ServiceProduct) -> Body:
+    """The endpoints of a Service whose pods are not played."""
+    labels: Body = {
+        "kubernetes.io/service-name": name,
+        "endpointslice.kubernetes.io/managed-by": MAKER,
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": f"{name}-simulated", "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True, "serving": True}}],
+        "ports": [{"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports],
+    }

@@ -1,0 +1,302 @@
+"""Templates: how names, values and whole objects are made from an object.
+
+    ${spec.secretName}              what stands there; the whole text keeps its type
+    ${spec.secretName|name}         the first that is there
+    app-${name|'none'}              inside a text, and a fixed text to fall back to; 3 is a number
+    ${spec.list[0].name}            an item; [key=value] chooses one, ["a.b/c"] quotes a name
+    ${service(spec.server)}         the Service that a URL or a host calls, ${namespace_of(…)} its
+                                    namespace; also text(…), lower(…), count(…)
+    {$for: path, $key: …, $value: …}    a mapping with a key for each item: ${key}, ${item}
+    {$for: path, $item: …}              a list
+    {$merge: [mapping, mapping]}        one mapping; the last to speak of a key decides
+    {$if: path, $then: …, $else: …}     where something stands at the path, or, with $is, this
+
+What is not there is left out: the key, the item, the object without a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.server.store import Body, metadata_of
+
+NOW = "\x00now"
+"""Stands for the moment of writing until a status is written."""
+FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
+IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
+
+Step: TypeAlias = str | int | tuple[str, str]
+_STEP = re.compile(
+    r"\.?(?P<name>[^\s.\[\]|()'\"${}]+)"
+    r"|\[(?P<index>\d+)\]"
+    r"|\[\"(?P<quoted>[^\"]+)\"\]"
+    r"|\[(?P<key>[^\s=\[\]\"]+)=(?P<value>[^\[\]]*)\]"
+)
+_HOLE = re.compile(r"\$\{([^}]*)\}")
+_CALL = re.compile(r"(\w+)\((.*)\)")
+_ADDRESS = re.compile(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
+PUBLIC = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
+"""Second halves of hosts of two parts that are domains, not namespaces."""
+
+
+class Option(NamedTuple):
+    """One way to get a value: a fixed text, or a path, through a function if one is named."""
+
+    fixed: str | int | None
+    path: tuple[Step, ...] = ()
+    function: str = ""
+
+
+Piece: TypeAlias = str | tuple[Option, ...]
+
+
+@cache
+def parse_path(text: str) -> tuple[Step, ...]:
+    """The steps of a path. Raises ValueError for what is none."""
+    steps: list[Step] = []
+    place = 0
+    while place < len(text):
+        found = _STEP.match(text, place)
+        if found is None or (place == 0 and text.startswith(".")):
+            raise ValueError(f"`{text}` is no path")
+        place = found.end()
+        if found["index"]:
+            steps.append(int(found["index"]))
+        elif found["key"]:
+            steps.append((found["key"], found["value"]))
+        else:
+            steps.append(found["name"] or found["quoted"])
+    if not steps:
+        raise ValueError("a path is empty")
+    return tuple(steps)
+
+
+def find(scope: Json, path: str) -> Json:
+    """What stands at a path; None where there is nothing."""
+    return _walk(scope, parse_path(path))
+
+
+def scope_of(body: Body, kind: Kind) -> Body:
+    """What a template may speak of: the object, and short names for what is asked for most."""
+    metadata = metadata_of(body)
+    return {
+        **body,
+        "name": metadata.get("name"),
+        "namespace": metadata.get("namespace"),
+        "uid": metadata.get("uid"),
+        "generation": metadata.get("generation"),
+        "kind": kind.name,
+        "group": kind.group,
+        "now": NOW,
+    }
+
+
+def render(template: object, scope: Body) -> Json:
+    """A template filled from a scope; None where a text needs what is not there."""
+    match template:
+        case str():
+            return _fill(template, scope)
+        case dict():
+            return _render_mapping(template, scope)
+        case list() | tuple():
+            items = (render(item, scope) for item in template)
+            return [item for item in items if item is not None]
+        case bool() | int() | float():
+            return template
+        case _:
+            return None
+
+
+def render_text(template: str, scope: Body) -> str:
+    """A name; empty where it needs what is not there."""
+    made = _fill(template, scope)
+    return made if isinstance(made, str) else "" if made is None else str(made)
+
+
+def items_of(scope: Body, path: str) -> Iterator[Body]:
+    """A scope for each item at a path; the scope itself where no path is given."""
+    if not path:
+        yield scope
+        return
+    found = find(scope, path)
+    if isinstance(found, dict):
+        yield from ({**scope, "key": key, "item": item} for key, item in sorted(found.items()))
+    elif isinstance(found, list):
+        yield from ({**scope, "key": place, "item": item} for place, item in enumerate(found))
+
+
+def check_template(template: object) -> None:
+    """Raise ValueError for a template with a path that is none."""
+    if isinstance(template, str):
+        parse_text(template)
+    elif isinstance(template, dict):
+        for key in (FOR, IF):
+            if key in template:
+                parse_path(str(template[key]))
+        for value in template.values():
+            check_template(value)
+    elif isinstance(template, list | tuple):
+        for item in template:
+            check_template(item)
+
+
+@cache
+def parse_text(text: str) -> tuple[Piece, ...]:
+    """A text as fixed parts and holes. Raises ValueError for a hole that cannot be filled."""
+    pieces: list[Piece] = []
+    place = 0
+    for hole in _HOLE.finditer(text):
+        if hole.start() > place:
+            pieces.append(text[place : hole.start()])
+        pieces.append(tuple(_parse_option(one.strip()) for one in hole[1].split("|")))
+        place = hole.end()
+    if place < len(text):
+        pieces.append(text[place:])
+    return tuple(pieces)
+
+
+def _parse_option(text: str) -> Option:
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return Option(text[1:-1])
+    if text.isdigit():
+        return Option(int(text))
+    called = _CALL.fullmatch(text)
+    if called is None:
+        return Option(None, parse_path(text))
+    if called[1] not in FUNCTIONS:
+        known = ", ".join(sorted(FUNCTIONS))
+        raise ValueError(f"there is no function `{called[1]}`, only {known}")
+    return Option(None, parse_path(called[2]), called[1])
+
+
+def _fill(text: str, scope: Body) -> Json:
+    if "${" not in text:
+        return text
+    pieces = parse_text(text)
+    if len(pieces) == 1 and not isinstance(pieces[0], str):
+        return _first(pieces[0], scope)
+    parts = [piece if isinstance(piece, str) else _first(piece, scope) for piece in pieces]
+    if any(part is None or isinstance(part, dict | list) for part in parts):
+        return None
+    return "".join(_written(part) for part in parts)
+
+
+def _written(value: Json) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _first(options: tuple[Option, ...], scope: Body) -> Json:
+    for option in options:
+        if option.fixed is not None:
+            return option.fixed
+        found = _walk(scope, option.path)
+        value = FUNCTIONS[option.function](found) if option.function else found
+        if value is not None and value != "":
+            return value
+    return None
+
+
+def _walk(value: Json, steps: tuple[Step, ...]) -> Json:
+    for step in steps:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int):
+            value = value[step] if step < len(value) else None
+        elif isinstance(value, list) and isinstance(step, tuple):
+            value = next((one for one in value if _is_chosen(one, *step)), None)
+        else:
+            return None
+    return value
+
+
+def _is_chosen(item: Json, key: str, value: str) -> bool:
+    return isinstance(item, dict) and str(item.get(key)) == value
+
+
+def _render_mapping(template: dict[str, object], scope: Body) -> Json:
+    if FOR in template:
+        return _render_each(template, scope)
+    if IF in template:
+        return render(template.get(THEN if _is_so(template, scope) else ELSE), scope)
+    if MERGE in template:
+        return _merged(render(template[MERGE], scope))
+    made: Body = {}
+    for key, value in template.items():
+        name, filled = render_text(key, scope), render(value, scope)
+        if name and filled is not None:
+            made[name] = filled
+    return made
+
+
+def _is_so(template: dict[str, object], scope: Body) -> bool:
+    found = find(scope, str(template[IF]))
+    return found == template[IS] if IS in template else found is not None
+
+
+def _render_each(template: dict[str, object], scope: Body) -> Json:
+    scopes = items_of(scope, str(template[FOR]))
+    if ITEM in template:
+        items = (render(template[ITEM], inner) for inner in scopes)
+        return [item for item in items if item is not None]
+    made: Body = {}
+    for inner in scopes:
+        name = render_text(str(template.get(KEY, "${key}")), inner)
+        value = render(template.get(VALUE), inner)
+        if name and value is not None:
+            made[name] = value
+    return made
+
+
+def _merged(parts: Json) -> Json:
+    made: Body = {}
+    for part in parts if isinstance(parts, list) else []:
+        made |= part if isinstance(part, dict) else {}
+    return made
+
+
+def _lower(value: Json) -> Json:
+    return value.lower() if isinstance(value, str) else None
+
+
+def _text(value: Json) -> Json:
+    return None if value is None or isinstance(value, dict | list) else _written(value)
+
+
+def _count(value: Json) -> Json:
+    return len(value) if isinstance(value, list | dict) else None
+
+
+def _service(value: Json) -> Json:
+    return _called(value)[0] or None
+
+
+def _namespace_of(value: Json) -> Json:
+    return _called(value)[1] or None
+
+
+def _called(address: Json) -> tuple[str, str]:
+    """The Service and the namespace that a host names; nothing where it is outside."""
+    found = _ADDRESS.match(address) if isinstance(address, str) else None
+    parts = found["host"].rstrip(".").split(".") if found else []
+    match parts:
+        case [service]:
+            return service, ""
+        case [service, namespace] if namespace not in PUBLIC:
+            return service, namespace
+        case [service, namespace, "svc", *_]:
+            return service, namespace
+        case _:
+            return "", ""
+
+
+FUNCTIONS: dict[str, Callable[[Json], Json]] = {
+    "count": _count,
+    "lower": _lower,
+    "namespace_of": _namespace_of,
+    "service": _service,
+    "text": _text,
+}

@@ -1,0 +1,64 @@
+"""Which custom resources an operator has to look at after a change.
+
+Its own; those whose operator came or went; those that need what has changed; the maker of what was
+deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.model.objects import Kind, Ref
+from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.operators.catalogue import SERVICE_NAME, SLICE, Catalogue, builtin_groups
+from tidegate.sandbox.operators.memory import Memory
+from tidegate.sandbox.operators.workloads import WORKLOADS, is_available
+from tidegate.sandbox.server.store import Event, Stored, owner_references
+from tidegate.world.facts import Change
+
+SERVICE = Kind("", "v1", "Service")
+
+
+def concerned(catalogue: Catalogue, memory: Memory, view: View, event: Event) -> Iterator[Ref]:
+    stored = event.stored
+    kind = stored.ref.kind
+    if catalogue.row_of(kind) is not None:
+        memory.note_needs(event)
+        yield stored.ref
+    if kind in WORKLOADS and _came_or_went(event):
+        memory.note_workload(stored)
+        yield from _served(catalogue, view, stored)
+    if event.change is Change.DELETED:
+        yield from _makers(catalogue, stored)
+    changed = _service_behind(stored) if kind == SLICE else stored.ref
+    if changed is not None:
+        yield from memory.needy(changed)
+
+
+def _came_or_went(event: Event) -> bool:
+    """Whether there is another operator than before, or one less."""
+    stored, before = event.stored, event.before
+    was = before is not None and is_available(before)
+    is_now = event.change is not Change.DELETED and is_available(stored)
+    if was != is_now or before is None:
+        return was or is_now
+    return is_now and (before.generation, before.labels) != (stored.generation, stored.labels)
+
+
+def _served(catalogue: Catalogue, view: View, workload: Stored) -> Iterator[Ref]:
+    for kind in catalogue.custom_kinds(view):
+        if catalogue.is_server(workload, kind):
+            yield from (stored.ref for stored in view.all_of(kind))
+
+
+def _makers(catalogue: Catalogue, stored: Stored) -> Iterator[Ref]:
+    for reference in owner_references(stored.metadata):
+        kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
+        if kind.group not in builtin_groups() and catalogue.row_of(kind) is not None:
+            for namespace in dict.fromkeys((stored.ref.namespace, "")):
+                yield Ref(kind, namespace, str(reference.get("name")))
+
+
+def _service_behind(stored: Stored) -> Ref | None:
+    name = stored.labels.get(SERVICE_NAME)
+    return Ref(SERVICE, stored.ref.namespace, str(name)) if name else None

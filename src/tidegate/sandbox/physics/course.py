@@ -1,0 +1,195 @@
+"""How the life of a container goes: how long each part takes, and what befalls it.
+
+A `Profile` is a list of rules. Each rule fits some containers and changes some parts of their
+course; the last rule that speaks of a part decides it. A scenario adds rules of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import cache
+from typing import NamedTuple, TypedDict
+
+import msgspec
+
+from tidegate.model.moment import SECOND, Ms
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A container exits by itself: `after` so long, or when its work would have been done."""
+
+    after: Ms | None = None
+    times: int | None = None
+    """How many attempts fail, counted over restarts and over the pods of a Job; None is all."""
+    code: int = 1
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """What one container goes through. All durations are whole seconds, as in a pod's status."""
+
+    pull: Ms = Ms(2 * SECOND)
+    start: Ms = Ms(SECOND)
+    ready: Ms = Ms(SECOND)
+    """From its start until its probes succeed."""
+    run: Ms = Ms(5 * SECOND)
+    """From start to end, for the containers of Jobs and others that end by themselves."""
+    init: Ms = Ms(SECOND)
+    """The same for init containers."""
+    dial: Ms = Ms(SECOND)
+    """How long a call to a Service without ready endpoints takes to be refused."""
+    poll: Ms = Ms(2 * SECOND)
+    """How long a container that waits for a Service pauses between two calls."""
+    stop: Ms = Ms(SECOND)
+    """From the signal to end until it has ended."""
+    dials: bool = False
+    """Whether a container that runs for good ends when a Service that it names does not answer."""
+    slow: Ms = Ms(0)
+    """Added to `ready`, `run` and `init`."""
+    never_ready: bool = False
+    flaps: Ms = Ms(0)
+    """Ready and not ready by turns, each so long."""
+    unpullable: bool = False
+    pullable_after: Ms | None = None
+    """How long its image cannot be pulled; None is for good."""
+    unschedulable: str = ""
+    """Why there is no node for its pod."""
+    failure: Failure | None = None
+    lines: tuple[str, ...] = ()
+    """What it prints when it starts."""
+
+
+class Changes(TypedDict, total=False):
+    """Some parts of a course."""
+
+    pull: Ms
+    start: Ms
+    ready: Ms
+    run: Ms
+    init: Ms
+    dial: Ms
+    poll: Ms
+    stop: Ms
+    dials: bool
+    slow: Ms
+    never_ready: bool
+    flaps: Ms
+    unpullable: bool
+    pullable_after: Ms | None
+    unschedulable: str
+    failure: Failure | None
+    lines: tuple[str, ...]
+
+
+class Named(NamedTuple):
+    """A link of the chain from a pod to the object that a person wrote."""
+
+    kind: str
+    name: str
+
+
+class Subject(NamedTuple):
+    """A container, and whose it is: `owners` begins with its pod."""
+
+    owners: tuple[Named, ...]
+    namespace: str
+    container: str
+    image: str
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a rule is for. `*` stands for any text; what is not said fits all."""
+
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+    container: str | None = None
+    image: str | None = None
+
+    def fits(self, subject: Subject) -> bool:
+        own = (
+            (self.image, subject.image),
+            (self.namespace, subject.namespace),
+            (self.container, subject.container),
+        )
+        for pattern, text in own:
+            if pattern is not None and not _fits(pattern, text):
+                return False
+        if self.kind is None and self.name is None:
+            return True
+        return any(
+            (self.kind is None or _fits(self.kind, owner.kind))
+            and (self.name is None or _fits(self.name, owner.name))
+            for owner in subject.owners
+        )
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """For these containers, this is different."""
+
+    when: Fit
+    changes: Changes
+
+
+class Assumption(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is taken for true though no cluster vouches for it."""
+
+    name: str
+    claim: str
+    source: str
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """How long things take and what is assumed."""
+
+    name: str = ""
+    durations: Course = Course()
+    rules: tuple[Rule, ...] = ()
+    polls: tuple[str, ...] = ()
+    """Patterns of commands that wait for a Service; regular expressions."""
+    telemetry: tuple[str, ...] = ()
+    """Patterns of variables and hosts that nobody waits for."""
+    assumptions: tuple[Assumption, ...] = ()
+
+    def with_rules(self, rules: Iterable[Rule]) -> Profile:
+        """This profile and rules that come after its own."""
+        return msgspec.structs.replace(self, rules=(*self.rules, *rules))
+
+    def course_of(self, subject: Subject) -> Course:
+        """What is to happen to a container."""
+        changes: Changes = {}
+        for rule in self.rules:
+            if rule.when.fits(subject):
+                changes |= rule.changes
+        return msgspec.structs.replace(self.durations, **changes) if changes else self.durations
+
+
+class Courses:
+    """Answers of a profile, remembered: pods of one owner go through the same."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._known: dict[Subject, Course] = {}
+        self._knows_pods = any(
+            rule.when.name is not None and _fits(rule.when.kind or "*", "Pod")
+            for rule in profile.rules
+        )
+
+    def of(self, subject: Subject) -> Course:
+        if not self._knows_pods:
+            nameless = Named(subject.owners[0].kind, "")
+            subject = subject._replace(owners=(nameless, *subject.owners[1:]))
+        found = self._known.get(subject)
+        if found is None:
+            found = self._known[subject] = self._profile.course_of(subject)
+        return found
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return _compiled(pattern).match(text) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))

@@ -1,0 +1,196 @@
+"""One container: created, running, ended, started again; each look takes it as far as time is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
+from tidegate.sandbox.physics.course import Course
+from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
+from tidegate.sandbox.physics.kubelet.needs import missing_setting
+from tidegate.sandbox.physics.kubelet.probes import Probing
+from tidegate.sandbox.physics.kubelet.scene import Scene
+from tidegate.sandbox.physics.kubelet.states import (
+    Box,
+    Ended,
+    Role,
+    Running,
+    Waiting,
+    whole_second,
+)
+
+FIRST_PAUSE, LONGEST_PAUSE = Ms(10 * SECOND), Ms(300 * SECOND)
+STABLE = Ms(10 * MINUTE)
+"""A container that ran so long begins its back-off anew."""
+UNSETTLED = "CreateContainerConfigError"
+KILLED = 137
+ASK_AGAIN = Ms(10 * SECOND)
+"""How often a kubelet looks whether what it missed is there."""
+
+
+class Note(NamedTuple):
+    """Something for an Event; an assumption of ours is told as such."""
+
+    reason: str
+    message: str
+    is_assumed: bool = False
+
+
+class Step(NamedTuple):
+    """What has become of a container, when to look again, and what there is to say."""
+
+    box: Box
+    alarm: Ms | None = None
+    notes: tuple[Note, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+def advance(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
+    """Take a container to where it is at this moment; `since` is when it may have begun."""
+    match box.state:
+        case Waiting() if box.last is None:
+            return _begin(scene, box, since, now)
+        case Waiting():
+            return _begin_again(scene, box, now)
+        case Running():
+            return _run(scene, box, box.state.began, now)
+        case Ended():
+            return _rest(scene, box, box.state, now)
+
+
+def _begin(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
+    if since is None:
+        return Step(box)
+    course = scene.course
+    pulled = Ms(since + course.pull)
+    if course.unpullable:
+        attempt = _pull(box, course, since, now)
+        if isinstance(attempt, Step):
+            return attempt
+        pulled = attempt
+    begins = Ms(pulled + course.start)
+    if now < begins:
+        return Step(box, begins)
+    return _create(scene, box, now)
+
+
+def _create(scene: Scene, box: Box, now: Ms) -> Step:
+    """An image is there; without the settings it still does not become a container."""
+    trouble = missing_setting(scene.view, scene.pod, scene.container)
+    if trouble:
+        held = box._replace(state=Waiting(UNSETTLED, trouble))
+        return Step(held, Ms(now + ASK_AGAIN), (Note("Failed", f"Error: {trouble}"),))
+    began = whole_second(now)
+    step = _run(scene, box._replace(state=Running(began)), began, now)
+    return step._replace(lines=(*scene.course.lines, *step.lines))
+
+
+def _pull(box: Box, course: Course, since: Ms, now: Ms) -> Step | Ms:
+    """Where the pulling of an image that cannot be had is, or when it was had."""
+    attempt, pause = Ms(since + course.pull), FIRST_PAUSE
+    first = attempt
+    while True:
+        if course.pullable_after is not None and attempt >= since + course.pullable_after:
+            return attempt
+        following = Ms(attempt + pause)
+        if following > now:
+            break
+        attempt, pause = following, min(Ms(pause * 2), LONGEST_PAUSE)
+    image = box.image
+    if now < first:
+        return Step(box, first)
+    absent = f'failed to pull and unpack image "{image}": not found'
+    alarm = following if course.pullable_after is not None else None
+    if now < first + SECOND:
+        failed = box._replace(state=Waiting("ErrImagePull", absent))
+        note = Note("Failed", f'Failed to pull image "{image}": {absent}')
+        return Step(failed, Ms(first + SECOND), (note,))
+    told = f'Back-off pulling image "{image}": ErrImagePull: {absent}'
+    return Step(box._replace(state=Waiting("ImagePullBackOff", told)), alarm)
+
+
+def _run(scene: Scene, box: Box, began: Ms, now: Ms) -> Step:
+    """A running container: what its probes say by now, and whether it has ended."""
+    probing = scene.probing(began)
+    leaving = foresee_exit(scene, box, began, now)
+    exit_ = _killed(leaving.exit, probing, box.name)
+    if exit_ is not None and exit_.moment <= now:
+        return _end(scene, box, exit_, now)
+    if scene.role is Role.INIT:
+        ready_alarm, box = None, box._replace(started=False, ready=False)
+    else:
+        box, ready_alarm = _probe(scene, box, probing, now)
+    alarms = (exit_.moment if exit_ else None, leaving.alarm, ready_alarm)
+    alarm = min((one for one in alarms if one is not None), default=None)
+    notes = (Note("Assumed", leaving.assumed, is_assumed=True),) if leaving.assumed else ()
+    return Step(box, alarm, notes)
+
+
+def _killed(exit_: Exit | None, probing: Probing, name: str) -> Exit | None:
+    if probing.killed is None or (exit_ is not None and exit_.moment < probing.killed):
+        return exit_
+    said = f"Container {name} failed {probing.killer} probe, will be restarted"
+    return Exit(probing.killed, KILLED, "", killing=said)
+
+
+def _probe(scene: Scene, box: Box, probing: Probing, now: Ms) -> tuple[Box, Ms | None]:
+    """Whether a container counts as started and ready now, and when that changes next."""
+    course = scene.course
+    ready_from = None if course.never_ready else probing.ready
+    started = probing.started is not None and probing.started <= now
+    ready = started and ready_from is not None and ready_from <= now
+    coming = [one for one in (probing.started, ready_from) if one is not None and one > now]
+    if ready and course.flaps and ready_from is not None:
+        turns = (now - ready_from) // course.flaps
+        ready = turns % 2 == 0
+        coming.append(Ms(ready_from + (turns + 1) * course.flaps))
+    return box._replace(started=started, ready=ready), min(coming, default=None)
+
+
+def _end(scene: Scene, box: Box, exit_: Exit, now: Ms) -> Step:
+    began = box.state.began if isinstance(box.state, Running) else now
+    reason = "Error" if exit_.code else "Completed"
+    ended = Ended(exit_.code, reason, exit_.message, began, whole_second(now))
+    is_done = scene.role is Role.INIT and exit_.code == 0
+    notes = (Note("Unhealthy", exit_.killing), Note("Killing", exit_.killing))
+    step = _rest(scene, box._replace(state=ended, started=False, ready=is_done), ended, now)
+    assumed = (Note("Assumed", exit_.message, is_assumed=True),) if exit_.is_assumed else ()
+    told = (*(notes if exit_.killing else ()), *assumed, *step.notes)
+    return step._replace(notes=told, lines=exit_.lines)
+
+
+def _rest(scene: Scene, box: Box, ended: Ended, now: Ms) -> Step:
+    """A container that has ended stays so, or waits to be started again."""
+    if not scene.restarts_after(ended.code):
+        return Step(box)
+    pause = pause_before_restart(box.restarts, ended)
+    due = Ms(ended.finished + (pause or scene.course.start))
+    if not pause:
+        return _restart(scene, box, ended, now) if due <= now else Step(box, due)
+    pod = f"{scene.pod.ref.name}_{scene.pod.ref.namespace}({scene.pod.uid})"
+    told = f"back-off {format_duration(pause)} restarting failed container={box.name} pod={pod}"
+    waiting = Waiting("CrashLoopBackOff", told)
+    note = Note("BackOff", f"Back-off restarting failed container {box.name} in pod {pod}")
+    return Step(box._replace(state=waiting, last=ended), due, (note,))
+
+
+def _begin_again(scene: Scene, box: Box, now: Ms) -> Step:
+    last = box.last
+    if last is None:
+        return Step(box)
+    due = Ms(last.finished + pause_before_restart(box.restarts, last))
+    return _restart(scene, box, last, now) if due <= now else Step(box, due)
+
+
+def _restart(scene: Scene, box: Box, ended: Ended, now: Ms) -> Step:
+    step = _create(scene, box._replace(last=ended, restarts=box.restarts + 1), now)
+    if isinstance(step.box.state, Waiting) and step.box.state.reason == UNSETTLED:
+        return step._replace(box=step.box._replace(restarts=box.restarts))
+    return step
+
+
+def pause_before_restart(restarts: int, ended: Ended) -> Ms:
+    """None before the first restart, then ten seconds, doubled each time up to five minutes."""
+    if not restarts or ended.finished - ended.began >= STABLE:
+        return Ms(0)
+    return Ms(min(FIRST_PAUSE * 2 ** min(restarts - 1, 10), LONGEST_PAUSE))

@@ -1,0 +1,182 @@
+"""Which Services a container calls, read from its variables and its command, and whether they
+answer. All of this is assumed: what a program does with a host name is its own affair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.sandbox.controllers.pods import POD, ready_condition
+from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reading import listed, mapping, mappings, part, text
+from tidegate.sandbox.physics.course import Profile
+from tidegate.sandbox.physics.kubelet.needs import variables_of
+from tidegate.sandbox.server.store import Stored
+
+SERVICE = Kind("", "v1", "Service")
+SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+NAMESPACE = Kind("", "v1", "Namespace")
+LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+HOST = re.compile(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
+USER_OF_URL = re.compile(r"://[^/@\s]*@")
+URL_HOST = re.compile(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
+BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
+AFTER_OPTION = re.compile(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
+BEFORE_PORT = re.compile(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
+HOST_VARIABLE = re.compile(r"(?:^|_)HOST$", re.IGNORECASE)
+ADDRESS_VARIABLE = re.compile(
+    r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
+    re.IGNORECASE,
+)
+CLIENT = re.compile(r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|pg_isready)\b")
+CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
+LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default"})
+
+
+class Host(NamedTuple):
+    """A host that is named. A sure one is a Service even if no such Service is there."""
+
+    name: str
+    sure: bool
+
+
+class Dialled(NamedTuple):
+    """A Service that a container calls, by the name it uses."""
+
+    service: Ref
+    host: str
+
+
+def dialled_services(
+    view: View, pod: Stored, container: Json, profile: Profile
+) -> tuple[Dialled, ...]:
+    """The Services that a container names, without its own and those for telemetry."""
+    found: dict[Ref, Dialled] = {}
+    for host in _hosts(view, pod, container, profile):
+        service = _service_of(view, pod, host)
+        if service is not None and service not in found and not _is_own(view, pod, service):
+            found[service] = Dialled(service, host.name)
+    return tuple(found.values())
+
+
+def does_poll(container: Json, profile: Profile) -> bool:
+    """Whether a command waits for what it calls, rather than fail."""
+    words = _command(container)
+    return any(_compiled(pattern).search(words) for pattern in profile.polls)
+
+
+def answering_since(view: View, service: Ref) -> Ms | None:
+    """Since when a Service has a ready endpoint; None while it has none."""
+    stored = view.get(service)
+    if stored is None:
+        return None
+    if part(stored.body, "spec", "type") == "ExternalName":
+        return Ms(0)
+    moments = [
+        _ready_since(view, slice_, endpoint)
+        for slice_ in _slices(view, stored)
+        for endpoint in mappings(slice_.body, "endpoints")
+        if listed(endpoint, "addresses") and part(endpoint, "conditions", "ready") is not False
+    ]
+    return min(moments, default=None)
+
+
+def _slices(view: View, service: Stored) -> list[Stored]:
+    owned = [own for own in view.owned_by(service.uid) if own.ref.kind.name == SLICE.name]
+    return owned or [
+        slice_
+        for slice_ in view.all_of(SLICE, service.ref.namespace)
+        if slice_.labels.get("kubernetes.io/service-name") == service.ref.name
+    ]
+
+
+def _ready_since(view: View, slice_: Stored, endpoint: Json) -> Ms:
+    target = mapping(endpoint, "targetRef")
+    if target.get("kind") == POD.name:
+        pod = view.get(Ref(POD, slice_.ref.namespace, text(target, "name")))
+        condition = ready_condition(pod) if pod else None
+        since = moment_of(part(condition, "lastTransitionTime"))
+        if since is not None:
+            return since
+    return moment_of(slice_.metadata.get("creationTimestamp")) or Ms(0)
+
+
+def _hosts(view: View, pod: Stored, container: Json, profile: Profile) -> Iterator[Host]:
+    aliases = {
+        name
+        for alias in mappings(pod.body, "spec", "hostAliases")
+        for name in listed(alias, "hostnames")
+    }
+    for variable, value in variables_of(view, pod, container):
+        if not _is_telemetry(variable, profile):
+            yield from _hosts_in(value, variable, aliases, profile)
+    yield from _hosts_in(_command(container), "", aliases, profile)
+
+
+def _hosts_in(written: str, variable: str, aliases: set[Json], profile: Profile) -> Iterator[Host]:
+    written = USER_OF_URL.sub("://", written)
+    urls = set(URL_HOST.findall(written))
+    is_host = bool(HOST_VARIABLE.search(variable))
+    for name in (*sorted(urls), *_names_in(written, variable)):
+        if name not in LOCAL and name not in aliases and not _is_telemetry(name, profile):
+            yield Host(name, name in urls or is_host or name.endswith(CLUSTER_SUFFIX))
+
+
+def _names_in(written: str, variable: str) -> Iterator[str]:
+    """What may be a host. A word without a dot is one only in the right company."""
+    words = HOST.findall(written)
+    yield from (word for word in words if "." in word)
+    yield from AFTER_OPTION.findall(f" {written}")
+    yield from BEFORE_PORT.findall(written)
+    if variable and ADDRESS_VARIABLE.search(variable):
+        yield from (part for part in re.split(r"[,;\s]+", written) if part in words)
+    elif not variable and CLIENT.search(written):
+        yield from (word for word in words if "." not in word)
+
+
+def _service_of(view: View, pod: Stored, host: Host) -> Ref | None:
+    """The Service that a host means, seen from a pod."""
+    name = host.name
+    for suffix in CLUSTER_SUFFIX:
+        if name.endswith(suffix):
+            labels = name.removesuffix(suffix).split(".")
+            return Ref(SERVICE, labels[-1], labels[-2]) if len(labels) > 1 else None
+    labels = name.split(".")
+    if len(labels) == 1:
+        service = Ref(SERVICE, pod.ref.namespace, name)
+        is_word = name.isdigit() or name in ("true", "false")
+        return service if view.get(service) or (host.sure and not is_word) else None
+    if len(labels) == 2:  # noqa: PLR2004 - service and namespace
+        service = Ref(SERVICE, labels[1], labels[0])
+        is_sure = host.sure and view.get(Ref(NAMESPACE, "", labels[1])) is not None
+        return service if view.get(service) or is_sure else None
+    return None
+
+
+def _is_own(view: View, pod: Stored, service: Ref) -> bool:
+    """Whether a Service leads to the pod itself or to its peers."""
+    stored = view.get(service)
+    if stored is None or service.namespace != pod.ref.namespace:
+        return False
+    selector = mapping(stored.body, "spec", "selector")
+    return bool(selector) and all(pod.labels.get(key) == value for key, value in selector.items())
+
+
+def _command(container: Json) -> str:
+    words = [*listed(container, "command"), *listed(container, "args")]
+    return " ".join(word for word in words if isinstance(word, str))
+
+
+def _is_telemetry(name: str, profile: Profile) -> bool:
+    return any(_compiled(pattern).search(name) for pattern in profile.telemetry)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)

@@ -1,0 +1,128 @@
+"""When and how a container ends by itself: its work is done, it is said to fail, nobody answers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidegate.model.moment import SECOND, Ms
+from tidegate.sandbox.physics.kubelet.dialling import (
+    Dialled,
+    answering_since,
+    dialled_services,
+    does_poll,
+)
+from tidegate.sandbox.physics.kubelet.scene import Scene
+from tidegate.sandbox.physics.kubelet.states import Box, Role, whole_second
+
+DIAL_FAILS, DIAL_POLLS = "dial-fails", "dial-polls"
+"""Assumptions, by the names that they have in a profile."""
+PATIENCE = 20
+"""The pause of what waits is at most this part of its wait."""
+SOON = Ms(10 * SECOND)
+"""A container that runs for good calls its Services when it begins, and not later."""
+
+
+class Exit(NamedTuple):
+    """An end that will come, or has."""
+
+    moment: Ms
+    code: int
+    message: str = ""
+    lines: tuple[str, ...] = ()
+    killing: str = ""
+    is_assumed: bool = False
+
+
+class Leaving(NamedTuple):
+    """What is known of a container's end: the end, or when more will be known."""
+
+    exit: Exit | None
+    alarm: Ms | None = None
+    assumed: str = ""
+
+
+def foresee_exit(scene: Scene, box: Box, began: Ms, now: Ms) -> Leaving:
+    """The end of a container that began then, as far as it can be told now."""
+    failing = _failure(scene, box, began)
+    dialled = _dialled(scene)
+    if not dialled:
+        return Leaving(_earlier(failing, _done(scene, began)))
+    if does_poll(scene.container, scene.profile):
+        leaving = _poll(scene, dialled, began, now)
+    else:
+        leaving = _dial(scene, dialled, began, now)
+    return leaving._replace(exit=_earlier(failing, leaving.exit))
+
+
+def _work(scene: Scene) -> Ms:
+    course = scene.course
+    return Ms((course.init if scene.role is Role.INIT else course.run) + course.slow)
+
+
+def _done(scene: Scene, began: Ms) -> Exit | None:
+    return None if scene.is_endless else Exit(Ms(began + _work(scene)), 0)
+
+
+def _earlier(one: Exit | None, other: Exit | None) -> Exit | None:
+    """The first of two ends; at the same moment, the failure."""
+    if one is None or other is None:
+        return one or other
+    return one if one.moment <= other.moment else other
+
+
+def _failure(scene: Scene, box: Box, began: Ms) -> Exit | None:
+    failure = scene.course.failure
+    if failure is None:
+        return None
+    if failure.times is not None and box.restarts + scene.earlier >= failure.times:
+        return None
+    lasted = failure.after
+    if lasted is None:
+        lasted = Ms(SECOND) if scene.is_endless else _work(scene)
+    return Exit(Ms(began + lasted), failure.code, "said by the scenario")
+
+
+def _dialled(scene: Scene) -> tuple[Dialled, ...]:
+    if scene.is_endless and not scene.course.dials:
+        return ()
+    return dialled_services(scene.view, scene.pod, scene.container, scene.profile)
+
+
+def _silent(scene: Scene, dialled: tuple[Dialled, ...]) -> Dialled | None:
+    """The first of these Services that nobody answers for."""
+    return next((one for one in dialled if answering_since(scene.view, one.service) is None), None)
+
+
+def _dial(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Leaving:
+    due = Ms(began + scene.course.dial)
+    if now < due:
+        return Leaving(None, due)
+    if scene.is_endless and now > due + SOON:
+        return Leaving(None)
+    silent = _silent(scene, dialled)
+    if silent is None:
+        return Leaving(_done(scene, began))
+    message = _said(silent, "and its call fails", DIAL_FAILS)
+    line = f"dial tcp: lookup {silent.host}: no endpoints"
+    return Leaving(Exit(now, 1, message, (line,), is_assumed=True))
+
+
+def _poll(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Leaving:
+    silent = _silent(scene, dialled)
+    if silent is not None:
+        waited = now - began
+        is_first = scene.course.poll <= waited < 2 * scene.course.poll
+        assumed = _said(silent, "and it waits", DIAL_POLLS) if is_first else ""
+        return Leaving(None, Ms(now + _pause(scene, Ms(waited))), assumed)
+    since = max(answering_since(scene.view, one.service) or began for one in dialled)
+    return Leaving(_done(scene, max(began, since)))
+
+
+def _pause(scene: Scene, waited: Ms) -> Ms:
+    """What has waited for long is looked at less often, so that waiting costs little."""
+    return max(scene.course.poll, whole_second(Ms(waited // PATIENCE)))
+
+
+def _said(silent: Dialled, consequence: str, assumption: str) -> str:
+    service = f"{silent.service.namespace}/{silent.service.name}"
+    return f"Service {service} has no ready endpoints, {consequence} (assumed: {assumption})"

@@ -1,0 +1,127 @@
+"""The states of a container, read from a pod's status and written into it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json
+from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.sandbox.controllers.reading import mapping, number, text
+from tidegate.sandbox.server.lifecycle import timestamp
+from tidegate.sandbox.server.store import Body
+
+CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
+
+
+class Role(Enum):
+    """What a container is in its pod."""
+
+    INIT = "init"
+    SIDECAR = "sidecar"
+    MAIN = "main"
+
+
+class Waiting(NamedTuple):
+    reason: str
+    message: str = ""
+
+
+class Running(NamedTuple):
+    began: Ms
+
+
+class Ended(NamedTuple):
+    code: int
+    reason: str
+    message: str
+    began: Ms
+    finished: Ms
+
+
+class Box(NamedTuple):
+    """A container as its pod's status tells it."""
+
+    name: str
+    image: str
+    state: Waiting | Running | Ended
+    last: Ended | None = None
+    restarts: int = 0
+    started: bool = False
+    ready: bool = False
+
+
+def role_of(container: Json, *, is_init: bool) -> Role:
+    if not is_init:
+        return Role.MAIN
+    return Role.SIDECAR if text(container, "restartPolicy") == "Always" else Role.INIT
+
+
+def whole_second(now: Ms) -> Ms:
+    """Times in a status have no fractions."""
+    return Ms(now // SECOND * SECOND)
+
+
+def read_box(container: Json, status: Json, waiting: str) -> Box:
+    """The container's own status, or one of a container that nothing is known of yet."""
+    state = mapping(status, "state")
+    last = mapping(status, "lastState", "terminated")
+    return Box(
+        text(container, "name"),
+        text(container, "image"),
+        _read_state(state, waiting),
+        _read_ended(last) if last else None,
+        number(status, "restartCount"),
+        mapping(status).get("started") is True,
+        mapping(status).get("ready") is True,
+    )
+
+
+def _read_state(state: Body, waiting: str) -> Waiting | Running | Ended:
+    if running := mapping(state, "running"):
+        return Running(moment_of(running.get("startedAt")) or Ms(0))
+    if ended := mapping(state, "terminated"):
+        return _read_ended(ended)
+    known = mapping(state, "waiting")
+    return Waiting(text(known, "reason", default=waiting), text(known, "message"))
+
+
+def _read_ended(ended: Body) -> Ended:
+    return Ended(
+        number(ended, "exitCode"),
+        text(ended, "reason"),
+        text(ended, "message"),
+        moment_of(ended.get("startedAt")) or Ms(0),
+        moment_of(ended.get("finishedAt")) or Ms(0),
+    )
+
+
+def write_box(box: Box) -> Body:
+    return {
+        "name": box.name,
+        "state": _write_state(box.state),
+        "lastState": _write_state(box.last) if box.last else {},
+        "ready": box.ready,
+        "restartCount": box.restarts,
+        "image": box.image,
+        "imageID": "",
+        "started": box.started,
+    }
+
+
+def _write_state(state: Waiting | Running | Ended) -> Body:
+    match state:
+        case Waiting():
+            told: Body = {"reason": state.reason}
+            return {"waiting": {**told, "message": state.message} if state.message else told}
+        case Running():
+            return {"running": {"startedAt": timestamp(state.began)}}
+        case Ended():
+            ended: Body = {
+                "exitCode": state.code,
+                "reason": state.reason,
+                "startedAt": timestamp(state.began),
+                "finishedAt": timestamp(state.finished),
+            }
+            return {"terminated": {**ended, "message": state.message} if state.message else ended}

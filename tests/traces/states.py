@@ -1,0 +1,59 @@
+"""What is written down of an object: no times, no uids, no names that chance has made."""
+
+from __future__ import annotations
+
+from tidegate.model.objects import Json
+from tidegate.sandbox.controllers.reading import mapping, mappings, number, text
+from tidegate.testing import Body
+
+State = dict[str, Json]
+REVISIONS = ("currentRevision", "updateRevision")
+NOT_COUNTED = ("observedGeneration", "collisionCount", "terminatingReplicas")
+"""How long `terminatingReplicas` are told of is a matter of the kubelet, not of controllers."""
+WORDS = ("phase", "completedIndexes", "failedIndexes")
+"""What some kinds say instead of a condition."""
+UNSAID = ("", "Pending")
+"""`Pending` is what everything begins with."""
+GONE: State = {"gone": True}
+
+
+class Reader:
+    """Turns the bodies of one object, in the order of their coming, into states."""
+
+    def __init__(self) -> None:
+        self._revisions: dict[str, str] = {}
+        self.states: list[State] = []
+
+    def read(self, body: Body | None) -> None:
+        """Note the state of a body, or that the object is gone; the same twice is one."""
+        state = GONE if body is None else self._state(body)
+        if not self.states or self.states[-1] != state:
+            self.states.append(state)
+
+    def _state(self, body: Body) -> State:
+        status = mapping(body, "status")
+        state: State = {"generation": number(body, "metadata", "generation")}
+        state["observed"] = number(status, "observedGeneration")
+        counts: State = {
+            name: value
+            for name, value in sorted(status.items())
+            if isinstance(value, int) and name not in NOT_COUNTED and value
+        }
+        state["counts"] = counts
+        for name in REVISIONS:
+            if name in status:
+                state[name] = self._revision(text(status, name))
+        conditions: State = {
+            text(one, "type"): f"{text(one, 'status')} {text(one, 'reason')}".strip()
+            for one in mappings(status, "conditions")
+        }
+        conditions |= {
+            name: text(status, name) for name in WORDS if text(status, name) not in UNSAID
+        }
+        if conditions:
+            state["conditions"] = dict(sorted(conditions.items()))
+        return state
+
+    def _revision(self, name: str) -> str:
+        """Revisions are numbered in the order in which they are first heard of."""
+        return self._revisions.setdefault(name, f"#{len(self._revisions) + 1}")

@@ -1,0 +1,235 @@
+"""Claims and their volumes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.small_cluster import SmallCluster, an_object
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json
+from tidegate.sandbox.controllers.reading import text
+from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
+from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME, quantity_of
+from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS
+from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.testing import Body
+
+DEFAULT: Json = {"storageclass.kubernetes.io/is-default-class": "true"}
+
+
+async def a_cluster(provisioning: Ms = Ms(2 * SECOND)) -> SmallCluster:
+    made = provisioner(provisioning)
+    return await SmallCluster(CLAIMS, CONSUMERS, PROTECTED_CLAIMS, VOLUMES, made).open()
+
+
+def a_claim(**spec: Json) -> Body:
+    wanted: Json = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "10Gi"}},
+        **spec,
+    }
+    return an_object("v1", "PersistentVolumeClaim", "disk", spec=wanted)
+
+
+def a_class(name: str = "fast", mode: str = "Immediate", **parts: Json) -> Body:
+    return {
+        **an_object("storage.k8s.io/v1", "StorageClass", name),
+        "provisioner": "disks.example.com",
+        "volumeBindingMode": mode,
+        **parts,
+    }
+
+
+def a_volume(name: str, size: str) -> Body:
+    spec: Json = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "by-hand",
+        "persistentVolumeReclaimPolicy": "Retain",
+        "hostPath": {"path": "/disks"},
+    }
+    return an_object("v1", "PersistentVolume", name, spec=spec)
+
+
+def a_pod() -> Body:
+    volume: Json = {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}
+    container: Json = {"name": "app", "image": "registry.example/app:1"}
+    return an_object("v1", "Pod", "app", spec={"containers": [container], "volumes": [volume]})
+
+
+async def test_a_claim_is_bound_when_its_volume_has_been_made() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class())
+    await cluster.create(a_claim(storageClassName="fast"))
+    await cluster.until(Ms(SECOND))
+    before = await cluster.status(CLAIM, "disk")
+
+    await cluster.until(Ms(3 * SECOND))
+
+    claim = await cluster.body(CLAIM, "disk")
+    (volume,) = await cluster.all_of(VOLUME)
+    assert before == {"phase": "Pending"}
+    assert await cluster.status(CLAIM, "disk") == {
+        "phase": "Bound",
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "10Gi"},
+    }
+    assert text(claim, "spec", "volumeName") == text(volume, "metadata", "name")
+    assert text(volume, "metadata", "name") == f"pvc-{text(claim, 'metadata', 'uid')}"
+    assert text(volume, "status", "phase") == "Bound"
+    assert text(volume, "spec", "persistentVolumeReclaimPolicy") == "Delete"
+    assert await cluster.reasons("disk") == ["ExternalProvisioning", "ProvisioningSucceeded"]
+
+
+async def test_provisioning_takes_as_long_as_it_is_told_to() -> None:
+    cluster = await a_cluster(Ms(90 * SECOND))
+    await cluster.create(a_class())
+    await cluster.create(a_claim(storageClassName="fast"))
+
+    await cluster.until(Ms(89 * SECOND))
+    before = await cluster.status(CLAIM, "disk")
+    await cluster.until(Ms(91 * SECOND))
+
+    assert before["phase"] == "Pending"
+    assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
+
+
+async def test_a_claim_that_waits_for_its_first_consumer_is_bound_when_a_pod_comes() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class(mode="WaitForFirstConsumer"))
+    await cluster.create(a_claim(storageClassName="fast"))
+    await cluster.until(Ms(60 * SECOND))
+    before, told = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
+
+    await cluster.create(a_pod())
+    await cluster.until(Ms(63 * SECOND))
+
+    assert before == {"phase": "Pending"}
+    assert told == ["WaitForFirstConsumer"]
+    assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
+
+
+async def test_a_pod_may_come_before_the_claim_that_waits_for_it() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class(mode="WaitForFirstConsumer"))
+    await cluster.create(a_pod())
+    await cluster.until(Ms(10 * SECOND))
+
+    await cluster.create(a_claim(storageClassName="fast"))
+    await cluster.until(Ms(13 * SECOND))
+
+    assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
+
+
+async def test_a_claim_of_a_class_that_is_missing_says_so_and_is_met_when_the_class_comes() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_claim(storageClassName="fast"))
+    await cluster.until(Ms(30 * SECOND))
+    before, told = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
+
+    await cluster.create(a_class())
+    await cluster.until(Ms(33 * SECOND))
+
+    assert before == {"phase": "Pending"}
+    assert told == ["ProvisioningFailed"]
+    assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
+
+
+async def test_a_claim_without_a_class_waits_where_no_class_is_the_default() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class())
+
+    await cluster.create(a_claim())
+    await cluster.until(Ms(30 * SECOND))
+
+    assert await cluster.status(CLAIM, "disk") == {"phase": "Pending"}
+    assert await cluster.reasons("disk") == ["FailedBinding"]
+
+
+async def test_a_claim_without_a_class_gets_the_default_class() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class("standard", metadata={"name": "standard", "annotations": DEFAULT}))
+
+    await cluster.create(a_claim())
+    await cluster.until(Ms(3 * SECOND))
+
+    (volume,) = await cluster.all_of(VOLUME)
+    assert text(volume, "spec", "storageClassName") == "standard"
+
+
+async def test_a_claim_that_wants_no_class_does_not_get_the_default() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class("standard", metadata={"name": "standard", "annotations": DEFAULT}))
+
+    await cluster.create(a_claim(storageClassName=""))
+    await cluster.until(Ms(30 * SECOND))
+
+    assert await cluster.all_of(VOLUME) == []
+
+
+async def test_a_claim_takes_the_smallest_volume_that_is_large_enough() -> None:
+    cluster = await a_cluster()
+    for name, size in (("small", "5Gi"), ("large", "1Ti"), ("fitting", "12G")):
+        await cluster.create(a_volume(name, size))
+
+    await cluster.create(a_claim(storageClassName="by-hand"))
+    await cluster.until(Ms(SECOND))
+
+    phases = {
+        text(volume, "metadata", "name"): text(volume, "status", "phase")
+        for volume in await cluster.all_of(VOLUME)
+    }
+    assert phases == {"fitting": "Bound", "large": "Available", "small": "Available"}
+    assert (await cluster.status(CLAIM, "disk"))["capacity"] == {"storage": "12G"}
+
+
+@pytest.mark.parametrize(("policy", "phases"), [("Delete", []), ("Retain", ["Released"])])
+async def test_a_volume_is_given_up_as_its_class_says(policy: str, phases: list[str]) -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class(reclaimPolicy=policy))
+    claim = await cluster.create(a_claim(storageClassName="fast"))
+    await cluster.until(Ms(5 * SECOND))
+
+    await cluster.desk.delete(claim)
+    await cluster.until(Ms(6 * SECOND))
+
+    assert [text(one, "status", "phase") for one in await cluster.all_of(VOLUME)] == phases
+
+
+async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_volume("by-hand", "10Gi"))
+    await cluster.create(a_claim(storageClassName="by-hand"))
+    await cluster.until(Ms(SECOND))
+
+    (volume,) = await cluster.all_of(VOLUME)
+    await cluster.desk.delete(await cluster.desk.ref(volume))
+    await cluster.until(Ms(2 * SECOND))
+
+    assert await cluster.status(CLAIM, "disk") == {"phase": "Lost"}
+
+
+async def test_a_claim_that_a_pod_uses_goes_when_the_pod_has_gone() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_class())
+    claim = await cluster.create(a_claim(storageClassName="fast"))
+    pod = await cluster.create(a_pod())
+    await cluster.until(Ms(5 * SECOND))
+
+    await cluster.desk.delete(claim)
+    await cluster.until(Ms(10 * SECOND))
+    held = await cluster.body(CLAIM, "disk")
+    await cluster.remove(pod)
+    await cluster.until(Ms(11 * SECOND))
+
+    assert text(held, "metadata", "deletionTimestamp") != ""
+    assert await cluster.body(CLAIM, "disk") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [("1Ki", 1024), ("1k", 1000), ("1.5Gi", 1_610_612_736), ("1e3", 1000), ("500M", 500_000_000),
+     ("7", 7), ("none", 0)],
+)  # fmt: skip
+def test_amounts_are_read_as_kubernetes_writes_them(written: str, amount: int) -> None:
+    assert quantity_of(written) == amount

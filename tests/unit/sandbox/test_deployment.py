@@ -1,0 +1,264 @@
+"""Deployments in virtual time: what a rollout never does, and what it ends in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.workload_stage import PLACE, Stage, annotation
+from tests.traces.workloads import (
+    WEB,
+    a_template,
+    a_workload,
+    an_account,
+    pause,
+    rolling,
+    scale,
+)
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json
+from tidegate.sandbox.controllers.pods import POD, is_active, is_ready
+from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reading import number
+from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENT
+from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
+from tidegate.sandbox.controllers.workloads.rollout import HISTORY, REVISION
+
+SECOND_IMAGE = a_template(image="app:2")
+NEVER_READY = a_template(image="app:2", outcome="never")
+
+
+def alive_and_ready(view: View) -> Json:
+    pods = [pod for pod in view.all_of(POD, PLACE) if is_active(pod)]
+    return [len(pods), sum(map(is_ready, pods))]
+
+
+def revisions(stage: Stage) -> dict[str, int]:
+    """The size of each ReplicaSet, by its revision."""
+    return {
+        annotation(own, REVISION): number(own.body, "spec", "replicas")
+        for own in stage.all_of(REPLICA_SET)
+    }
+
+
+@pytest.mark.parametrize(
+    ("replicas", "surge", "unavailable", "most", "least"),
+    [
+        (3, 1, 0, 4, 3),
+        (4, 0, "50%", 4, 2),
+        (10, "25%", "25%", 13, 8),
+        (5, "30%", "30%", 7, 4),
+        (1, "25%", "25%", 2, 1),
+        (3, 0, "25%", 3, 2),
+    ],
+)
+async def test_a_rollout_keeps_to_its_limits_at_every_moment(
+    replicas: int, surge: int | str, unavailable: int | str, most: int, least: int
+) -> None:
+    stage = await Stage(sample=alive_and_ready).open()
+    strategy = rolling(surge=surge, unavailable=unavailable)
+    await stage.do(a_workload(WEB, replicas=replicas, strategy=strategy))
+    await stage.run()
+    stage.samples.clear()
+
+    await stage.do(a_workload(WEB, replicas=replicas, strategy=strategy, template=SECOND_IMAGE))
+    await stage.run(Ms(MINUTE))
+
+    counts = [one for one in stage.samples if isinstance(one, list)]
+    assert max(number({"": one[0]}, "") for one in counts) == most
+    assert min(number({"": one[1]}, "") for one in counts) == least
+    assert stage.images() == ["2"] * replicas
+
+
+async def test_old_pods_go_only_as_fast_as_new_ones_become_available() -> None:
+    stage = await Stage().open()
+    strategy = rolling(surge=1, unavailable=1)
+    await stage.do(a_workload(WEB, replicas=4, strategy=strategy))
+    await stage.run()
+
+    await stage.do(a_workload(WEB, replicas=4, strategy=strategy, template=NEVER_READY))
+    await stage.run(Ms(5 * MINUTE))
+
+    assert revisions(stage) == {"1": 3, "2": 2}
+    assert stage.count(WEB, "availableReplicas") == 3
+
+
+async def test_pods_that_are_never_ready_exceed_the_deadline_and_not_before_it() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, progressDeadlineSeconds=60, template=NEVER_READY))
+
+    await stage.run(Ms(59 * SECOND))
+    before = stage.condition(WEB, "Progressing")
+    await stage.run(Ms(3 * SECOND))
+    after = stage.condition(WEB, "Progressing")
+
+    assert before == "True ReplicaSetUpdated"
+    assert after == "False ProgressDeadlineExceeded"
+
+
+async def test_the_deadline_is_ten_minutes_where_none_is_given() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, template=NEVER_READY))
+
+    await stage.run(Ms(599 * SECOND))
+    before = stage.condition(WEB, "Progressing")
+    await stage.run(Ms(3 * SECOND))
+
+    assert before == "True ReplicaSetUpdated"
+    assert stage.condition(WEB, "Progressing") == "False ProgressDeadlineExceeded"
+
+
+async def test_a_paused_deployment_does_not_roll_but_can_be_scaled() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, replicas=2))
+    await stage.run()
+    await stage.do(pause(WEB))
+
+    await stage.do(a_workload(WEB, replicas=3, template=SECOND_IMAGE, paused=True))
+    await stage.run(Ms(20 * MINUTE))
+
+    assert stage.images() == ["1"] * 3
+    assert stage.condition(WEB, "Progressing") == "Unknown DeploymentPaused"
+
+
+async def test_a_rollout_that_is_superseded_half_way_ends_in_the_newest_revision() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, replicas=3))
+    await stage.run()
+    await stage.do(a_workload(WEB, replicas=3, template=NEVER_READY))
+    await stage.run()
+
+    await stage.do(a_workload(WEB, replicas=3, template=a_template(image="app:3")))
+    await stage.run()
+
+    assert stage.images() == ["3"] * 3
+    assert revisions(stage) == {"1": 0, "2": 0, "3": 3}
+
+
+async def test_going_back_reuses_the_old_replica_set_under_a_new_number() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, replicas=2))
+    await stage.run()
+    first = [own.ref.name for own in stage.all_of(REPLICA_SET)]
+    await stage.do(a_workload(WEB, replicas=2, template=SECOND_IMAGE))
+    await stage.run()
+
+    await stage.do(a_workload(WEB, replicas=2))
+    await stage.run()
+
+    again = [own for own in stage.all_of(REPLICA_SET) if own.ref.name in first]
+    assert revisions(stage) == {"2": 0, "3": 2}
+    assert annotation(again[0], HISTORY) == "1"
+    assert annotation(stage.all_of(DEPLOYMENT)[0], REVISION) == "3"
+
+
+async def test_no_more_old_replica_sets_are_kept_than_the_history_allows() -> None:
+    stage = await Stage().open()
+
+    for number_ in range(1, 6):
+        image = a_template(image=f"app:{number_}")
+        await stage.do(a_workload(WEB, template=image, revisionHistoryLimit=2))
+        await stage.run()
+
+    assert revisions(stage) == {"3": 0, "4": 0, "5": 1}
+
+
+async def test_recreate_has_no_new_pod_beside_an_old_one() -> None:
+    def images(view: View) -> Json:
+        pods = view.all_of(POD, PLACE)
+        return [*sorted({str(pod.labels["pod-template-hash"]) for pod in pods})]
+
+    stage = await Stage(sample=images).open()
+    await stage.do(a_workload(WEB, replicas=3, strategy={"type": "Recreate"}))
+    await stage.run()
+
+    await stage.do(
+        a_workload(WEB, replicas=3, strategy={"type": "Recreate"}, template=SECOND_IMAGE)
+    )
+    await stage.run()
+
+    assert all(isinstance(one, list) and len(one) <= 1 for one in stage.samples)
+    assert stage.images() == ["2"] * 3
+
+
+async def test_min_ready_seconds_delay_what_counts_as_available() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, replicas=2, minReadySeconds=30))
+
+    await stage.run(Ms(25 * SECOND))
+    early = stage.count(WEB, "readyReplicas"), stage.count(WEB, "availableReplicas")
+    await stage.run(Ms(10 * SECOND))
+
+    assert early == (2, 0)
+    assert stage.count(WEB, "availableReplicas") == 2
+
+
+async def test_a_pod_that_is_refused_is_told_of_and_made_once_it_may_be() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, replicas=2, template=a_template(account="builder")))
+    await stage.run(Ms(MINUTE))
+    refused = stage.condition(WEB, "ReplicaFailure")
+    told = stage.events("FailedCreate")
+
+    await stage.do(an_account("builder"))
+    await stage.run(Ms(2 * MINUTE))
+
+    assert refused == "True FailedCreate"
+    assert len(told) == 1
+    assert 'serviceaccount "builder" not found' in told[0]
+    assert stage.condition(WEB, "ReplicaFailure") == ""
+    assert stage.count(WEB, "availableReplicas") == 2
+
+
+async def test_scaling_in_the_middle_of_a_rollout_is_shared_in_proportion() -> None:
+    stage = await Stage().open()
+    strategy = rolling(surge=2, unavailable=0)
+    await stage.do(a_workload(WEB, replicas=4, strategy=strategy))
+    await stage.run()
+    await stage.do(a_workload(WEB, replicas=4, strategy=strategy, template=NEVER_READY))
+    await stage.run()
+
+    await stage.do(scale(WEB, 8))
+    await stage.run()
+
+    assert revisions(stage) == {"1": 7, "2": 3}
+
+
+async def test_a_deployment_at_rest_is_not_written_to() -> None:
+    stage = await Stage(sample=lambda view: len(view.all_of(POD))).open()
+    await stage.do(a_workload(WEB, replicas=3))
+    await stage.run()
+    stage.samples.clear()
+
+    await stage.run(Ms(60 * MINUTE))
+
+    assert stage.samples == []
+
+
+async def test_every_change_of_scale_is_told_as_an_event() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, replicas=2))
+    await stage.run()
+
+    await stage.do(scale(WEB, 1))
+    await stage.run()
+
+    name = stage.all_of(REPLICA_SET)[0].ref.name
+    assert sorted(stage.events("ScalingReplicaSet")) == [
+        f"Scaled down replica set {name} from 2 to 1",
+        f"Scaled up replica set {name} from 0 to 2",
+    ]
+
+
+async def test_a_replica_set_that_lost_its_deployment_is_taken_over_by_the_next_one() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(WEB, replicas=2))
+    await stage.run()
+    before = stage.pods()
+    await stage.orphan(DEPLOYMENT, "web")
+    await stage.run()
+
+    await stage.do(a_workload(WEB, replicas=2))
+    await stage.run()
+
+    assert stage.pods() == before
+    assert stage.condition(WEB, "Progressing") == "True NewReplicaSetAvailable"

@@ -1,0 +1,90 @@
+"""Whatever is done to a Deployment, and whenever: it comes to rest as it was asked last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fakes.workload_stage import PLACE, Stage
+from tests.traces.workloads import WEB, a_template, a_workload, rolling
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Json
+from tidegate.sandbox.controllers.pods import POD, is_active
+from tidegate.sandbox.controllers.reaction import View
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for, and for how long it is left alone."""
+
+    replicas: int
+    image: int
+    outcome: str
+    is_paused: bool
+    pause: int
+
+
+wishes = st.lists(
+    st.builds(
+        Wish,
+        replicas=st.integers(0, 6),
+        image=st.integers(1, 3),
+        outcome=st.sampled_from(["", "", "never", "crash"]),
+        is_paused=st.booleans(),
+        pause=st.integers(0, 3_000),
+    ),
+    min_size=1,
+    max_size=5,
+)
+strategies = st.sampled_from(
+    [
+        rolling(surge=1, unavailable=0),
+        rolling(surge=0, unavailable=1),
+        rolling(surge="25%", unavailable="25%"),
+        {"type": "Recreate"},
+    ]
+)
+
+
+def alive(view: View) -> Json:
+    return sum(is_active(pod) for pod in view.all_of(POD, PLACE))
+
+
+@settings(max_examples=20, deadline=None)
+@given(wishes=wishes, strategy=strategies)
+async def test_a_deployment_comes_to_rest_as_it_was_asked_last(
+    wishes: list[Wish], strategy: dict[str, Json]
+) -> None:
+    stage = await Stage(sample=alive).open()
+    for wish in wishes:
+        notes = {"outcome": wish.outcome} if wish.outcome else {}
+        template = a_template(image=f"app:{wish.image}", **notes)
+        body = a_workload(
+            WEB,
+            replicas=wish.replicas,
+            template=template,
+            paused=wish.is_paused,
+            strategy=strategy,
+        )
+        await stage.do(body)
+        await stage.run(Ms(wish.pause))
+    last = wishes[-1]
+
+    await stage.do(
+        a_workload(
+            WEB,
+            replicas=last.replicas,
+            template=a_template(image=f"app:{last.image}"),
+            strategy=strategy,
+        )
+    )
+    await stage.run(MINUTE)
+    stage.samples.clear()
+    await stage.run(Ms(20 * MINUTE))
+
+    assert stage.images() == [str(last.image)] * last.replicas
+    assert stage.count(WEB, "availableReplicas") == last.replicas
+    assert stage.condition(WEB, "Progressing") == "True NewReplicaSetAvailable"
+    assert stage.samples == []

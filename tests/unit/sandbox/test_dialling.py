@@ -1,0 +1,247 @@
+"""Which Services a container calls, and what becomes of it when nobody answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.stage import SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
+from tests.promises.objects import an_object
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
+from tidegate.sandbox.controllers.batch.leftovers import LEFT_PODS
+from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
+from tidegate.sandbox.physics.course import Fit, Rule
+from tidegate.testing import Body, body_of
+
+SERVICE = Kind("", "v1", "Service")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+SECRET = Kind("", "v1", "Secret")
+JOB = Kind("batch", "v1", "Job")
+BATCH = (JOBS, JOB_PODS, LEFT_PODS)
+
+
+def a_service(name: str = "db", app: str = "db") -> Body:
+    ports: Json = [{"port": 5432}]
+    return an_object(SERVICE, name, spec={"selector": {"app": app}, "ports": ports})
+
+
+def a_task(name: str = "migrate", /, **parts: Json) -> Body:
+    return a_pod(name, a_container(**parts), restartPolicy="Never")
+
+
+def env(name: str, value: str) -> dict[str, Json]:
+    return {"env": [{"name": name, "value": value}]}
+
+
+async def failure_of(stage: Stage, name: str = "migrate") -> str:
+    """What is said of a container that failed; empty where it did not."""
+    ended = at(await stage.container(name), "state", "terminated")
+    assert isinstance(ended, dict)
+    return str(ended.get("message", ""))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        env("DB_SERVICE", "db"),
+        env("DB", "db:5432"),
+        env("BROKERS", "queue.example.com:9092,db:9092"),
+        env("DSN", "host=db user=shop dbname=shop"),
+        env("DB", "db.shop"),
+        env("DB", "db.shop.svc"),
+        env("DB", "db.shop.svc.cluster.local"),
+        env("DB", "db-0.db.shop.svc.cluster.local:5432"),
+        env("DATABASE_URL", "postgres://user:password@db:5432/shop?sslmode=disable"),
+        {"command": ["migrate", "--host=db"]},
+        {"command": ["migrate", "--db-host", "db"]},
+        {"args": ["-h", "db", "-p", "5432"]},
+        {"command": ["sh", "-c", "nc -z db 5432"]},
+    ],
+)
+async def test_a_task_that_names_a_service_without_endpoints_fails(parts: Body) -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(a_service(), a_task(**parts))
+
+    await stage.at(4)
+
+    assert await stage.phase("migrate") == "Failed"
+    assert "Service shop/db has no ready endpoints" in await failure_of(stage)
+    assert "(assumed: dial-fails)" in await failure_of(stage)
+    assert await stage.events("Assumed") == [await failure_of(stage)]
+    assert (await stage.printed("migrate")).endswith(": no endpoints\n")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        env("DB", "database"),
+        env("DB", "db.example.com"),
+        env("DB", "mydb"),
+        env("POSTGRES_DB", "db"),
+        env("WEB_HOST", "web"),
+        {"command": ["rake", "db:migrate"]},
+        {"command": ["db", "migrate"]},
+        env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://db:4317"),
+        env("DB", "localhost:5432"),
+        env("URL", "https://db:12345@shop.example.com/"),
+        {"command": ["psql", "-h", "127.0.0.1"]},
+        env("REDIS_HOST", "10.0.0.7"),
+        env("DB_HOST", "true"),
+    ],
+)
+async def test_other_words_are_no_hosts_of_services(parts: Body) -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(a_service(), a_service("web", app="migrate"), a_task(**parts))
+
+    await stage.at(8)
+
+    assert await stage.phase("migrate") == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        env("DB", "db.shop.svc"),
+        env("DATABASE_URL", "postgres://db/shop"),
+        env("DB_HOST", "db"),
+    ],
+)
+async def test_a_sure_host_is_a_service_even_before_that_is_there(parts: Body) -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(a_task(**parts))
+
+    await stage.at(4)
+
+    assert "Service shop/db has no ready endpoints" in await failure_of(stage)
+
+
+async def test_hosts_in_settings_count_too() -> None:
+    stage = await a_stage(ENDPOINTS)
+    reference: Json = {"secretKeyRef": {"name": "db", "key": "url"}}
+    secret = an_object(SECRET, "db", data={"url": "cG9zdGdyZXM6Ly9kYi9zaG9w"})
+    one = a_task("one", env=[{"name": "URL", "valueFrom": reference}])
+    settings = an_object(CONFIG_MAP, "app", data={"DB_HOST": "db"})
+    other = a_task("other", envFrom=[{"configMapRef": {"name": "app"}}])
+    await stage.create(secret, settings, one, other)
+
+    await stage.at(4)
+
+    assert "Service shop/db" in await failure_of(stage, "one")
+    assert "Service shop/db" in await failure_of(stage, "other")
+
+
+async def test_a_task_whose_services_answer_runs_to_its_end() -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(a_service(), a_pod("db"))
+    await stage.at(10)
+
+    await stage.create(a_task(**env("DB_HOST", "db")))
+    await stage.at(19)
+
+    assert await stage.phase("migrate") == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "until nc -z db 5432; do sleep 1; done",
+        "while ! pg_isready -h db; do sleep 1; done",
+        "curl --retry 30 http://db:5432",
+        "./wait-for-it.sh db:5432 -- migrate",
+    ],
+)
+async def test_a_command_that_waits_polls_until_somebody_answers(command: str) -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(a_service(), a_task(command=["sh", "-c", command]))
+    waiting = await (await stage.at(60)).state("migrate")
+
+    await stage.create(a_pod("db"))
+    await stage.at(80)
+
+    assert waiting == "running"
+    assert await stage.phase("migrate") == "Succeeded"
+    told = "Service shop/db has no ready endpoints, and it waits (assumed: dial-polls)"
+    assert await stage.events("Assumed") == [told]
+
+
+async def test_what_waited_still_does_its_work_when_somebody_answers() -> None:
+    stage = await a_stage(ENDPOINTS)
+    command: Json = ["sh", "-c", "until nc -z db 5432; do sleep 1; done; migrate"]
+    await stage.create(a_service(), a_task(command=command), a_pod("db"))
+
+    before = await (await stage.at(7)).phase("migrate")
+    after = await (await stage.at(10)).phase("migrate")
+
+    assert (before, after) == ("Running", "Succeeded")
+
+
+async def test_an_init_container_dials_and_a_server_does_not() -> None:
+    stage = await a_stage(ENDPOINTS)
+    init = a_container("wait", command=["nc", "-z", "db", "5432"])
+    await stage.create(
+        a_service(),
+        a_pod("api", a_container(**env("DB_HOST", "db")), initContainers=[init]),
+        a_pod("web", a_container(**env("DB_HOST", "db"))),
+    )
+
+    await stage.at(30)
+
+    assert await stage.state("api", "wait") == "CrashLoopBackOff"
+    assert await stage.phase("web") == "Running"
+    assert await stage.condition("Ready", "web") == "True"
+
+
+async def test_a_server_dials_where_the_profile_says_so() -> None:
+    profile = SIMPLE.with_rules([Rule(Fit(name="web"), {"dials": True})])
+    stage = await a_stage(ENDPOINTS, profile=profile)
+    await stage.create(a_service(), a_pod("web", a_container(**env("DB_HOST", "db"))))
+
+    crashed = await (await stage.at(30)).state()
+    await stage.create(a_pod("db"))
+    recovered = await (await stage.at(60)).state()
+
+    assert (crashed, recovered) == ("CrashLoopBackOff", "running")
+
+
+def a_job(limit: int, **spec: Json) -> Body:
+    template: Json = {"spec": {"restartPolicy": "Never", **spec}}
+    return an_object(JOB, "migrate", spec={"backoffLimit": limit, "template": template})
+
+
+async def conditions_of(stage: Stage) -> dict[Json, Json]:
+    outcome = await stage.desk.get(await stage.desk.ref(a_job(1)))
+    conditions = at(body_of(outcome), "status", "conditions")
+    listed = conditions if isinstance(conditions, list) else []
+    return {one["type"]: one["status"] for one in listed if isinstance(one, dict)}
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [(1, "Failed"), (6, "Complete")])
+async def test_a_migration_that_is_applied_with_its_slow_database(limit: int, verdict: str) -> None:
+    profile = SIMPLE.with_rules([Rule(Fit(name="db"), {"ready": Ms(90 * SECOND)})])
+    stage = await a_stage(ENDPOINTS, *BATCH, profile=profile)
+    migrate: Json = [a_container(**env("DATABASE_URL", "postgres://db:5432/shop"))]
+    database = a_pod("db", a_container(readinessProbe=a_probe(periodSeconds=5)))
+
+    await stage.create(a_service(), database, a_job(limit, containers=migrate))
+    await stage.at(900)
+
+    assert (await conditions_of(stage)).get(verdict) == "True"
+    told = "Service shop/db has no ready endpoints, and its call fails (assumed: dial-fails)"
+    assert set(await stage.events("Assumed")) == {told}
+
+
+async def test_a_job_that_mounts_what_comes_too_late_spends_its_deadline_and_no_retry() -> None:
+    stage = await a_stage(ENDPOINTS, *BATCH)
+    reference: Json = {"secretKeyRef": {"name": "db", "key": "url"}}
+    container = a_container(env=[{"name": "URL", "valueFrom": reference}])
+    template: Json = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec: Json = {"backoffLimit": 1, "activeDeadlineSeconds": 120, "template": template}
+    job = an_object(JOB, "migrate", spec=spec)
+
+    await stage.create(job)
+    held = await (await stage.at(119)).events("Failed")
+    await stage.at(130)
+
+    assert held == ['Error: secret "db" not found']
+    assert (await conditions_of(stage)).get("Failed") == "True"

@@ -1,0 +1,292 @@
+"""Jobs in virtual time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tests.fakes.small_cluster import SmallCluster, an_object, notes
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.controllers.batch.job import JOB, JOB_PODS, JOBS
+from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.batch.pods import INDEX, TRACKING
+from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.controllers.reading import listed, mapping, mappings, number, text
+from tidegate.testing import Body
+from tidegate.world.calls import Propagation
+
+CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
+
+
+async def a_cluster() -> SmallCluster:
+    return await SmallCluster(JOBS, JOB_PODS, FINISHED_JOBS, LEFT_PODS).open()
+
+
+def a_job(*, told: Body | None = None, **spec: Json) -> Body:
+    pod: Json = {"restartPolicy": "Never", "containers": [CONTAINER]}
+    template: Json = {"metadata": {"annotations": told or {}}, "spec": pod}
+    return an_object("batch/v1", "Job", "load", spec={"template": template, **spec})
+
+
+def with_pod(job: Body, **parts: Json) -> Body:
+    spec, template = mapping(job, "spec"), mapping(job, "spec", "template")
+    pod: Json = {**mapping(template, "spec"), **parts}
+    return {**job, "spec": {**spec, "template": {**template, "spec": pod}}}
+
+
+def conditions(status: Body) -> list[str]:
+    return [
+        f"{text(one, 'type')} {text(one, 'status')} {text(one, 'reason')}"
+        for one in mappings(status, "conditions")
+    ]
+
+
+async def births(cluster: SmallCluster) -> list[int]:
+    """At which seconds pods were made."""
+    pods = await cluster.all_of(POD)
+    made = [text(pod, "metadata", "creationTimestamp") for pod in pods]
+    return sorted(int(one[14:16]) * 60 + int(one[17:19]) for one in made)
+
+
+async def test_a_job_is_complete_a_second_after_its_last_pod() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_job(told=notes(run_for="5s")))
+    await cluster.until(Ms(5_900))
+    before = await cluster.status(JOB, "load")
+
+    await cluster.until(Ms(6_300))
+
+    after = await cluster.status(JOB, "load")
+    assert conditions(before) == []
+    assert conditions(after) == [
+        "SuccessCriteriaMet True CompletionsReached",
+        "Complete True CompletionsReached",
+    ]
+    assert after["succeeded"] == 1
+    assert after["completionTime"] == "2026-01-01T00:00:06Z"
+    assert "active" not in after
+    assert await cluster.reasons("load") == ["Completed", "SuccessfulCreate"]
+
+
+async def test_a_job_with_a_backoff_limit_of_two_fails_after_three_pods() -> None:
+    cluster = await a_cluster()
+
+    await cluster.create(a_job(told=notes(outcome="fail"), backoffLimit=2))
+    await cluster.until(Ms(60 * SECOND))
+
+    status = await cluster.status(JOB, "load")
+    assert await births(cluster) == [0, 10, 30]
+    assert status["failed"] == 3
+    assert conditions(status) == [
+        "FailureTarget True BackoffLimitExceeded",
+        "Failed True BackoffLimitExceeded",
+    ]
+    assert "completionTime" not in status
+    assert "BackoffLimitExceeded" in await cluster.reasons("load")
+
+
+async def test_the_pause_between_tries_grows_to_ten_minutes() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_job(told=notes(outcome="fail"), backoffLimit=20))
+
+    await cluster.until(Ms(3_000 * SECOND))
+
+    made = await births(cluster)
+    pauses = [later - sooner for sooner, later in pairwise(made)]
+    assert pauses == [10, 20, 40, 80, 160, 320, 600, 600, 600]
+
+
+async def test_an_active_deadline_ends_a_job_whose_pods_hang() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_job(told=notes(outcome="hang"), activeDeadlineSeconds=30))
+    await cluster.until(Ms(29 * SECOND))
+    before = await cluster.status(JOB, "load")
+
+    await cluster.until(Ms(32 * SECOND))
+
+    after = await cluster.status(JOB, "load")
+    assert before["active"] == 1
+    assert conditions(after)[-1] == "Failed True DeadlineExceeded"
+    assert after["failed"] == 1
+    assert await cluster.all_of(POD) == []
+
+
+async def test_a_finished_job_and_its_pods_are_gone_when_their_time_is_up() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_job(ttlSecondsAfterFinished=60))
+    await cluster.until(Ms(60 * SECOND))
+    before = await cluster.body(JOB, "load")
+
+    await cluster.until(Ms(63 * SECOND))
+
+    assert before is not None
+    assert await cluster.body(JOB, "load") is None
+    assert await cluster.all_of(POD) == []
+
+
+async def test_a_job_makes_no_more_pods_at_a_time_than_it_may() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_job(told=notes(run_for="10s"), completions=5, parallelism=2))
+
+    await cluster.until(Ms(5 * SECOND))
+    early = await cluster.status(JOB, "load")
+    await cluster.until(Ms(60 * SECOND))
+
+    late = await cluster.status(JOB, "load")
+    assert early["active"] == 2
+    assert late["succeeded"] == 5
+    assert len(await births(cluster)) == 5
+
+
+async def test_a_suspended_job_loses_its_pods_and_starts_anew_when_it_is_resumed() -> None:
+    cluster = await a_cluster()
+    job = await cluster.create(a_job(told=notes(run_for="20s")))
+    await cluster.until(Ms(5 * SECOND))
+
+    await cluster.desk.patch(job, {"spec": {"suspend": True}})
+    await cluster.until(Ms(8 * SECOND))
+    asleep, pods = await cluster.status(JOB, "load"), await cluster.all_of(POD)
+    await cluster.desk.patch(job, {"spec": {"suspend": False}})
+    await cluster.until(Ms(10 * SECOND))
+
+    awake = await cluster.status(JOB, "load")
+    assert conditions(asleep) == ["Suspended True JobSuspended"]
+    assert "startTime" not in asleep
+    assert "failed" not in asleep
+    assert pods == []
+    assert conditions(awake) == ["Suspended False JobResumed"]
+    assert awake["startTime"] == "2026-01-01T00:00:08Z"
+
+
+async def test_a_pod_is_held_until_it_is_counted() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_job(told=notes(run_for="3s")))
+
+    await cluster.until(Ms(3_500))
+    held = await cluster.all_of(POD)
+    await cluster.until(Ms(10 * SECOND))
+
+    counted = await cluster.all_of(POD)
+    assert [text(pod, "status", "phase") for pod in held] == ["Succeeded"]
+    assert [listed(pod, "metadata", "finalizers") for pod in held] == [[TRACKING]]
+    assert [listed(pod, "metadata", "finalizers") for pod in counted] == [[]]
+
+
+async def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced() -> None:
+    cluster = await a_cluster()
+    await cluster.create(a_job(told=notes(outcome="hang")))
+    await cluster.until(Ms(5 * SECOND))
+    (first,) = await cluster.all_of(POD)
+
+    await cluster.desk.delete(Ref(POD, "shop", text(first, "metadata", "name")))
+    await cluster.until(Ms(20 * SECOND))
+
+    (second,) = await cluster.all_of(POD)
+    assert text(second, "metadata", "uid") != text(first, "metadata", "uid")
+    assert (await cluster.status(JOB, "load"))["failed"] == 1
+
+
+async def test_a_job_that_is_deleted_leaves_no_pod_behind() -> None:
+    cluster = await a_cluster()
+    job = await cluster.create(a_job(told=notes(outcome="hang"), parallelism=3))
+    await cluster.until(Ms(5 * SECOND))
+
+    await cluster.desk.delete(job, propagation=Propagation.BACKGROUND)
+    await cluster.until(Ms(7 * SECOND))
+
+    assert await cluster.all_of(POD) == []
+
+
+async def test_a_job_that_is_deleted_in_the_foreground_goes_after_its_pods() -> None:
+    cluster = await a_cluster()
+    job = await cluster.create(a_job(told=notes(outcome="hang"), parallelism=2))
+    await cluster.until(Ms(5 * SECOND))
+
+    await cluster.desk.delete(job, propagation=Propagation.FOREGROUND)
+    held = await cluster.body(JOB, "load")
+    await cluster.until(Ms(8 * SECOND))
+
+    assert held is not None
+    assert await cluster.all_of(POD) == []
+    assert await cluster.body(JOB, "load") is None
+
+
+async def test_an_orphaned_pod_stays_and_is_no_longer_held() -> None:
+    cluster = await a_cluster()
+    job = await cluster.create(a_job(told=notes(outcome="hang")))
+    await cluster.until(Ms(5 * SECOND))
+
+    await cluster.desk.delete(job, propagation=Propagation.ORPHAN)
+    await cluster.until(Ms(7 * SECOND))
+
+    (pod,) = await cluster.all_of(POD)
+    assert listed(pod, "metadata", "finalizers") == []
+    assert listed(pod, "metadata", "ownerReferences") == []
+
+
+async def test_a_refused_pod_is_told_and_tried_again() -> None:
+    cluster = await a_cluster()
+    await cluster.create(with_pod(a_job(), serviceAccountName="loader"))
+    await cluster.until(Ms(5 * SECOND))
+    refused = await cluster.reasons("load")
+
+    await cluster.create(an_object("v1", "ServiceAccount", "loader"))
+    await cluster.until(Ms(20 * SECOND))
+
+    assert refused == ["FailedCreate"]
+    assert (await cluster.status(JOB, "load"))["succeeded"] == 1
+
+
+async def test_containers_that_restart_in_place_use_up_the_backoff_limit() -> None:
+    cluster = await a_cluster()
+    job = a_job(told=notes(outcome="hang"), backoffLimit=3)
+    await cluster.create(with_pod(job, restartPolicy="OnFailure"))
+    await cluster.until(Ms(5 * SECOND))
+    (pod,) = await cluster.all_of(POD)
+    (container,) = mappings(pod, "status", "containerStatuses")
+
+    restarted: list[Json] = [{**container, "restartCount": 3}]
+    await cluster.desk.patch(
+        Ref(POD, "shop", text(pod, "metadata", "name")),
+        {"status": {"containerStatuses": restarted}},
+        subresource="status",
+    )
+    await cluster.until(Ms(9 * SECOND))
+
+    status = await cluster.status(JOB, "load")
+    assert conditions(status)[-1] == "Failed True BackoffLimitExceeded"
+
+
+async def test_a_job_of_another_controller_is_left_alone() -> None:
+    cluster = await a_cluster()
+
+    await cluster.create(a_job(managedBy="queue.example.com/queue"))
+    await cluster.until(Ms(5 * SECOND))
+
+    assert await cluster.status(JOB, "load") == {}
+
+
+async def test_a_queue_is_done_when_one_pod_has_succeeded_and_the_others_have_ended() -> None:
+    cluster = await a_cluster()
+
+    await cluster.create(a_job(told=notes(run_for="5s"), parallelism=3))
+    await cluster.until(Ms(20 * SECOND))
+
+    status = await cluster.status(JOB, "load")
+    assert number(status, "succeeded") == 3
+    assert conditions(status)[-1] == "Complete True CompletionsReached"
+
+
+async def test_the_pods_of_an_indexed_job_know_their_index() -> None:
+    cluster = await a_cluster()
+
+    await cluster.create(a_job(completions=2, parallelism=2, completionMode="Indexed"))
+    await cluster.until(Ms(5 * SECOND))
+
+    pods = await cluster.all_of(POD)
+    assert [text(pod, "metadata", "annotations", INDEX) for pod in pods] == ["0", "1"]
+    assert [text(pod, "metadata", "labels", INDEX) for pod in pods] == ["0", "1"]
+    assert [text(pod, "spec", "hostname") for pod in pods] == ["load-0", "load-1"]
+    variables = mappings(mappings(pods[0], "spec", "containers")[0], "env")
+    assert [text(one, "name") for one in variables] == ["JOB_COMPLETION_INDEX"]
+    assert (await cluster.status(JOB, "load"))["completedIndexes"] == "0,1"

@@ -1,0 +1,171 @@
+"""What a scenario lets befall containers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
+from tidegate.errors import ScenarioError
+from tidegate.model.moment import Ms
+from tidegate.sandbox.physics.behaviours import FORMS
+from tidegate.sandbox.physics.course import Failure, Fit, Named, Profile, Rule, Subject
+from tidegate.sandbox.scenario import read_scenario
+
+
+def rule_of(text: str) -> Rule:
+    (rule,) = read_scenario(f"behaviours:\n- {{{text}}}\n".encode(), "s.yaml").behaviours
+    return rule
+
+
+async def test_a_container_fails_as_often_as_it_is_said() -> None:
+    stage = await a_stage(behaviours="effect: fails, times: 2, after: 1s")
+    await stage.create(a_pod(restartPolicy="OnFailure"))
+
+    await stage.at(60)
+
+    assert await stage.phase() == "Succeeded"
+    assert at(await stage.container(), "restartCount") == 2
+
+
+async def test_a_container_that_is_never_ready_runs_all_the_same() -> None:
+    stage = await a_stage(behaviours="effect: never-ready")
+    await stage.create(a_pod("web", a_container(livenessProbe=a_probe())))
+
+    await stage.at(600)
+
+    assert await stage.state() == "running"
+    assert await stage.condition("Ready") == "False"
+    assert at(await stage.container(), "restartCount") == 0
+
+
+async def test_a_container_that_flaps_is_ready_by_turns() -> None:
+    stage = await a_stage(behaviours="effect: flaps, every: 10s")
+    await stage.create(a_pod())
+
+    seen = [await (await stage.at(moment)).condition("Ready") for moment in (3, 13, 23, 33)]
+
+    assert seen == ["True", "False", "True", "False"]
+
+
+async def test_a_slow_container_is_ready_later() -> None:
+    stage = await a_stage(behaviours="effect: slow, by: 1m")
+    await stage.create(a_pod("web", a_container(readinessProbe=a_probe(periodSeconds=1))))
+
+    before = await (await stage.at(63)).condition("Ready")
+    after = await (await stage.at(64)).condition("Ready")
+
+    assert (before, after) == ("False", "True")
+
+
+async def test_an_image_that_cannot_be_pulled_is_backed_off_from() -> None:
+    stage = await a_stage(behaviours="effect: unpullable")
+    await stage.create(a_pod())
+
+    first = await (await stage.at(2)).state()
+    later = await (await stage.at(600)).state()
+
+    assert (first, later) == ("ErrImagePull", "ImagePullBackOff")
+    assert await stage.phase() == "Pending"
+
+
+async def test_an_image_that_comes_later_is_pulled_at_the_next_attempt() -> None:
+    stage = await a_stage(behaviours="effect: unpullable, for: 20s")
+    await stage.create(a_pod())
+
+    before = await (await stage.at(32)).state()
+    after = await (await stage.at(33)).state()
+
+    assert (before, after) == ("ImagePullBackOff", "running")
+
+
+async def test_a_pod_for_which_there_is_no_room_waits() -> None:
+    stage = await a_stage(behaviours="effect: unschedulable, message: 1 Insufficient cpu")
+    await stage.create(a_pod())
+
+    await stage.at(60)
+
+    assert await stage.condition("PodScheduled") == "False"
+    told = "0/1 nodes are available: 1 Insufficient cpu."
+    assert await stage.events("FailedScheduling") == [told]
+
+
+async def test_a_container_prints_what_it_is_said_to_each_time_it_starts() -> None:
+    stage = await a_stage(behaviours="effect: prints, lines: [hello, world]")
+    await stage.create(a_pod())
+
+    await stage.at(3)
+
+    assert await stage.printed() == "hello\nworld\n"
+
+
+@pytest.mark.parametrize(
+    ("fit", "is_met"),
+    [
+        (Fit(), True),
+        (Fit(kind="Deployment", name="web"), True),
+        (Fit(kind="Pod", name="web-1-*"), True),
+        (Fit(kind="Deployment", name="web-1"), False),
+        (Fit(image="*/app:*"), True),
+        (Fit(image="*postgres*"), False),
+        (Fit(namespace="shop", container="app"), True),
+        (Fit(container="proxy"), False),
+    ],
+)
+def test_a_behaviour_is_for_those_that_it_fits(fit: Fit, *, is_met: bool) -> None:
+    owners = (Named("Pod", "web-1-x"), Named("ReplicaSet", "web-1"), Named("Deployment", "web"))
+
+    assert fit.fits(Subject(owners, "shop", "app", "registry.example/app:1")) is is_met
+
+
+def test_the_last_rule_that_speaks_of_a_part_decides_it() -> None:
+    rules = (
+        Rule(Fit(), {"run": Ms(1_000), "ready": Ms(2_000)}),
+        Rule(Fit(), {"run": Ms(3_000)}),
+    )
+
+    course = Profile(rules=rules).course_of(Subject((Named("Pod", "a"),), "", "", ""))
+
+    assert (course.run, course.ready) == (3_000, 2_000)
+
+
+def test_a_scenario_has_behaviours_in_order() -> None:
+    rule = rule_of("effect: crashes, after: 2m, times: 1, exit: 3, when: {kind: Job, name: a*}")
+
+    failure = Failure(after=Ms(120_000), times=1, code=3)
+    assert rule == Rule(Fit(kind="Job", name="a*"), {"failure": failure})
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "word"),
+    [
+        ("times: 1", "scenario.missing", "effect"),
+        ("effect: fail", "scenario.effect", "fail"),
+        ("effect: fails, every: 2", "scenario.key", "every"),
+        ("effect: fails, exit: 256", "scenario.value", "255"),
+        ("effect: fails, after: 1500ms", "scenario.value", "whole seconds"),
+        ("effect: crashes", "scenario.missing", "after"),
+        ("effect: flaps", "scenario.missing", "every"),
+        ("effect: slow", "scenario.missing", "by"),
+        ("effect: prints", "scenario.missing", "lines"),
+        ("effect: fails, when: {verb: get}", "scenario.key", "verb"),
+    ],
+)
+def test_a_mistake_in_a_behaviour_is_told_with_its_line(text: str, code: str, word: str) -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        rule_of(text)
+
+    (error,) = caught.value.exceptions
+    assert isinstance(error, ScenarioError)
+    assert error.code == code
+    assert word in error.problem
+    assert error.where is not None
+    assert error.where.line == 2
+    assert error.hint
+
+
+def test_every_effect_can_be_read() -> None:
+    needed = {"crashes": "after: 1s", "flaps": "every: 1s", "slow": "by: 1s", "prints": "lines: a"}
+
+    rules = [rule_of(f"effect: {name}, {needed.get(name, '')}") for name in FORMS]
+
+    assert all(rule.changes for rule in rules)

@@ -1,0 +1,200 @@
+"""What a pod cannot start without: settings, volumes, claims, images."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.stage import Stage, a_container, a_pod, a_stage, at
+from tests.promises.objects import an_object
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
+from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.testing import Body
+
+SECRET = Kind("", "v1", "Secret")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+CLAIM = Kind("", "v1", "PersistentVolumeClaim")
+CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
+STORAGE = (CLAIMS, CONSUMERS, VOLUMES, provisioner(Ms(2_000)))
+
+URL: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
+LEVEL: Json = {"name": "L", "valueFrom": {"configMapKeyRef": {"name": "app", "key": "level"}}}
+MAYBE: Json = {
+    "name": "URL",
+    "valueFrom": {"secretKeyRef": {"name": "db", "key": "url", "optional": True}},
+}
+
+
+def a_secret(**data: str) -> Body:
+    return an_object(SECRET, "db", data={**data})
+
+
+def a_pod_with(**parts: Json) -> Body:
+    return a_pod("web", a_container(**parts))
+
+
+def a_pod_mounting(volume: Body) -> Body:
+    return a_pod(volumes=[{"name": "settings", **volume}])
+
+
+async def message(stage: Stage) -> Json:
+    return at(await stage.container(), "state", "waiting", "message")
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"env": [URL]}, 'secret "db" not found'),
+        ({"env": [LEVEL]}, 'configmap "app" not found'),
+        ({"envFrom": [{"secretRef": {"name": "db"}}]}, 'secret "db" not found'),
+        ({"envFrom": [{"configMapRef": {"name": "app"}}]}, 'configmap "app" not found'),
+    ],
+)
+async def test_a_container_without_its_settings_is_held(parts: Body, told: str) -> None:
+    stage = await a_stage()
+    await stage.create(a_pod_with(**parts))
+
+    await stage.at(600)
+
+    assert await stage.state() == "CreateContainerConfigError"
+    assert await message(stage) == told
+    assert await stage.phase() == "Pending"
+    assert await stage.events("Failed") == [f"Error: {told}"]
+
+
+async def test_a_key_that_is_missing_is_named() -> None:
+    stage = await a_stage()
+    await stage.create(a_secret(other="eA=="), a_pod_with(env=[URL]))
+
+    await stage.at(5)
+
+    assert await message(stage) == "couldn't find key url in Secret shop/db"
+
+
+async def test_a_held_container_begins_when_its_settings_come() -> None:
+    stage = await a_stage()
+    await stage.create(a_pod_with(env=[URL]))
+    await stage.at(30)
+
+    await stage.create(a_secret(url="eA=="))
+    held = await (await stage.at(32)).state()
+    free = await (await stage.at(33)).state()
+
+    assert (held, free) == ("CreateContainerConfigError", "running")
+    assert at(await stage.container(), "restartCount") == 0
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"env": [MAYBE]},
+        {"envFrom": [{"secretRef": {"name": "db", "optional": True}}]},
+    ],
+)
+async def test_optional_settings_hold_nothing_up(parts: Body) -> None:
+    stage = await a_stage()
+    await stage.create(a_pod_with(**parts))
+
+    assert await (await stage.at(3)).phase() == "Running"
+
+
+async def test_a_missing_pull_secret_holds_nothing_up() -> None:
+    stage = await a_stage()
+    await stage.create(a_pod(imagePullSecrets=[{"name": "registry"}]))
+
+    assert await (await stage.at(3)).phase() == "Running"
+
+
+@pytest.mark.parametrize(
+    ("volume", "told"),
+    [
+        ({"secret": {"secretName": "db"}}, 'secret "db" not found'),
+        ({"configMap": {"name": "app"}}, 'configmap "app" not found'),
+        ({"projected": {"sources": [{"secret": {"name": "db"}}]}}, 'secret "db" not found'),
+    ],
+)
+async def test_a_pod_without_its_volumes_is_held_before_any_container(
+    volume: Body, told: str
+) -> None:
+    stage = await a_stage()
+    await stage.create(a_pod_mounting(volume))
+
+    await stage.at(300)
+
+    assert await stage.state() == "ContainerCreating"
+    assert await stage.condition("PodReadyToStartContainers") == "False"
+    said = f'MountVolume.SetUp failed for volume "settings" : {told}'
+    assert await stage.events("FailedMount") == [said]
+
+
+async def test_a_pod_whose_volume_comes_later_pulls_its_image_then() -> None:
+    stage = await a_stage()
+    await stage.create(a_pod_mounting({"secret": {"secretName": "db"}}))
+    await stage.at(3)
+
+    await stage.create(a_secret(url="eA=="))
+    before = await (await stage.at(6)).state()
+    after = await (await stage.at(7)).state()
+
+    assert (before, after) == ("ContainerCreating", "running")
+
+
+async def test_an_item_that_a_volume_lacks_is_named() -> None:
+    stage = await a_stage()
+    items: Json = [{"key": "url", "path": "url"}]
+    mounting = a_pod_mounting({"secret": {"secretName": "db", "items": items}})
+    await stage.create(a_secret(other="eA=="), mounting)
+
+    await stage.at(5)
+
+    (told,) = await stage.events("FailedMount")
+    assert told.endswith("references non-existent secret key: url")
+
+
+def a_claim() -> Body:
+    spec: Json = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "fast",
+    }
+    return an_object(CLAIM, "data", spec=spec)
+
+
+def a_class(mode: str) -> Body:
+    return an_object(CLASS, "fast", provisioner="example.com/disk", volumeBindingMode=mode)
+
+
+STORING: Body = {"persistentVolumeClaim": {"claimName": "data"}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "told"),
+    [
+        ([], 'persistentvolumeclaim "data" not found'),
+        (
+            [a_claim()],
+            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+        ),
+    ],
+)
+async def test_a_pod_without_its_claim_is_not_placed(objects: list[Body], told: str) -> None:
+    stage = await a_stage(*STORAGE)
+    await stage.create(*objects, a_pod_mounting(STORING))
+
+    await stage.at(120)
+
+    assert await stage.condition("PodScheduled") == "False"
+    assert await stage.events("FailedScheduling") == [told]
+    assert await stage.phase() == "Pending"
+
+
+@pytest.mark.parametrize("mode", ["Immediate", "WaitForFirstConsumer"])
+async def test_a_pod_is_placed_when_its_claim_is_bound(mode: str) -> None:
+    stage = await a_stage(*STORAGE)
+    await stage.create(a_class(mode), a_claim(), a_pod_mounting(STORING))
+
+    await stage.at(10)
+
+    assert await stage.phase() == "Running"
+    assert await stage.condition("PodScheduled") == "True"

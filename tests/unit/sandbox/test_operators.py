@@ -1,0 +1,277 @@
+"""The interpreter of rows: who serves, when, how often, and what it never does."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.fakes.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
+from tests.promises.objects import DEPLOYMENT, SECRET, a_namespace
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.reading import mapping, mappings
+from tidegate.sandbox.operators import read_rows
+from tidegate.sandbox.operators.workloads import speaks_for
+from tidegate.sandbox.server.store import Stored
+from tidegate.testing import items_of, live_of
+from tidegate.world.calls import Selection
+
+WIDGET = Kind("widgets.example.com", "v1", "Widget")
+SEALED = Kind("bitnami.com", "v1alpha1", "SealedSecret")
+PUSH = Kind("external-secrets.io", "v1alpha1", "PushSecret")
+EVENT = Kind("", "v1", "Event")
+SEALER = an_operator("sealed-secrets", "registry.example/sealed-secrets-controller:1")
+WIDGETS = an_operator("widgets-controller")
+
+ROWS = b"""
+rows:
+- group: widgets.example.com
+  kinds: [Widget]
+  versions: [v1]
+  source: the test
+  served_by: {names: [widget-operator]}
+  stages:
+  - name: begun
+    writes: {phase: Begun}
+  - name: done
+    after: 20s
+    writes: {phase: Done, at: "${now}"}
+    produces:
+    - object: {apiVersion: v1, kind: Secret, metadata: {name: "${name}-key"}, stringData: {key: it}}
+  ready_when: [{path: status.phase, values: [Done]}]
+"""
+
+
+def a_widget_stage(**durations: Ms) -> OperatorStage:
+    rows = read_rows(ROWS, "rows.yaml")
+    return OperatorStage(rows, durations=lambda _, stage: durations.get(stage))
+
+
+async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs() -> None:
+    stage = await OperatorStage().begin(WIDGET)
+    widget = await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+    alone = await stage.status(widget)
+    told = stage.unserved()
+
+    await stage.operate(WIDGETS)
+    await stage.wait(Ms(5 * SECOND))
+    early = await stage.status(widget)
+    await stage.wait(Ms(10 * SECOND))
+
+    why = "nobody serves it: no workload is known as the operator of widgets.example.com"
+    assert (alone, early) == ({}, {})
+    assert told == [("Widget shop/it", why)]
+    assert (await stage.condition(widget, "Ready"))["status"] == "True"
+    assert stage.unserved() == []
+
+
+async def test_an_operator_that_is_not_available_serves_nobody_and_is_named() -> None:
+    stage = await OperatorStage().begin(SEALED)
+    live_of(await stage.desk.create(SEALER))
+
+    sealed = await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
+    await stage.wait(Ms(MINUTE))
+
+    why = "nobody serves it: Deployment shop/sealed-secrets is not available"
+    assert await stage.status(sealed) == {}
+    assert stage.unserved() == [("SealedSecret shop/login", why)]
+
+
+async def test_an_operator_that_went_away_leaves_new_objects_alone() -> None:
+    stage = await OperatorStage().begin(SEALED)
+    await stage.operate(SEALER)
+    first = await stage.make(SEALED, "first", {"encryptedData": {"user": "Ag"}})
+    await stage.wait(Ms(5 * SECOND))
+
+    await stage.stamp(SEALER, {**AVAILABLE, "availableReplicas": None, "readyReplicas": None})
+    second = await stage.make(SEALED, "second", {"encryptedData": {"user": "Ag"}})
+    await stage.wait(Ms(MINUTE))
+
+    assert (await stage.condition(first, "Synced"))["status"] == "True"
+    assert await stage.status(second) == {}
+
+
+async def test_a_kind_without_a_row_has_the_operator_of_its_group() -> None:
+    stage = await OperatorStage().begin(PUSH)
+    await stage.operate(an_operator("eso", "registry.example/external-secrets/external-secrets:1"))
+
+    push = await stage.make(PUSH, "it", {})
+    await stage.wait(Ms(20 * SECOND))
+
+    assert (await stage.condition(push, "Ready"))["status"] == "True"
+
+
+async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
+    stage = await a_widget_stage().begin(WIDGET)
+    await stage.operate(an_operator("widget-operator"))
+    widget = await stage.make(WIDGET, "it", {})
+
+    phases = []
+    for _ in range(4):
+        await stage.wait(Ms(7 * SECOND))
+        phases.append((await stage.status(widget)).get("phase"))
+
+    assert phases == ["Begun", "Begun", "Done", "Done"]
+
+
+async def test_the_profile_decides_how_long_a_stage_takes() -> None:
+    stage = await a_widget_stage(done=Ms(5 * MINUTE)).begin(WIDGET)
+    await stage.operate(an_operator("widget-operator"))
+    widget = await stage.make(WIDGET, "it", {})
+
+    await stage.wait(Ms(4 * MINUTE))
+    early = await stage.status(widget)
+    await stage.wait(Ms(2 * MINUTE))
+
+    assert early["phase"] == "Begun"
+    assert (await stage.status(widget))["phase"] == "Done"
+
+
+async def test_what_was_produced_and_deleted_is_made_again() -> None:
+    stage = await a_widget_stage().begin(WIDGET)
+    await stage.operate(an_operator("widget-operator"))
+    await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+
+    await stage.desk.delete(Ref(SECRET, "shop", "it-key"))
+    await stage.wait(Ms(SECOND))
+
+    assert await stage.secret("it-key") == {"key": "it"}
+
+
+async def test_nothing_is_written_when_nothing_changes() -> None:
+    stage = await a_widget_stage().begin(WIDGET)
+    await stage.operate(an_operator("widget-operator"))
+    widget = await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+    before = await stage.body(widget)
+
+    await stage.stamp(an_operator("widget-operator"), {"observedGeneration": 2})
+    await stage.wait(Ms(10 * MINUTE))
+
+    assert await stage.body(widget) == before
+
+
+async def test_a_crd_that_does_not_know_a_field_of_the_status_ends_in_the_same_place() -> None:
+    stage = await a_widget_stage().begin()
+    crd = a_crd(WIDGET)
+    versions = mappings(crd, "spec", "versions")
+    known: Json = {"type": "object", "properties": {"phase": {"type": "string"}}}
+    narrow: Json = {"type": "object", "properties": {"spec": {"type": "object"}, "status": known}}
+    crd["spec"] = {
+        **mapping(crd, "spec"),
+        "versions": [{**versions[0], "schema": {"openAPIV3Schema": narrow}}],
+    }
+    await stage.add(crd)
+    await stage.wait(Ms(SECOND))
+    await stage.operate(an_operator("widget-operator"))
+
+    widget = await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+    before = await stage.body(widget)
+    await stage.wait(Ms(MINUTE))
+
+    assert mapping(before, "status") == {"phase": "Done"}
+    assert await stage.body(widget) == before
+
+
+async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
+    stage = await a_widget_stage().begin()
+    crd = a_crd(WIDGET)
+    versions = mappings(crd, "spec", "versions")
+    known: Json = {"type": "object", "properties": {"phase": {"type": "integer"}}}
+    narrow: Json = {"type": "object", "properties": {"spec": {"type": "object"}, "status": known}}
+    crd["spec"] = {
+        **mapping(crd, "spec"),
+        "versions": [{**versions[0], "schema": {"openAPIV3Schema": narrow}}],
+    }
+    await stage.add(crd)
+    await stage.wait(Ms(SECOND))
+    await stage.operate(an_operator("widget-operator"))
+
+    await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+    events = items_of(await stage.desk.page(Selection(EVENT, "shop")))
+
+    assert [msgspec.json.decode(one.body)["reason"] for one in events] == ["StatusRefused"]
+
+
+async def test_a_kind_without_a_status_of_its_own_gets_one_all_the_same() -> None:
+    stage = await a_widget_stage().begin()
+    crd = a_crd(WIDGET)
+    version = {**mappings(crd, "spec", "versions")[0], "subresources": {}}
+    crd["spec"] = {**mapping(crd, "spec"), "versions": [version]}
+    await stage.add(crd)
+    await stage.wait(Ms(SECOND))
+    await stage.operate(an_operator("widget-operator"))
+
+    widget = await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+
+    assert (await stage.status(widget))["phase"] == "Done"
+
+
+async def test_the_same_seed_gives_the_same_bytes() -> None:
+    async def run() -> list[bytes]:
+        stage = await OperatorStage(seed=7).begin(SEALED, WIDGET)
+        await stage.operate(SEALER)
+        await stage.operate(WIDGETS)
+        for name in ("a", "b", "c"):
+            await stage.make(SEALED, name, {"encryptedData": {"y": "Ag", "x": "Ag"}})
+            await stage.make(WIDGET, name, {})
+        await stage.wait(Ms(MINUTE))
+        kinds = (SECRET, SEALED, WIDGET)
+        pages = [await stage.desk.page(Selection(kind, "shop")) for kind in kinds]
+        return [live.body for page in pages for live in items_of(page)]
+
+    assert await run() == await run()
+
+
+def a_workload(name: str, image: str, **labels: str) -> Stored:
+    body = an_operator(name, image, **labels)
+    return Stored(Ref(DEPLOYMENT, "system", name), body, (), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "group", "kind"),
+    [
+        ("widgets", "registry.example/any:1", "widgets.example.com", "Widget"),
+        ("x", "registry.example/acme/widgets-thing:1", "widgets.example.com", "Widget"),
+        ("widget-operator", "registry.example/any:1", "example.com", "Widget"),
+        ("acme-controller", "registry.example/any:1", "acme.io", "Anvil"),
+    ],
+)
+def test_a_workload_speaks_for_a_group_that_it_names(
+    name: str, image: str, group: str, kind: str
+) -> None:
+    assert speaks_for(a_workload(name, image), Kind(group, "v1", kind))
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "group", "kind"),
+    [
+        ("web", "registry.example/shop/web:1", "widgets.example.com", "Widget"),
+        ("acme-web", "registry.example/acme/web:1", "acme.io", "Anvil"),
+        ("apps-controller", "registry.example/any:1", "apps.acme.io", "Anvil"),
+        ("k8s-controller", "registry.example/any:1", "k8s.io", "Anvil"),
+        ("widget", "registry.example/widget:1", "example.com", "Widget"),
+    ],
+)
+def test_a_workload_that_only_shares_a_word_speaks_for_nobody(
+    name: str, image: str, group: str, kind: str
+) -> None:
+    assert not speaks_for(a_workload(name, image), Kind(group, "v1", kind))
+
+
+async def test_a_namespace_that_goes_takes_everything_with_it() -> None:
+    stage = await OperatorStage().begin(SEALED)
+    await stage.operate(SEALER)
+    await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
+    await stage.wait(Ms(5 * SECOND))
+
+    await stage.desk.delete(await stage.desk.ref(a_namespace("shop")))
+    await stage.wait(Ms(MINUTE))
+
+    assert not await stage.exists(SEALED, "login")
+    assert not await stage.exists(SECRET, "login")

@@ -1,0 +1,278 @@
+"""Operators that run things: databases, logins, gateways, queues, volumes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.operator_stage import OperatorStage, an_operator
+from tests.promises.objects import PVC, SECRET, SERVICE, a_service, an_object
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.testing import Body
+
+DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")
+DATABASE = Kind("kinda.rocks", "v1beta1", "Database")
+CLUSTER = Kind("postgresql.cnpg.io", "v1", "Cluster")
+KEYCLOAK = Kind("k8s.keycloak.org", "v2alpha1", "Keycloak")
+REALM = Kind("k8s.keycloak.org", "v2alpha1", "KeycloakRealmImport")
+GATEWAY_CLASS = Kind("gateway.networking.k8s.io", "v1", "GatewayClass")
+GATEWAY = Kind("gateway.networking.k8s.io", "v1", "Gateway")
+ROUTE = Kind("gateway.networking.k8s.io", "v1", "HTTPRoute")
+KAFKA = Kind("kafka.strimzi.io", "v1beta2", "Kafka")
+KAFKA_USER = Kind("kafka.strimzi.io", "v1beta2", "KafkaUser")
+TEMPORAL = Kind("temporal.io", "v1beta1", "TemporalCluster")
+TEMPORAL_NAMESPACE = Kind("temporal.io", "v1beta1", "TemporalNamespace")
+SNAPSHOT = Kind("snapshot.storage.k8s.io", "v1", "VolumeSnapshot")
+CONTENT = Kind("snapshot.storage.k8s.io", "v1", "VolumeSnapshotContent")
+REPLICATION = Kind("volsync.backube", "v1alpha1", "ReplicationSource")
+FLUX = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization")
+REDIS = Kind("databases.spotahome.com", "v1", "RedisFailover")
+CLICKHOUSE = Kind("clickhouse.altinity.com", "v1", "ClickHouseInstallation")
+TENANT = Kind("minio.min.io", "v2", "Tenant")
+PROMETHEUS = Kind("monitoring.coreos.com", "v1", "Prometheus")
+SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+
+CNPG = an_operator("cnpg", "registry.example/cloudnative-pg/cloudnative-pg:1.27")
+ENVOY = an_operator("envoy-gateway", "registry.example/envoyproxy/gateway:v1")
+STRIMZI = an_operator("strimzi-cluster-operator", "registry.example/strimzi/operator:0.48")
+
+
+def a_secret(name: str) -> Body:
+    return an_object(SECRET, name, stringData={"password": "x"})
+
+
+@pytest.mark.parametrize(
+    ("engine", "keys"),
+    [
+        ("postgres", {"POSTGRES_DB", "POSTGRES_USER", "POSTGRES_PASSWORD", "CONNECTION_STRING"}),
+        ("mysql", {"DB", "USER", "PASSWORD", "CONNECTION_STRING"}),
+    ],
+)
+async def test_a_database_waits_for_its_instance_and_makes_its_secret(
+    engine: str, keys: set[str]
+) -> None:
+    stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
+    await stage.operate(an_operator("db-operator"))
+    database = await stage.make(DATABASE, "web", {"instance": "main", "secretName": "web-db"})
+    admin: Body = {"Name": "admin", "Namespace": "shop"}
+    await stage.make(DB_INSTANCE, "main", {"engine": engine, "adminSecretRef": admin})
+    await stage.wait(Ms(MINUTE))
+
+    waiting = await stage.status(database)
+    await stage.add(a_secret("admin"))
+    await stage.wait(Ms(15 * SECOND))
+
+    assert waiting["status"] is False
+    assert (await stage.status(database))["status"] is True
+    assert (await stage.status(database))["engine"] == engine
+    assert set(await stage.secret("web-db")) == keys
+
+
+async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -> None:
+    stage = await OperatorStage().begin(CLUSTER)
+    await stage.operate(CNPG)
+    cluster = await stage.make(CLUSTER, "db", {"instances": 3, "enableSuperuserAccess": True})
+    await stage.wait(Ms(5 * SECOND))
+
+    begun = await stage.status(cluster)
+    services = [await stage.exists(SERVICE, f"db-{one}") for one in ("rw", "ro", "r")]
+    answers_early = await stage.exists(SLICE, "db-rw-simulated")
+    await stage.wait(Ms(MINUTE))
+    healthy = await stage.status(cluster)
+
+    assert (begun["phase"], services, answers_early) == ("Setting up primary", [True] * 3, False)
+    assert (healthy["phase"], healthy["readyInstances"]) == ("Cluster in healthy state", 3)
+    assert await stage.exists(SLICE, "db-rw-simulated")
+    assert {"username", "password", "uri", "host"} <= set(await stage.secret("db-app"))
+    assert (await stage.secret("db-superuser"))["username"] == "postgres"
+
+
+async def test_a_postgres_cluster_makes_no_superuser_unless_asked_to() -> None:
+    stage = await OperatorStage().begin(CLUSTER)
+    await stage.operate(CNPG)
+
+    await stage.make(CLUSTER, "db", {"instances": 1})
+    await stage.wait(Ms(MINUTE))
+
+    assert await stage.exists(SECRET, "db-app")
+    assert not await stage.exists(SECRET, "db-superuser")
+
+
+async def test_a_login_waits_for_its_credentials_and_a_realm_for_its_login() -> None:
+    stage = await OperatorStage().begin(KEYCLOAK, REALM)
+    await stage.operate(an_operator("keycloak-operator"))
+    secret: Body = {"name": "db-app", "key": "password"}
+    keycloak = await stage.make(KEYCLOAK, "login", {"db": {"passwordSecret": secret}})
+    realm = await stage.make(REALM, "shop", {"keycloakCRName": "login"})
+    await stage.wait(Ms(2 * MINUTE))
+
+    waiting = await stage.condition(keycloak, "Ready")
+    not_done = await stage.condition(realm, "Done")
+    await stage.add(a_secret("db-app"))
+    await stage.wait(Ms(2 * MINUTE))
+
+    assert (waiting["status"], waiting["message"]) == ("False", "Waiting for more replicas")
+    assert not_done["status"] == "False"
+    assert (await stage.condition(keycloak, "Ready"))["status"] == "True"
+    assert (await stage.condition(realm, "Done"))["status"] == "True"
+    assert set(await stage.secret("login-initial-admin")) == {"username", "password"}
+    assert await stage.exists(SLICE, "login-service-simulated")
+
+
+async def test_a_gateway_is_accepted_before_it_is_programmed() -> None:
+    stage = await OperatorStage().begin(GATEWAY_CLASS, GATEWAY)
+    await stage.operate(ENVOY)
+    await stage.make(GATEWAY_CLASS, "envoy", {"controllerName": "example.com/gateway"})
+    listener: Body = {"name": "web", "port": 80, "protocol": "HTTP"}
+    spec: Body = {"gatewayClassName": "envoy", "listeners": [listener]}
+    gateway = await stage.make(GATEWAY, "edge", spec)
+
+    await stage.wait(Ms(5 * SECOND))
+    early = await stage.condition(gateway, "Programmed")
+    accepted = await stage.condition(gateway, "Accepted")
+    await stage.wait(Ms(10 * SECOND))
+
+    assert (accepted["status"], early["status"]) == ("True", "False")
+    assert (await stage.condition(gateway, "Programmed"))["status"] == "True"
+
+
+async def test_a_route_tells_that_its_gateway_or_its_backend_is_missing() -> None:
+    stage = await OperatorStage().begin(GATEWAY, ROUTE)
+    await stage.operate(ENVOY)
+    spec: Body = {
+        "parentRefs": [{"name": "edge"}],
+        "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
+    }
+    route = await stage.make(ROUTE, "web", spec)
+
+    seen = []
+    for make in (None, stage.make(GATEWAY, "edge", {}), stage.add(a_service("web"))):
+        if make is not None:
+            await make
+        await stage.wait(Ms(10 * SECOND))
+        parents = (await stage.status(route))["parents"]
+        assert isinstance(parents, list)
+        assert isinstance(parents[0], dict)
+        conditions = parents[0]["conditions"]
+        assert isinstance(conditions, list)
+        seen.append([one["reason"] for one in conditions if isinstance(one, dict)])
+
+    assert seen == [
+        ["NoMatchingParent"],
+        ["Accepted", "BackendNotFound"],
+        ["Accepted", "ResolvedRefs"],
+    ]
+
+
+async def test_a_kafka_user_waits_for_its_cluster_and_gets_the_keys_of_its_login() -> None:
+    stage = await OperatorStage().begin(KAFKA, KAFKA_USER)
+    await stage.operate(STRIMZI)
+    labels: Body = {"strimzi.io/cluster": "bus"}
+    spec: Body = {"authentication": {"type": "scram-sha-512"}}
+    user = await stage.make(KAFKA_USER, "web", spec, labels=labels)
+    await stage.wait(Ms(10 * SECOND))
+    early = await stage.status(user)
+
+    listener: Body = {"name": "tls", "port": 9093}
+    kafka = await stage.make(KAFKA, "bus", {"kafka": {"listeners": [listener]}})
+    await stage.wait(Ms(10 * SECOND))
+    creating = await stage.condition(kafka, "NotReady")
+    await stage.wait(Ms(2 * MINUTE))
+
+    assert early == {}
+    assert creating["reason"] == "Creating"
+    assert await stage.condition(kafka, "NotReady") == {}
+    assert await stage.exists(SLICE, "bus-kafka-bootstrap-simulated")
+    assert set(await stage.secret("web")) == {"password", "sasl.jaas.config"}
+
+
+async def test_a_temporal_namespace_waits_for_a_running_cluster() -> None:
+    stage = await OperatorStage().begin(TEMPORAL, TEMPORAL_NAMESPACE)
+    await stage.operate(an_operator("temporal-operator-controller-manager"))
+    namespace = await stage.make(TEMPORAL_NAMESPACE, "orders", {"clusterRef": {"name": "prod"}})
+    await stage.make(TEMPORAL, "prod", {"version": "1.24.0"})
+
+    await stage.wait(Ms(20 * SECOND))
+    waiting = await stage.condition(namespace, "Ready")
+    await stage.wait(Ms(MINUTE))
+
+    assert (waiting["status"], waiting["reason"]) == ("False", "ClusterNotReady")
+    assert (await stage.condition(namespace, "Ready"))["status"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("kind", "operator", "service"),
+    [
+        (REDIS, "redisoperator", "rfs-it"),
+        (CLICKHOUSE, "clickhouse-operator", "clickhouse-it"),
+        (TENANT, "minio-operator", "minio"),
+        (PROMETHEUS, "prometheus-operator/prometheus-operator", "prometheus-operated"),
+    ],
+)
+async def test_a_running_thing_can_be_called_once_it_is_ready(
+    kind: Kind, operator: str, service: str
+) -> None:
+    stage = await OperatorStage().begin(kind)
+    name = operator.partition("/")[0]
+    await stage.operate(an_operator(name, f"registry.example/{operator}:1"))
+    await stage.make(kind, "it", {})
+
+    await stage.wait(Ms(5 * SECOND))
+    early = await stage.exists(SLICE, f"{service}-simulated")
+    await stage.wait(Ms(MINUTE))
+
+    assert not early
+    assert await stage.exists(SERVICE, service)
+    assert await stage.exists(SLICE, f"{service}-simulated")
+
+
+async def test_a_snapshot_waits_for_its_claim() -> None:
+    stage = await OperatorStage().begin(SNAPSHOT, CONTENT)
+    await stage.operate(an_operator("snapshot-controller"))
+    spec: Body = {"source": {"persistentVolumeClaimName": "files"}}
+    snapshot = await stage.make(SNAPSHOT, "nightly", spec)
+    await stage.wait(Ms(30 * SECOND))
+
+    waiting = await stage.status(snapshot)
+    claim: Body = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    await stage.add(an_object(PVC, "files", spec=claim))
+    await stage.wait(Ms(30 * SECOND))
+    usable = await stage.status(snapshot)
+
+    assert waiting["readyToUse"] is False
+    assert "error" in waiting
+    assert usable["readyToUse"] is True
+    assert await stage.exists(CONTENT, str(usable["boundVolumeSnapshotContentName"]), "")
+
+
+async def test_a_copy_of_a_volume_says_that_its_repository_is_missing() -> None:
+    stage = await OperatorStage().begin(REPLICATION)
+    await stage.operate(an_operator("volsync", "registry.example/backube/volsync:0.14"))
+    source = await stage.make(REPLICATION, "files", {"restic": {"repository": "bucket"}})
+    await stage.wait(Ms(30 * SECOND))
+
+    waiting = await stage.condition(source, "Synchronizing")
+    await stage.add(a_secret("bucket"))
+    await stage.wait(Ms(MINUTE))
+
+    assert waiting["reason"] == "Error"
+    assert (await stage.condition(source, "Synchronizing"))["reason"] == "WaitingForSchedule"
+
+
+async def test_a_flux_kustomization_as_a_stranger_waits_for_those_it_depends_on() -> None:
+    stage = await OperatorStage().begin(FLUX)
+    await stage.operate(an_operator("kustomize-controller"))
+    web = await stage.make(FLUX, "web", {"dependsOn": [{"name": "db"}]})
+    await stage.wait(Ms(30 * SECOND))
+
+    waiting = await stage.condition(web, "Ready")
+    await stage.make(FLUX, "db", {})
+    await stage.wait(Ms(30 * SECOND))
+
+    assert waiting["message"] == "dependency 'shop/db' is not ready"
+    assert (await stage.condition(web, "Ready"))["reason"] == "ReconciliationSucceeded"
+    assert await stage.exists(FLUX, "db")
+    assert web == Ref(FLUX, "shop", "web")

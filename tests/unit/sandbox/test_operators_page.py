@@ -1,0 +1,69 @@
+"""docs/reference/operators-format.md tells the truth."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tidegate.model.operators import (
+    EVERY,
+    Check,
+    Need,
+    Product,
+    Row,
+    ServedBy,
+    ServiceProduct,
+    Stage,
+)
+from tidegate.sandbox.operators import builtin_rows, read_rows
+from tidegate.sandbox.operators.templates import FUNCTIONS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md").read_text()
+
+
+def first_cells(title: str) -> list[str]:
+    table = PAGE.split(f"| {title} |", 1)[1].split("\n\n", 1)[0]
+    return [line.split(" | ")[0] for line in table.splitlines()[2:]]
+
+
+@pytest.mark.parametrize(
+    ("title", "noun"),
+    [
+        ("key of a row", Row),
+        ("key of `served_by`", ServedBy),
+        ("key of a need", Need),
+        ("key of a stage", Stage),
+        ("key of a product", Product),
+        ("key of a service", ServiceProduct),
+        ("key of a check", Check),
+    ],
+)
+def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> None:
+    shown = [key for cell in first_cells(title) for key in re.findall(r"`(\w+)`", cell)]
+
+    assert sorted(shown) == sorted(field.encode_name for field in msgspec.structs.fields(noun))
+
+
+def test_the_page_lists_every_kind_that_has_a_row() -> None:
+    table = PAGE.split("| operator | kinds |", 1)[1].split("\n\n", 1)[0]
+    cells = [line.split(" | ")[1] for line in table.splitlines()[2:]]
+    shown = [kind for cell in cells for kind in re.findall(r"\b[A-Z]\w+", cell)]
+
+    assert sorted(shown) == sorted(
+        kind for row in builtin_rows() if row.group != EVERY for kind in row.kinds
+    )
+
+
+def test_the_page_lists_every_function_of_templates() -> None:
+    assert set(re.findall(r"\$\{(\w+)\(", PAGE)) == set(FUNCTIONS)
+
+
+def test_the_example_can_be_read() -> None:
+    (example,) = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
+
+    (row,) = read_rows(example.encode(), "page.md")
+
+    assert [stage.name for stage in row.stages] == ["creating", "ready"]

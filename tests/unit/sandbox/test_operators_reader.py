@@ -1,0 +1,159 @@
+"""Files of rows: what users may write, and what they are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.operator_stage import OperatorStage, an_operator
+from tidegate.errors import TidegateError
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Kind
+from tidegate.sandbox.operators import builtin_rows, read_rows
+
+SEALED = Kind("bitnami.com", "v1alpha1", "SealedSecret")
+WIDGET = Kind("widgets.example.com", "v1", "Widget")
+HEAD = """\
+rows:
+- group: widgets.example.com
+  kinds: [Widget]
+  versions: [v1]
+  source: our own operator
+"""
+STAGES = """\
+  stages:
+  - name: done
+    after: 2s
+    writes: {phase: Done}
+"""
+ROW = HEAD + STAGES
+SERVED = HEAD + "  served_by: {names: [ours]}\n" + STAGES
+
+
+def errors_of(text: str) -> list[str]:
+    with pytest.raises(ExceptionGroup) as caught:
+        read_rows(text.encode(), "rows.yaml")
+    errors = [error for error in caught.value.exceptions if isinstance(error, TidegateError)]
+    assert all(error.exit_code == 3 for error in errors)
+    return [f"{error.code} {error.where} {error.problem}" for error in errors]
+
+
+def test_a_row_is_read_into_frozen_values() -> None:
+    (row,) = read_rows(ROW.encode(), "rows.yaml")
+
+    assert (row.group, row.kinds, row.stages[0].after) == (
+        "widgets.example.com",
+        ("Widget",),
+        Ms(2 * SECOND),
+    )
+
+
+def test_an_empty_file_has_no_rows() -> None:
+    assert read_rows(b"", "rows.yaml") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            ROW + "  colour: red\n",
+            "operators.key rows.yaml:10:3 (rows[0].colour) there is no key `colour` here",
+        ),
+        (
+            HEAD + "  stages:\n  - writes: {}\n",
+            "operators.missing rows.yaml:7:5 (rows[0].stages[0]) the key `name` is missing",
+        ),
+        (
+            ROW.replace("[Widget]", "Widget"),
+            "operators.type rows.yaml:3:3 (rows[0].kinds) `kinds` must be a list, not text",
+        ),
+        (
+            ROW.replace("2s", "soon"),
+            (
+                "operators.duration rows.yaml:8:5 (rows[0].stages[0].after)"
+                " `after` is `soon`, which is not a duration"
+            ),
+        ),
+        (
+            ROW.replace("2s", "-2s"),
+            (
+                "operators.duration rows.yaml:8:5 (rows[0].stages[0].after)"
+                " `after` is `-2s`, which is less than nothing"
+            ),
+        ),
+        (
+            ROW + "  ready_when: [{path: .status}]\n",
+            "operators.path rows.yaml:10:16 (rows[0].ready_when[0]) `.status` is no path",
+        ),
+        (
+            ROW.replace("Done}", '"${up(name)}"}'),
+            (
+                "operators.path rows.yaml:9:5 (rows[0].stages[0].writes)"
+                " there is no function `up`, only count, lower, namespace_of, service, text"
+            ),
+        ),
+        (
+            ROW + "  - name: again\n    writes: {phase: Done}\n",
+            (
+                "operators.stages rows.yaml:7:5 (rows[0].stages[0])"
+                " the stages `done` and `again` write the same status"
+            ),
+        ),
+        (
+            HEAD + "  stages: []\n",
+            "operators.value rows.yaml:6:3 (rows[0].stages) a row needs at least one stage",
+        ),
+        (
+            ROW.replace("our own operator", '""'),
+            (
+                "operators.value rows.yaml:5:3 (rows[0].source)"
+                " a row must say where its facts come from"
+            ),
+        ),
+        (
+            ROW + "  group: other.example.com\n",
+            "operators.duplicate rows.yaml:10:3 `group` is written twice, first in line 2",
+        ),
+        ("rows: 3\n", "operators.type rows.yaml:1:1 (rows) `rows` must be a list"),
+        ("row: []\n", "operators.key rows.yaml:1:1 (row) a file of rows has no key `row`"),
+        ("rows: [3]\n", "operators.type rows.yaml:1:8 (rows[0]) a row must be a mapping, not a"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(text: str, told: str) -> None:
+    assert errors_of(text)[0].startswith(told)
+
+
+def test_all_wrong_rows_are_told_at_once_in_order() -> None:
+    wrong = ROW + "  colour: red\n"
+    told = errors_of(wrong + wrong.replace("rows:\n", ""))
+
+    assert [line.split()[1] for line in told] == ["rows.yaml:10:3", "rows.yaml:19:3"]
+
+
+def test_what_is_no_yaml_is_told_as_such() -> None:
+    assert errors_of("rows: [\n")[0].startswith("documents.syntax")
+
+
+async def test_a_row_of_a_user_wins_over_the_one_that_is_shipped() -> None:
+    text = ROW.replace("widgets.example.com", "bitnami.com").replace("Widget", "SealedSecret")
+    own = text.replace("v1]", "v1alpha1]").replace(
+        "  stages", "  served_by: {names: [ours]}\n  stages"
+    )
+    stage = OperatorStage((*builtin_rows(), *read_rows(own.encode(), "rows.yaml")))
+    await stage.begin(SEALED)
+    await stage.operate(an_operator("ours"))
+
+    sealed = await stage.make(SEALED, "login", {})
+    await stage.wait(Ms(MINUTE))
+
+    assert await stage.status(sealed) == {"phase": "Done"}
+
+
+async def test_a_row_of_a_user_adds_a_kind() -> None:
+    stage = OperatorStage((*builtin_rows(), *read_rows(SERVED.encode(), "rows.yaml")))
+    await stage.begin(WIDGET)
+    await stage.operate(an_operator("ours"))
+
+    widget = await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+
+    assert await stage.status(widget) == {"phase": "Done"}

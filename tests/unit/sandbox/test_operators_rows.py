@@ -1,0 +1,86 @@
+"""Every row that tidegate brings: with its operator its kinds become ready, without it never."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.operator_stage import OperatorStage, an_operator
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Kind
+from tidegate.model.operators import EVERY, Row
+from tidegate.sandbox.operators import builtin_rows
+from tidegate.sandbox.operators.statuses import all_hold, as_json, shows
+from tidegate.testing import Body
+
+KINDS = [
+    pytest.param(row, Kind(row.group, row.versions[0], kind), id=f"{kind}.{row.group}")
+    for row in builtin_rows()
+    if row.group != EVERY
+    for kind in row.kinds
+]
+ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute")
+GATEWAY = Kind("gateway.networking.k8s.io", "v1", "Gateway")
+CONTENT = Kind("snapshot.storage.k8s.io", "v1", "VolumeSnapshotContent")
+LONGEST = Ms(3 * MINUTE)
+
+
+def an_operator_of(row: Row) -> Body:
+    served_by = row.served_by
+    name = served_by.names[0].strip("*-") if served_by.names else "op"
+    image = served_by.images[0] if served_by.images else "any"
+    labels = served_by.labels[0] if not served_by.images and not served_by.names else {}
+    return an_operator(name, f"registry.example/{image}:1", **labels)
+
+
+async def a_stage(kind: Kind) -> OperatorStage:
+    stage = OperatorStage()
+    return await stage.begin(*dict.fromkeys((kind, GATEWAY, CONTENT)))
+
+
+def a_spec(kind: Kind) -> Body:
+    """The least that lets an object become ready."""
+    return {"parentRefs": [{"name": "edge"}]} if kind.name in ROUTES else {"replicas": 1}
+
+
+@pytest.mark.parametrize(("row", "kind"), KINDS)
+async def test_a_kind_with_its_operator_becomes_ready(row: Row, kind: Kind) -> None:
+    stage = await a_stage(kind)
+    await stage.operate(an_operator_of(row))
+    if kind.name in ROUTES:
+        await stage.make(GATEWAY, "edge", {})
+
+    ref = await stage.make(kind, "it", a_spec(kind))
+    before = await stage.body(ref)
+    await stage.wait(LONGEST)
+
+    assert all_hold(row.ready_when, await stage.body(ref))
+    assert not row.ready_when or not all_hold(row.ready_when, before)
+
+
+@pytest.mark.parametrize(("row", "kind"), KINDS)
+async def test_a_kind_without_its_operator_never_gets_a_status(row: Row, kind: Kind) -> None:
+    stage = await a_stage(kind)
+    await stage.operate(an_operator("somebody-else", "registry.example/shop/web:1"))
+
+    ref = await stage.make(kind, "it", a_spec(kind))
+    await stage.wait(LONGEST)
+
+    assert await stage.status(ref) == {}
+    assert [told for told, _ in stage.unserved()] == [str(ref)]
+    assert row.source
+
+
+@pytest.mark.parametrize("row", builtin_rows(), ids=lambda row: f"{row.kinds[0]}.{row.group}")
+def test_what_an_operator_writes_while_it_waits_does_not_look_ready(row: Row) -> None:
+    last = row.stages[-1].writes
+
+    waiting = [need.unmet for need in row.needs if need.unmet]
+
+    assert not any(shows(as_json(one), as_json(last)) for one in waiting)
+
+
+def test_no_kind_has_two_rows() -> None:
+    kinds = [(row.group, kind) for row in builtin_rows() for kind in row.kinds]
+
+    assert len(kinds) == len(set(kinds))
+    assert len(kinds) > 70

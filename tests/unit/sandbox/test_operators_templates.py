@@ -1,0 +1,177 @@
+"""Templates and statuses: how values are made from an object, and stages told from a status."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind
+from tidegate.model.operators import Check
+from tidegate.sandbox.operators.statuses import holds, shows, status_of, with_times
+from tidegate.sandbox.operators.templates import NOW, find, parse_path, render, scope_of
+from tidegate.testing import Body
+
+KIND = Kind("example.com", "v1", "Widget")
+BODY: Body = {
+    "metadata": {"name": "it", "namespace": "shop", "labels": {"a.b/c": "x"}, "generation": 4},
+    "spec": {
+        "size": 3,
+        "on": False,
+        "empty": "",
+        "keys": {"b": 1, "a": 2},
+        "list": [{"name": "one", "type": "T"}, {"name": "two", "type": "U"}],
+        "server": "https://vault.infra.svc.cluster.local:8200/v1",
+    },
+}
+SCOPE = scope_of(BODY, KIND)
+
+
+@pytest.mark.parametrize(
+    ("template", "made"),
+    [
+        ("fixed", "fixed"),
+        ("${name}", "it"),
+        ("${kind} ${namespace}/${name}", "Widget shop/it"),
+        ("${spec.size}", 3),
+        ("size-${spec.size}", "size-3"),
+        ("${spec.on}", False),
+        ("is-${spec.on}", "is-false"),
+        ("${spec.none|spec.empty|'last'}", "last"),
+        ("${spec.none|7}", 7),
+        ("${spec.none}", None),
+        ("a-${spec.none}", None),
+        ("a-${spec.keys}", None),
+        ("${spec.list[1].name}", "two"),
+        ("${spec.list[9].name}", None),
+        ("${spec.list[type=U].name}", "two"),
+        ('${metadata.labels["a.b/c"]}', "x"),
+        ("${count(spec.list)}", 2),
+        ("${text(spec.size)}", "3"),
+        ("${lower(kind)}", "widget"),
+    ],
+)
+def test_a_text_is_filled_from_the_object(template: str, made: Json) -> None:
+    assert render(template, SCOPE) == made
+
+
+@pytest.mark.parametrize(
+    ("address", "service", "namespace"),
+    [
+        ("http://vault:8200", "vault", None),
+        ("vault.infra:8200", "vault", "infra"),
+        ("https://vault.infra.svc", "vault", "infra"),
+        ("tcp://vault.infra.svc.cluster.local:8200", "vault", "infra"),
+        ("https://example.com", None, None),
+        ("https://vault.example.com:8200", None, None),
+        ("", None, None),
+    ],
+)
+def test_an_address_names_a_service_or_nobody_inside(
+    address: str, service: str | None, namespace: str | None
+) -> None:
+    scope: Body = {"at": address}
+
+    named = (render("${service(at)}", scope), render("${namespace_of(at)}", scope))
+
+    assert named == (service, namespace)
+
+
+@pytest.mark.parametrize(
+    ("template", "made"),
+    [
+        ({"a": "${spec.none}", "b": "${name}", "c": None}, {"b": "it"}),
+        (["${spec.none}", "${name}"], ["it"]),
+        ({"$for": "spec.keys", "$value": "x"}, {"a": "x", "b": "x"}),
+        ({"$for": "spec.list", "$key": "${item.name}", "$value": "${key}"}, {"one": 0, "two": 1}),
+        ({"$for": "spec.list", "$item": "${item.name}"}, ["one", "two"]),
+        ({"$for": "spec.none", "$item": "x"}, []),
+        ({"$merge": [{"a": 1}, {"$for": "spec.keys", "$value": 9}]}, {"a": 9, "b": 9}),
+        ({"$if": "spec.size", "$then": "yes", "$else": "no"}, "yes"),
+        ({"$if": "spec.none", "$then": "yes", "$else": "no"}, "no"),
+        ({"$if": "spec.size", "$is": 4, "$then": "yes"}, None),
+        ({"${name}-x": 1}, {"it-x": 1}),
+    ],
+)
+def test_a_mapping_is_filled_and_leaves_out_what_is_not_there(template: object, made: Json) -> None:
+    assert render(template, SCOPE) == made
+
+
+@pytest.mark.parametrize("path", ["", ".spec", "spec..a", "spec[", "spec[a b]", "a b", "spec.$x"])
+def test_what_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="path"):
+        parse_path(path)
+
+
+def test_a_path_that_leads_nowhere_finds_nothing() -> None:
+    assert find(BODY, "spec.size.deeper") is None
+
+
+@pytest.mark.parametrize(
+    ("check", "so"),
+    [
+        (Check(path="spec.size"), True),
+        (Check(path="spec.on"), False),
+        (Check(path="spec.on", values=(False,)), True),
+        (Check(path="spec.size", values=(3, 4)), True),
+        (Check(path="spec.size", values=("3",)), False),
+        (Check(path="spec.none", absent=True), True),
+        (Check(condition="Ready"), True),
+        (Check(condition="Ready", values=("False",)), False),
+        (Check(condition="Other"), False),
+    ],
+)
+def test_a_check_holds_or_not(check: Check, *, so: bool) -> None:
+    body: Body = {**BODY, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+
+    assert holds(check, body) is so
+
+
+WANTED: Body = {"phase": "Done", "seen": 2, "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "so"),
+    [
+        (WANTED, True),
+        ({"phase": "Done"}, True),
+        ({**WANTED, "extra": 1}, True),
+        ({**WANTED, "seen": 1}, False),
+        ({**WANTED, "seen": True}, False),
+        ({}, False),
+        (None, False),
+        ({"other": 1}, False),
+        ({**WANTED, "conditions": []}, False),
+        ({**WANTED, "conditions": [{"type": "Other", "status": "True"}]}, False),
+    ],
+)
+def test_a_status_shows_a_stage_if_it_agrees_somewhere_and_differs_nowhere(
+    status: Json, *, so: bool
+) -> None:
+    assert shows(status, WANTED) is so
+
+
+def test_conditions_keep_their_time_until_their_status_changes() -> None:
+    template: dict[str, object] = {
+        "at": "${now}",
+        "conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}],
+    }
+    old: Body = {
+        "at": "before",
+        "conditions": [
+            {"type": "B", "status": "True", "lastTransitionTime": "before"},
+            {"type": "A", "status": "False", "lastTransitionTime": "before"},
+        ],
+    }
+
+    wanted = status_of(template, SCOPE)
+    written = with_times(wanted, old, Ms(0))
+
+    new = "1970-01-01T00:00:00Z"
+    assert written == {
+        "at": "before",
+        "conditions": [
+            {"type": "A", "status": "True", "lastTransitionTime": new},
+            {"type": "B", "status": "True", "lastTransitionTime": "before"},
+        ],
+    }
+    assert render("${now}", SCOPE) == NOW

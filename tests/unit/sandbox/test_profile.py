@@ -1,0 +1,128 @@
+"""Profile files, the one that is shipped, and the page that describes them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tidegate.errors import ScenarioError
+from tidegate.model.moment import Ms, format_duration
+from tidegate.sandbox.physics.course import Course, Fit, Named, Profile, Rule, Subject
+from tidegate.sandbox.physics.kubelet.exits import DIAL_FAILS, DIAL_POLLS
+from tidegate.sandbox.physics.profile import DURATIONS, read_profile, typical
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "reference" / "profile-format.md").read_text()
+PHYSICS = (DOCS / "concepts" / "physics.md").read_text()
+
+
+def profile_of(text: str) -> Profile:
+    return read_profile(text.encode(), "p.yaml", onto=Profile())
+
+
+def course_in(profile: Profile, image: str) -> Course:
+    return profile.course_of(Subject((Named("Pod", "db"),), "shop", "db", image))
+
+
+def test_the_shipped_profile_can_be_read_and_names_its_assumptions() -> None:
+    names = [one.name for one in typical().assumptions]
+
+    assert typical().name == "typical"
+    assert {DIAL_FAILS, DIAL_POLLS} <= set(names)
+    assert len(names) == len(set(names))
+    assert all(one.claim and one.source for one in typical().assumptions)
+
+
+def test_the_shipped_profile_gives_databases_more_time() -> None:
+    database, other = course_in(typical(), "docker.io/postgres:17"), course_in(typical(), "app:1")
+
+    assert database.ready > other.ready
+
+
+def test_a_profile_comes_on_top_of_another() -> None:
+    text = "durations: {pull: 9s}\nrules:\n- {when: {image: '*postgres*'}, ready: 90s}\n"
+
+    profile = read_profile(text.encode(), "p.yaml", onto=typical())
+
+    database = course_in(profile, "postgres:17")
+    assert (database.pull, database.ready, database.start) == (9_000, 90_000, 1_000)
+    assert profile.polls == typical().polls
+    assert profile.name == "typical"
+
+
+def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
+    profile = profile_of("rules:\n- {when: {kind: Deployment, name: api}, dials: true, stop: 0}\n")
+
+    rule = Rule(Fit(kind="Deployment", name="api"), {"dials": True, "stop": Ms(0)})
+    assert profile.rules == (rule,)
+
+
+@pytest.mark.parametrize("text", ["", "# later\n", "rules: []\n", "durations:\n"])
+def test_a_profile_may_be_empty(text: str) -> None:
+    assert profile_of(text) == Profile()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "word"),
+    [
+        ("speed: 1", "scenario.key", "speed"),
+        ("durations: {pul: 1s}", "scenario.key", "pul"),
+        ("durations: {pull: fast}", "scenario.duration", "pull"),
+        ("durations: {pull: 100ms}", "scenario.value", "whole seconds"),
+        ("durations: {dial: 0s}", "scenario.value", "dial"),
+        ("durations: {poll: 0s}", "scenario.value", "poll"),
+        ("rules: [{wenn: {}}]", "scenario.key", "wenn"),
+        ("rules: [{when: {verb: get}}]", "scenario.key", "verb"),
+        ("rules: [{dials: 'yes'}]", "scenario.type", "dials"),
+        ("polls: ['(']", "scenario.value", "polls"),
+        ("assumptions: [{name: a, claim: b}]", "scenario.missing", "source"),
+        ("[]", "scenario.type", "a profile must be a mapping"),
+        ("name: a\n---\nname: b", "scenario.documents", "one document"),
+        ("name: a\nname: b", "scenario.duplicate", "name"),
+    ],
+)
+def test_a_mistake_in_a_profile_is_told_with_its_line(text: str, code: str, word: str) -> None:
+    with pytest.raises(ExceptionGroup, match=r"profile p\.yaml cannot be used") as caught:
+        profile_of(text)
+
+    (error,) = caught.value.exceptions
+    assert isinstance(error, ScenarioError)
+    assert error.code == code
+    assert word in error.problem
+    assert error.where is not None
+    assert error.where.line
+    assert error.hint
+
+
+def rows(page: str, title: str) -> dict[str, str]:
+    """The rows of the table under a header: first cell to last cell."""
+    table = page.split(f"| {title} |", 1)[1].split("\n\n", 1)[0]
+    return dict(re.findall(r"^\| (`.+?`) \| .*?([^|]+) \|$", table, re.MULTILINE))
+
+
+def test_the_page_lists_every_key() -> None:
+    assert {key.strip("`") for key in rows(PAGE, "key | holds")} == set(Profile.__struct_fields__)
+
+
+def test_the_page_lists_every_duration_with_what_is_typical() -> None:
+    shown = rows(PAGE, "key | from, to | `typical`")
+
+    durations = typical().durations
+    assert {key.strip("`"): span.strip() for key, span in shown.items()} == {
+        key: format_duration(getattr(durations, key)) for key in DURATIONS
+    }
+
+
+def test_the_example_of_the_page_can_be_read() -> None:
+    (example,) = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
+
+    assert read_profile(example.encode(), "page.md", onto=typical()).name == "ours"
+
+
+def test_the_page_on_physics_lists_every_assumption() -> None:
+    shown = rows(PHYSICS, "assumption | of")
+
+    listed = {name for cell in shown for name in re.findall(r"`([a-z-]+)`", cell)}
+    assert listed == {one.name for one in typical().assumptions}

@@ -1,0 +1,69 @@
+"""ReplicaSets in virtual time: how many pods, and which of them go first."""
+
+from __future__ import annotations
+
+from tests.fakes.workload_stage import Stage
+from tests.traces.workloads import CREW, a_template, a_workload, scale
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
+from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
+
+
+async def test_a_deleted_pod_is_replaced() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(CREW, replicas=3))
+    await stage.run()
+    first = stage.pods()[0]
+
+    await stage.delete(POD, first)
+    await stage.run()
+
+    assert len(stage.pods()) == 3
+    assert first not in stage.pods()
+
+
+async def test_pods_that_are_not_ready_go_before_younger_ones_that_are() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(CREW, replicas=2, template=a_template(outcome="crash")))
+    await stage.run()
+    await stage.do(a_workload(CREW, replicas=4))
+    await stage.run()
+
+    await stage.do(scale(CREW, 2))
+    await stage.run()
+
+    assert [is_ready(pod) for pod in stage.all_of(POD)] == [True, True]
+
+
+async def test_a_failed_pod_stays_and_another_takes_its_place() -> None:
+    stage = await Stage().open()
+    template = a_template(outcome="fail", run_for="1h")
+
+    await stage.do(a_workload(CREW, replicas=1, template=template))
+    await stage.run(Ms(65 * MINUTE))
+
+    assert sorted(map(phase_of, stage.all_of(POD))) == ["Failed", "Running"]
+    assert stage.count(CREW, "replicas") == 1
+
+
+async def test_retries_of_a_refused_pod_grow_rarer() -> None:
+    stage = await Stage(sample=lambda view: len(view.all_of(POD))).open()
+    await stage.do(a_workload(CREW, replicas=1, template=a_template(account="builder")))
+    await stage.run(Ms(10 * SECOND))
+    stage.samples.clear()
+
+    await stage.run(Ms(60 * MINUTE))
+
+    assert stage.samples == []
+    assert len(stage.events("FailedCreate")) == 1
+
+
+async def test_a_replica_set_that_goes_takes_its_pods_along() -> None:
+    stage = await Stage().open()
+    await stage.do(a_workload(CREW, replicas=3))
+    await stage.run()
+
+    await stage.delete(REPLICA_SET, "crew")
+    await stage.run()
+
+    assert stage.pods() == []
