@@ -43,11 +43,13 @@ class ServedBy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How to know the operator among workloads: any of these is enough.
 
     `labels`: all of one set. `images`: a part of an image's name. `names`: a pattern with `*`.
+    An operator `outside` of the cluster needs no workload: it is always there.
     """
 
     labels: tuple[dict[str, str], ...] = ()
     images: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    outside: bool = False
 
 
 class Until(StrEnum):
@@ -111,6 +113,22 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     after: Ms = Ms(0)
     writes: dict[str, object] = {}
     produces: tuple[Product, ...] = ()
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pods that run and are not ready until somebody has done something to them.
+
+    They are held `until_jobs`: until a Job of their namespace with such a name has succeeded; if
+    there never is one, for good. They are not held at all if one of the texts in `unless` stands in
+    their arguments, in their variables or in a ConfigMap that they mount.
+    """
+
+    name: str
+    source: str
+    pods: ServedBy
+    reason: str
+    until_jobs: tuple[str, ...]
+    unless: tuple[str, ...] = ()
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -102,6 +102,17 @@ async def test_a_kind_without_a_row_has_the_operator_of_its_group() -> None:
     assert (await stage.condition(push, "Ready"))["status"] == "True"
 
 
+async def test_an_operator_outside_of_the_cluster_is_always_there() -> None:
+    rows = read_rows(ROWS.replace(b"names: [widget-operator]", b"outside: true"), "rows.yaml")
+    stage = await OperatorStage(rows).begin(WIDGET)
+
+    widget = await stage.make(WIDGET, "it", {})
+    await stage.wait(Ms(MINUTE))
+
+    assert (await stage.status(widget))["phase"] == "Done"
+    assert stage.unserved() == []
+
+
 async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
     stage = await a_widget_stage().begin(WIDGET)
     await stage.operate(an_operator("widget-operator"))

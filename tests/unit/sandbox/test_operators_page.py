@@ -11,6 +11,7 @@ import pytest
 from tidegate.model.operators import (
     EVERY,
     Check,
+    Hold,
     Need,
     Product,
     Row,
@@ -19,6 +20,7 @@ from tidegate.model.operators import (
     Stage,
 )
 from tidegate.sandbox.operators import builtin_rows, read_rows
+from tidegate.sandbox.operators.reader import read_holds
 from tidegate.sandbox.operators.templates import FUNCTIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md").read_text()
@@ -39,6 +41,7 @@ def first_cells(title: str) -> list[str]:
         ("key of a product", Product),
         ("key of a service", ServiceProduct),
         ("key of a check", Check),
+        ("key of a hold", Hold),
     ],
 )
 def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> None:
@@ -61,9 +64,11 @@ def test_the_page_lists_every_function_of_templates() -> None:
     assert set(re.findall(r"\$\{(\w+)\(", PAGE)) == set(FUNCTIONS)
 
 
-def test_the_example_can_be_read() -> None:
-    (example,) = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
+def test_the_examples_can_be_read() -> None:
+    first, second = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
 
-    (row,) = read_rows(example.encode(), "page.md")
+    (row,) = read_rows(first.encode(), "page.md")
+    (hold,) = read_holds(second.encode(), "page.md")
 
     assert [stage.name for stage in row.stages] == ["creating", "ready"]
+    assert hold.until_jobs == ("unseal-*",)

@@ -67,6 +67,11 @@ class Catalogue:
                 return workload
         return None
 
+    def is_served(self, view: View, kind: Kind) -> bool:
+        row = self.row_of(kind)
+        is_outside = row is not None and row.served_by.outside
+        return is_outside or self.server_of(view, kind) is not None
+
     def why_unserved(self, view: View, kind: Kind) -> str:
         idle = [one.ref for one in _workloads(view) if self.is_server(one, kind)]
         if idle:

@@ -79,7 +79,7 @@ class _Player:
         if stored is None or stored.is_deleting or row is None:
             return
         server = self.memories.of(view).server_of(view, ref.kind)
-        if server is None:
+        if server is None and not row.served_by.outside:
             return
         case = self._case(view, stored, row)
         last = len(row.stages) - 1
@@ -90,7 +90,7 @@ class _Player:
         elif reached == last:
             yield from make(view, stored, products_of(row, case.scope))
         else:
-            since = max(available_since(server), case.since)
+            since = max(available_since(server), case.since) if server else case.since
             yield from self._go_on(view, case, reached + 1, since=since, now=now)
 
     def _case(self, view: View, stored: Stored, row: Row) -> _Case:
@@ -173,7 +173,7 @@ def unserved(view: View, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
     found: list[tuple[Ref, str]] = []
     for kind in catalogue.custom_kinds(view):
         objects = view.all_of(kind)
-        if objects and catalogue.server_of(view, kind) is None:
+        if objects and not catalogue.is_served(view, kind):
             why = catalogue.why_unserved(view, kind)
             found += [(stored.ref, why) for stored in objects]
     return sorted(found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -13,11 +14,13 @@ from tidegate.documents import Document, FieldPath, find_places, read
 from tidegate.errors import DocumentError, OperatorsError, Place, TidegateError, foreign
 from tidegate.model.moment import parse_duration
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Row, Stage
+from tidegate.model.operators import Check, Hold, Row, Stage
 from tidegate.sandbox.operators.statuses import as_json, shows
 from tidegate.sandbox.operators.templates import FOR, IF, check_template
 
 ROWS = Path(__file__).with_name("rows")
+KEYS = ("rows", "holds")
+_T = TypeVar("_T")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _TOLD = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
@@ -45,51 +48,77 @@ class _RowError(Exception):
 @cache
 def builtin_rows() -> tuple[Row, ...]:
     """The rows that tidegate brings."""
-    files = sorted(ROWS.glob("*.yaml"))
-    return tuple(row for file in files for row in read_rows(file.read_bytes(), file.name))
+    return tuple(row for file in _files() for row in read_rows(file.read_bytes(), file.name))
+
+
+@cache
+def builtin_holds() -> tuple[Hold, ...]:
+    """The holds that tidegate brings."""
+    return tuple(hold for file in _files() for hold in read_holds(file.read_bytes(), file.name))
+
+
+def _files() -> list[Path]:
+    return sorted(ROWS.glob("*.yaml"))
 
 
 def read_rows(text: bytes, name: str) -> tuple[Row, ...]:
-    """Read a file of rows. Raises one ExceptionGroup with an error for each wrong row."""
+    """The rows of a file. Raises one ExceptionGroup with an error for each wrong row."""
+    return tuple(_read_all(text, name, key="rows", read_one=_read_row))
+
+
+def read_holds(text: bytes, name: str) -> tuple[Hold, ...]:
+    """The holds of a file. Raises one ExceptionGroup with an error for each wrong hold."""
+    return tuple(_read_all(text, name, key="holds", read_one=_read_hold))
+
+
+def _read_all(text: bytes, name: str, *, key: str, read_one: Callable[[Json], _T]) -> list[_T]:
     try:
         documents = read(text, name)
     except DocumentError as error:
         raise _refusal(name, [error]) from error
-    rows: list[Row] = []
+    entries: list[_T] = []
     wrong: list[tuple[_RowError, Document]] = []
     for document in documents:
-        for path, body in _rows_in(document, wrong):
+        for path, body in _entries_in(document, key, wrong):
             try:
-                rows.append(_read_row(body))
+                entries.append(read_one(body))
             except _RowError as trouble:
                 wrong.append((_RowError(trouble.error, (*path, *trouble.path)), document))
     errors = [*_placed(text, wrong), *_duplicates(documents)]
     if errors:
         raise _refusal(name, sorted(errors, key=lambda error: error.where or Place("")))
-    return tuple(rows)
+    return entries
 
 
-def _rows_in(
-    document: Document, wrong: list[tuple[_RowError, Document]]
+def _entries_in(
+    document: Document, key: str, wrong: list[tuple[_RowError, Document]]
 ) -> Iterator[tuple[FieldPath, Json]]:
-    rows = document.body.get("rows")
-    for key in document.body:
-        if key != "rows":
-            problem = f"a file of rows has no key `{foreign(key)}`"
-            error = OperatorsError("operators.key", problem, hint="it has `rows`, a list")
-            wrong.append((_RowError(error, (key,)), document))
-    if isinstance(rows, list):
-        yield from ((("rows", place), row) for place, row in enumerate(rows))
-    elif rows is not None:
-        error = OperatorsError("operators.type", "`rows` must be a list")
-        wrong.append((_RowError(error, ("rows",)), document))
+    for one in document.body:
+        if one not in KEYS:
+            problem = f"a file of rows has no key `{foreign(one)}`"
+            error = OperatorsError("operators.key", problem, hint="it has `rows` and `holds`")
+            wrong.append((_RowError(error, (one,)), document))
+    entries = document.body.get(key)
+    if isinstance(entries, list):
+        yield from (((key, place), entry) for place, entry in enumerate(entries))
+    elif entries is not None:
+        error = OperatorsError("operators.type", f"`{key}` must be a list")
+        wrong.append((_RowError(error, (key,)), document))
+
+
+def _read_hold(body: Json) -> Hold:
+    return _convert(body, Hold)
+
+
+def _convert(body: Json, noun: type[_T]) -> _T:
+    try:
+        return msgspec.convert(body, noun)
+    except msgspec.ValidationError as error:
+        raise _told(str(error)) from error
 
 
 def _read_row(body: Json) -> Row:
-    try:
-        row = msgspec.convert(_with_spans(body), Row)
-    except msgspec.ValidationError as error:
-        raise _told(str(error)) from error
+    row = _convert(_with_spans(body), Row)
     _check_stages(row.stages)
     _check_paths(row)
     if not row.source.strip():

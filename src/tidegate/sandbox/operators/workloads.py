@@ -15,7 +15,7 @@ from tidegate.model.objects import Kind
 from tidegate.model.operators import ServedBy
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reading import mapping, mappings, number, text
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.store import Body, Stored
 
 WORKLOADS = (
     Kind("apps", "v1", "Deployment"),
@@ -57,7 +57,7 @@ def touched(stored: Stored) -> Ms:
 
 
 def serves(served_by: ServedBy, workload: Stored) -> bool:
-    """Whether a workload is the operator of a row."""
+    """Whether a workload, or a pod, is the one that is meant."""
     labels = [workload.labels, mapping(workload.body, "spec", "template", "metadata", "labels")]
     return (
         any(wanted.items() <= known.items() for wanted in served_by.labels for known in labels)
@@ -68,9 +68,15 @@ def serves(served_by: ServedBy, workload: Stored) -> bool:
 
 def images_of(workload: Stored) -> list[str]:
     """The images of its containers, without tag and digest."""
-    containers = mappings(workload.body, "spec", "template", "spec", "containers")
+    containers = containers_of(workload)
     images = (text(container, "image").partition("@")[0] for container in containers)
     return [re.sub(r":[^/:]*$", "", image) for image in images]
+
+
+def containers_of(workload: Stored) -> list[Body]:
+    """The containers of a workload's template, or of a pod."""
+    template = mapping(workload.body, "spec", "template")
+    return mappings(template or workload.body, "spec", "containers")
 
 
 def speaks_for(workload: Stored, kind: Kind) -> bool:

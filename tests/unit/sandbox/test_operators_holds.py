@@ -1,0 +1,84 @@
+"""Holds: a sealed Vault is not ready before somebody unseals it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.operator_stage import OperatorStage
+from tests.promises.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
+from tidegate.errors import TidegateError
+from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.operators.holds import held
+from tidegate.sandbox.operators.reader import builtin_holds, read_holds
+from tidegate.sandbox.server.store import Stored
+from tidegate.testing import Body, live_of
+
+SERVER: dict[str, Json] = {"app.kubernetes.io/name": "vault", "component": "server"}
+
+
+def a_pod(labels: dict[str, Json], **container: Json) -> Stored:
+    volume: Body = {"name": "config", "configMap": {"name": "vault-config"}}
+    spec: Body = {"containers": [{**a_container("vault"), **container}], "volumes": [volume]}
+    body: Body = {**an_object(POD, "vault-0", spec=spec), "metadata": {"labels": labels}}
+    return Stored(Ref(POD, "shop", "vault-0"), body, (), 1)
+
+
+async def why(stage: OperatorStage, pod: Stored) -> str:
+    return held(stage.sandbox.clusters[""].view, pod, builtin_holds())
+
+
+async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
+    stage = await OperatorStage().begin()
+    pod = a_pod(SERVER)
+    live_of(await stage.desk.create(a_job("vault-bootstrap")))
+
+    before = await why(stage, pod)
+    done: Body = {"status": {"succeeded": 1}}
+    await stage.desk.patch(Ref(JOB, "shop", "vault-bootstrap"), done, subresource="status")
+
+    assert (before, await why(stage, pod)) == ("Vault is sealed", "")
+
+
+async def test_another_job_unseals_nothing() -> None:
+    stage = await OperatorStage().begin()
+    live_of(await stage.desk.create(a_job("migrate")))
+    done: Body = {"status": {"succeeded": 1}}
+    await stage.desk.patch(Ref(JOB, "shop", "migrate"), done, subresource="status")
+
+    assert await why(stage, a_pod(SERVER)) == "Vault is sealed"
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"args": ["server", "-dev"]},
+        {"env": [{"name": "VAULT_SEAL_TYPE", "value": "transit"}]},
+    ],
+)
+async def test_vault_that_unseals_itself_is_not_held(container: dict[str, Json]) -> None:
+    stage = await OperatorStage().begin()
+
+    assert await why(stage, a_pod(SERVER, **container)) == ""
+
+
+async def test_vault_with_a_seal_in_its_config_is_not_held() -> None:
+    stage = await OperatorStage().begin()
+    config: Body = {"config.hcl": 'seal "awskms" {}'}
+    live_of(await stage.desk.create(an_object(CONFIG_MAP, "vault-config", data=config)))
+
+    assert await why(stage, a_pod(SERVER)) == ""
+
+
+async def test_other_pods_are_not_held() -> None:
+    stage = await OperatorStage().begin()
+
+    assert await why(stage, a_pod({"app.kubernetes.io/name": "web"})) == ""
+
+
+def test_a_wrong_hold_is_told_with_its_line() -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        read_holds(b"holds:\n- name: x\n", "rows.yaml")
+
+    (error,) = caught.value.exceptions
+    assert isinstance(error, TidegateError)
+    assert (error.code, str(error.where)) == ("operators.missing", "rows.yaml:2:3 (holds[0])")
