@@ -178,7 +178,7 @@ class Cluster:
             elif isinstance(wanted, Print):
                 self._print(wanted)
             else:
-                outcome = self.server.perform(wanted)
+                outcome = self.server.write(wanted)
 
     def _print(self, printed: Print) -> None:
         log = self.server.printed.setdefault((printed.ref, printed.container), [])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.operator_stage import OperatorStage, an_operator
-from tests.promises.objects import PVC, SECRET, SERVICE, a_service, an_object
+from tests.promises.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.reading import mapping
 from tidegate.testing import Body
 
 DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")
@@ -44,8 +45,8 @@ def a_secret(name: str) -> Body:
 @pytest.mark.parametrize(
     ("engine", "keys"),
     [
-        ("postgres", {"POSTGRES_DB", "POSTGRES_USER", "POSTGRES_PASSWORD", "CONNECTION_STRING"}),
-        ("mysql", {"DB", "USER", "PASSWORD", "CONNECTION_STRING"}),
+        ("postgres", {"POSTGRES_DB", "POSTGRES_USER", "POSTGRES_PASSWORD", "URL"}),
+        ("mysql", {"DB", "USER", "PASSWORD", "URL"}),
     ],
 )
 async def test_a_database_waits_for_its_instance_and_makes_its_secret(
@@ -53,7 +54,13 @@ async def test_a_database_waits_for_its_instance_and_makes_its_secret(
 ) -> None:
     stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
     await stage.operate(an_operator("db-operator"))
-    database = await stage.make(DATABASE, "web", {"instance": "main", "secretName": "web-db"})
+    templates: list[Json] = [{"name": "URL", "secret": True}, {"name": "HOST", "secret": False}]
+    spec: Body = {
+        "instance": "main",
+        "secretName": "web-db",
+        "credentials": {"templates": templates},
+    }
+    database = await stage.make(DATABASE, "web", spec)
     admin: Body = {"Name": "admin", "Namespace": "shop"}
     await stage.make(DB_INSTANCE, "main", {"engine": engine, "adminSecretRef": admin})
     await stage.wait(Ms(MINUTE))
@@ -66,6 +73,8 @@ async def test_a_database_waits_for_its_instance_and_makes_its_secret(
     assert (await stage.status(database))["status"] is True
     assert (await stage.status(database))["engine"] == engine
     assert set(await stage.secret("web-db")) == keys
+    config = await stage.body(Ref(CONFIG_MAP, "shop", "web-db"))
+    assert set(mapping(config, "data")) == {"DB_CONN", "DB_PORT", "HOST"}
 
 
 async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -> None:
@@ -193,11 +202,11 @@ async def test_a_temporal_namespace_waits_for_a_running_cluster() -> None:
     await stage.make(TEMPORAL, "prod", {"version": "1.24.0"})
 
     await stage.wait(Ms(20 * SECOND))
-    waiting = await stage.condition(namespace, "Ready")
+    waiting = await stage.status(namespace)
     await stage.wait(Ms(MINUTE))
 
-    assert (waiting["status"], waiting["reason"]) == ("False", "ClusterNotReady")
-    assert (await stage.condition(namespace, "Ready"))["status"] == "True"
+    assert waiting == {}
+    assert (await stage.condition(namespace, "ReconcileSuccess"))["status"] == "True"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,13 @@ class Server:
         self._pages: dict[str, tuple[tuple[Live, ...], str]] = {}
         self._page_numbers = count(1)
 
+    def write(self, write: Write) -> Outcome:
+        """Do what one of the cluster's own controllers asks."""
+        try:
+            return self._writer.perform(write, self.entry_of(write.ref.kind, write), is_own=True)
+        except Refused as refused:
+            return refused.outcome
+
     def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> Outcome:
         """Do what is asked."""
         try:

@@ -77,6 +77,10 @@ class Stored:
             self._lives[kind, view] = found
         return found
 
+    def head(self) -> Live:
+        """What is known without encoding anything."""
+        return Live(self.ref, self.uid, self.generation, str(self.version), b"")
+
     def whole(self, *, managed: bool = True) -> Body:
         """The body with all that stands beside it, as a client would read it."""
         metadata = {**self.metadata, "resourceVersion": str(self.version)}
