@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tests.promises.objects import (
     CONFIG_MAP,
+    SECRET,
     a_config_map,
     a_deployment,
     a_job,
     a_pod_template,
     a_service,
+    an_object,
     at,
     labelled,
 )
@@ -218,3 +220,22 @@ async def test_a_value_of_the_wrong_type_is_invalid(desk: Desk) -> None:
     outcome = await desk.apply({**a_deployment(), "spec": {"replicas": "three"}})
 
     assert isinstance(outcome, Invalid)
+
+
+async def test_text_in_a_secret_is_kept_encoded(desk: Desk) -> None:
+    secret = an_object(SECRET, "web", stringData={"color": "blue"}, data={"size": "Ymln"})
+
+    outcome = await desk.apply(secret)
+    again = await desk.apply(secret)
+
+    assert at(body_of(outcome), "stringData") is None
+    assert at(body_of(outcome), "data") == {"color": "Ymx1ZQ==", "size": "Ymln"}
+    assert live_of(again).version == live_of(outcome).version
+
+
+async def test_text_that_a_manager_no_longer_names_stays_in_the_secret(desk: Desk) -> None:
+    await desk.apply(an_object(SECRET, "web", stringData={"color": "blue"}))
+
+    outcome = await desk.apply(an_object(SECRET, "web", stringData={"size": "big"}))
+
+    assert at(body_of(outcome), "data") == {"color": "Ymx1ZQ==", "size": "Ymln"}

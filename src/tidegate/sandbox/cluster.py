@@ -13,12 +13,12 @@ from tidegate.sandbox.controllers.garbage import GARBAGE
 from tidegate.sandbox.controllers.namespaces import NAMESPACES
 from tidegate.sandbox.controllers.reaction import At, Controller, Print
 from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import resource_of
+from tidegate.sandbox.server.register import DEFINITIONS, resource_of
 from tidegate.sandbox.server.server import CRDS, Server
 from tidegate.sandbox.server.store import Event, Resource
 from tidegate.sandbox.server.streams import Stream, Streams
 from tidegate.sandbox.view import ClusterView
-from tidegate.world.calls import Ticket, Watch
+from tidegate.world.calls import Ticket, Watch, Write
 from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired, Fact, Outcome, Refusal
 
 
@@ -64,6 +64,13 @@ class Cluster:
         self._pending: set[tuple[str, Ref]] = set()
         self._reminders: dict[tuple[str, Ref], Ms] = {}
         self._controllers = controllers
+
+    def give(self, write: Write) -> Outcome:
+        """Put in what was there before; a CRD's kinds are served at once."""
+        outcome = self.server.perform(write)
+        if write.ref.kind == DEFINITIONS:
+            self._look(CUSTOM_KINDS, write.ref)
+        return outcome
 
     def watch(self, ticket: Ticket, watch: Watch) -> None:
         """Open a stream; what it missed since its version comes first."""

@@ -86,7 +86,7 @@ class Sandbox:
         """Put objects into every cluster, as if they had been there before anything else."""
         for body in bodies:
             for cluster in self.clusters.values():
-                outcome = cluster.server.perform(creation(body))
+                outcome = cluster.give(creation(body))
                 if is_refusal(outcome):
                     name = metadata_of(body).get("name")
                     problem = f"{body.get('kind')} `{name}` cannot be given: {outcome.message}"

@@ -8,9 +8,17 @@ import threading
 import msgspec
 import pytest
 
-from tests.promises.objects import CONFIG_MAP, NAMESPACE, a_config_map, a_namespace
+from tests.promises.objects import (
+    CONFIG_MAP,
+    NAMESPACE,
+    a_config_map,
+    a_definition,
+    a_gate,
+    a_namespace,
+)
+from tidegate.errors import ScenarioError
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.cluster import Timing
 from tidegate.sandbox.faults import (
     DISCONNECTED,
@@ -287,3 +295,20 @@ async def test_a_server_that_is_down_answers_nobody_until_it_is_up_again() -> No
     assert lost == [Ended(ticket, DISCONNECTED)]
     assert down == (UNREACHABLE,)
     assert isinstance(up[0], Missing)
+
+
+async def test_what_is_given_is_there_before_anything_else() -> None:
+    sandbox = Sandbox()
+    definition = a_definition("example.org")
+    gate = a_gate("example.org")
+    gate["metadata"] = {"name": "north", "namespace": "shop"}
+
+    sandbox.give([a_namespace("shop"), definition, gate])
+    found = await ask(sandbox, Get(Ref(Kind("example.org", "v1", "Gate"), "shop", "north")))
+
+    assert isinstance(found[0], Done)
+
+
+async def test_what_cannot_be_given_is_a_clear_error() -> None:
+    with pytest.raises(ScenarioError, match="nowhere"):
+        Sandbox().give([{**a_config_map(), "metadata": {"name": "web", "namespace": "nowhere"}}])

@@ -7,6 +7,7 @@ merging needs or that owners come to name. All other defaults are left out on pu
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -122,7 +123,20 @@ def _dict(value: Json) -> Part:
     return value if isinstance(value, dict) else {}
 
 
+def _secret(body: Body) -> Body:
+    """What is written as text is kept encoded, beside what was encoded already."""
+    texts = _dict(body.get("stringData"))
+    kept = {name: part for name, part in body.items() if name != "stringData"}
+    if texts:
+        encoded: Part = {
+            name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()
+        }
+        kept["data"] = {**_dict(body.get("data")), **encoded}
+    return {"type": "Opaque", **kept}
+
+
 DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
+    ("", "secrets"): _secret,
     ("", "services"): _service,
     ("apps", "deployments"): _deployment,
 }
