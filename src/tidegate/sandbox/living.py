@@ -10,7 +10,7 @@ from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
 from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
-from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.controllers.reaction import Controller, View
 from tidegate.sandbox.controllers.selectors.budgets import BUDGETS
 from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
 from tidegate.sandbox.controllers.stamps.rows import STAMPED
@@ -21,9 +21,12 @@ from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
+from tidegate.sandbox.operators.holds import held
 from tidegate.sandbox.operators.interpreter import operators
+from tidegate.sandbox.operators.reader import builtin_holds
 from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.pod import kubelet
+from tidegate.sandbox.server.store import Stored
 
 Body = dict[str, Json]
 CONTROLLERS = (
@@ -71,7 +74,12 @@ def living(profile: Profile, rows: Iterable[Row]) -> tuple[Controller, ...]:
 
 def inhabitants(profile: Profile, rows: Iterable[Row]) -> tuple[Controller, ...]:
     """Those that a control plane does not bring: a kubelet and operators."""
-    return (kubelet(profile), operators(rows))
+    holds = builtin_holds()
+
+    def is_held(view: View, pod: Stored) -> str:
+        return held(view, pod, holds)
+
+    return (kubelet(profile, held=is_held), operators(rows))
 
 
 def base_objects() -> list[Body]:

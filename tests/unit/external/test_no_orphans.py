@@ -99,8 +99,10 @@ async def test_cancelling_before_anything_has_started_is_no_harm() -> None:
     assert running.cancelled()
 
 
+# A shell that starts us in the background has SIGINT ignored, and children inherit that.
 ALONE = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from tidegate.external.process import Command, run
 asyncio.run(run(Command(argv=("sh", "-c", sys.argv[1]), cwd=Path(sys.argv[2]))))

@@ -200,8 +200,10 @@ async def test_a_program_that_is_not_there_is_named() -> None:
     assert error.code == "external.missing"
 
 
+# A shell that starts us in the background has SIGINT ignored, and children inherit that.
 ALONE = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tidegate.external.process import Command
 from tidegate.external.worker import Workers
 

@@ -6,8 +6,9 @@ ended. What comes next follows from that, from the profile, and from what the po
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import msgspec
 
@@ -55,9 +56,21 @@ LONGEST_MOUNT_PAUSE = Ms(122 * SECOND)
 OVERDUE = "Pod was active on the node longer than the specified deadline"
 
 
-def kubelet(profile: Profile) -> Controller:
-    """A scheduler and a kubelet in one, which take as long as this profile says."""
+LOOK_AGAIN = Ms(5 * SECOND)
+"""How often a pod is looked at that somebody has to set free."""
 
+Held: TypeAlias = Callable[[View, Stored], str]
+
+
+def nobody_holds(_view: View, _pod: Stored) -> str:
+    return ""
+
+
+def kubelet(profile: Profile, *, held: Held = nobody_holds) -> Controller:
+    """A scheduler and a kubelet in one, which take as long as this profile says.
+
+    `held` tells why a pod that runs cannot be ready yet: a store that nobody has unsealed.
+    """
     courses = Courses(profile)
 
     def react(view: View, ref: Ref, now: Ms) -> Looking:
@@ -73,9 +86,17 @@ def kubelet(profile: Profile) -> Controller:
             why_not = next((one.course.unschedulable for one in scenes), "")
             yield from schedule(view, pod, why_not, now)
         else:
+            why = held(view, pod)
+            if why:
+                scenes = [_unready(scene) for scene in scenes]
+                yield At(Ms(now + LOOK_AGAIN))
             yield from _live(view, pod, scenes, now)
 
     return Controller(KUBELET, react, _concerns)
+
+
+def _unready(scene: Scene) -> Scene:
+    return replace(scene, course=msgspec.structs.replace(scene.course, never_ready=True))
 
 
 def _scenes(view: View, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:

@@ -1,0 +1,60 @@
+"""A whole cluster: controllers, kubelet and operators together."""
+
+from __future__ import annotations
+
+from tests.promises.objects import a_container, a_job, a_pod_template, a_stateful_set
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Live
+from tidegate.sandbox.living import base_objects, living
+from tidegate.sandbox.operators.reader import builtin_rows
+from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.world import Sandbox
+from tidegate.testing import Body, Desk, live_of
+from tidegate.world.line import Line
+
+
+def a_cluster() -> Desk:
+    sandbox = Sandbox(controllers=living(typical(), builtin_rows()))
+    sandbox.give(base_objects())
+    return Desk(Line(sandbox))
+
+
+def a_vault() -> Body:
+    labels = {"app.kubernetes.io/name": "vault", "component": "server"}
+    template = a_pod_template(a_container("vault", "hashicorp/vault:1"), **labels)
+    return a_stateful_set("vault", selector={"matchLabels": {**labels}}, template=template)
+
+
+def is_ready(live: Live | None) -> bool:
+    return live is not None and b'"readyReplicas":1' in live.body
+
+
+async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
+    desk = a_cluster()
+    vault = live_of(await desk.apply(a_vault())).ref
+    deadline = Ms(desk.world.now() + 2 * MINUTE)
+    while desk.world.now() < deadline:
+        await desk.world.wait(deadline)
+
+    sealed = live_of(await desk.get(vault))
+    live_of(await desk.apply(a_job("vault-unseal")))
+    unsealed = await desk.settled(vault, is_ready, within=MINUTE)
+
+    assert not is_ready(sealed)
+    assert is_ready(unsealed)
+
+
+async def test_a_new_cluster_has_its_namespaces_a_node_and_a_class_of_storage() -> None:
+    desk = a_cluster()
+
+    refs = [await desk.ref(body) for body in base_objects()]
+    found = [live_of(await desk.get(ref)).ref.name for ref in refs]
+
+    assert found == [
+        "default",
+        "kube-node-lease",
+        "kube-public",
+        "kube-system",
+        "node-1",
+        "standard",
+    ]
