@@ -45,6 +45,10 @@ class _Applying:
 async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> list[Happening]:
     """Everything that happens up to `until`, from the moment when all files are applied at once."""
     documents = [document for path in files for document in _read(path)]
+    if not documents:
+        problem = "there is no object to apply"
+        hint = "name files or directories with Kubernetes manifests"
+        raise DocumentError("documents.empty", problem, where=Place(str(files[0])), hint=hint)
     world = make_living(simulation)
     cluster_wide = await _cluster_wide(world, documents)
     player = _Player(world, [_write_of(document, cluster_wide) for document in documents])

@@ -56,6 +56,8 @@ def render(
     rendered = asyncio.run(render_path(wanted))
     for text in show(rendered.documents, rendered.hidden, form=output, origins=origins):
         click.echo(text, nl=False)
+    if not rendered.documents:
+        click.echo(f"`{path}` renders to nothing", err=True)
     for locked in rendered.locked:
         click.echo(str(locked), err=True)
 
