@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -55,7 +54,9 @@ SERVER_NAMES = ("127.0.0.1", "10.96.0.1", "localhost", "kubernetes.default.svc")
 class ControlPlane:
     """A running control plane. `start` makes one; `stop` ends it and deletes its data."""
 
-    def __init__(self, site: Site, *, state: StateDirectory, binaries: Binaries) -> None:
+    def __init__(
+        self, site: Site, *, state: StateDirectory, binaries: Binaries, runs_pods: bool = True
+    ) -> None:
         site.pki.mkdir(mode=0o700)
         self.site = site
         self.server = site.server
@@ -66,6 +67,7 @@ class ControlPlane:
         self.programs: dict[Part, Program] = {}
         self._state = state
         self._binaries = binaries
+        self._runs_pods = runs_pods
         self._tokens = make_tokens()
         self._numbers = itertools.count(1)
 
@@ -77,23 +79,28 @@ class ControlPlane:
         binaries: Binaries | None = None,
         pick: Callable[[], Ports] = pick_ports,
         root: Path | None = None,
+        runs_pods: bool = True,
     ) -> Self:
-        """Start all parts and wait until they work. Untied, they outlive this process."""
-        built, home = binaries or find_binaries(), root or state_root()
-        for _ in range(PORT_ATTEMPTS - 1):
-            with suppress(PortTakenError):
-                return cls._start_in(claim_state(home, is_tied=is_tied), pick(), binaries=built)
-        return cls._start_in(claim_state(home, is_tied=is_tied), pick(), binaries=built)
+        """Start all parts and wait until they work. Untied, they outlive this process.
 
-    @classmethod
-    def _start_in(cls, state: StateDirectory, ports: Ports, *, binaries: Binaries) -> Self:
-        plane = cls(Site(state.path, ports), state=state, binaries=binaries)
-        try:
-            plane._bring_up()
-        except BaseException:
-            plane.stop()
-            raise
-        return plane
+        `runs_pods` is False where a test plays the kubelet: kwok then keeps its node alive only.
+        """
+        built, home = binaries or find_binaries(), root or state_root()
+        for attempt in range(PORT_ATTEMPTS):
+            state = claim_state(home, is_tied=is_tied)
+            plane = cls(Site(state.path, pick()), state=state, binaries=built, runs_pods=runs_pods)
+            try:
+                plane._bring_up()
+            except PortTakenError:
+                plane.stop()
+                if attempt == PORT_ATTEMPTS - 1:
+                    raise
+            except BaseException:
+                plane.stop()
+                raise
+            else:
+                return plane
+        raise AssertionError("the last attempt returns or raises")
 
     def __enter__(self) -> Self:
         return self
@@ -200,7 +207,8 @@ class ControlPlane:
         for user in USERS:
             credentials = {"token": self.token(user.file_name)}
             self._write_kubeconfig(user.file_name, user=user.name, credentials=credentials)
-        write_settings(self.site, kwok_stages=read_stages(self._binaries.stages))
+        stages = read_stages(self._binaries.stages)
+        write_settings(self.site, kwok_stages=stages, runs_pods=self._runs_pods)
 
     def _write_kubeconfig(self, name: str, *, user: str, credentials: Mapping[str, str]) -> Path:
         text = kubeconfig_text(user, server=self.server, ca=self.ca, credentials=credentials)

@@ -58,13 +58,15 @@ def scheduler_settings(site: Site) -> Mapping[str, object]:
     }
 
 
-def write_settings(site: Site, *, kwok_stages: Sequence[Mapping[str, Json]]) -> None:
+def write_settings(
+    site: Site, *, kwok_stages: Sequence[Mapping[str, Json]], runs_pods: bool = True
+) -> None:
     """Write the files the command lines point to."""
     site.settings.mkdir(mode=0o700, parents=True, exist_ok=True)
     documents: Mapping[str, Sequence[Mapping[str, object]]] = {
         "audit.yaml": [audit_policy()],
         "scheduler.yaml": [scheduler_settings(site)],
-        "kwok.yaml": kwok_documents(kwok_stages),
+        "kwok.yaml": kwok_documents(kwok_stages, runs_pods=runs_pods),
     }
     for name, contents in documents.items():
         (site.settings / name).write_text(yaml.safe_dump_all(contents, sort_keys=False))

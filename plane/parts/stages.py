@@ -92,9 +92,20 @@ def read_stages(home: Path) -> list[dict[str, Json]]:
     return [yaml.safe_load((home / name).read_text()) for name in KWOK_STAGES]
 
 
-def kwok_documents(own: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+def kwok_documents(
+    own: Sequence[Mapping[str, Json]], *, runs_pods: bool = True
+) -> list[Mapping[str, Json]]:
     """kwok's whole configuration: its own stages, taught our annotations, and ours."""
-    return [_options(), *map(_taught, own), *_our_stages()]
+    stages = [*map(_taught, own), *_our_stages()]
+    return [_options(), *(stage for stage in stages if runs_pods or not _is_for_pods(stage))]
+
+
+def _is_for_pods(stage: Mapping[str, Json]) -> bool:
+    match stage:
+        case {"spec": {"resourceRef": {"kind": "Pod"}}}:
+            return True
+        case _:
+            return False
 
 
 def _options() -> dict[str, Json]:

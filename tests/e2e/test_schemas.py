@@ -163,7 +163,21 @@ def test_an_apply_of_a_custom_object_is_judged_alike(
         else:
             kept = fill_defaults(prune(body, everything), everything)
             assert isinstance(outcome, Done | Invalid), (body, outcome)
-            assert causes_of(outcome) == find_problems(kept, everything), body
+            assert without_either(causes_of(outcome)) == find_problems(kept, everything), body
+
+
+def without_either(causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+    """A null for an int-or-string that is spelled out is refused three times; we say it once."""
+    place = "spec.eitherSpelledOut"
+    is_refused = any(
+        f'{place} in body must be of type integer,string: "null"' in each.message for each in causes
+    )
+    also = ("(anyOf)", f'{place} in body must be of type integer: "null"')
+    return tuple(
+        each
+        for each in causes
+        if not (is_refused and place in each.message and each.message.endswith(also))
+    )
 
 
 @tries

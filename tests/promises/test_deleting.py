@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.promises.objects import (
     a_config_map,
+    a_job,
     at,
     held,
     owned_by,
@@ -141,3 +142,15 @@ async def test_an_object_whose_owner_never_was_is_collected(desk: Desk) -> None:
     own = live_of(await desk.create(owned_by(a_config_map("own"), owner=owner))).ref
 
     assert await desk.settled(own, is_gone) is None
+
+
+async def test_a_job_that_is_deleted_without_a_word_leaves_its_own_behind(desk: Desk) -> None:
+    job = await desk.create(a_job(suspend=True))
+    own = live_of(await desk.create(owned_by(a_config_map("own"), owner=body_of(job)))).ref
+
+    outcome = await desk.delete(live_of(job).ref)
+    await desk.settled(live_of(job).ref, is_gone)
+
+    assert isinstance(outcome, Done)
+    assert "child pods are preserved by default" in outcome.warnings[0]
+    assert at(body_of(await desk.get(own)), "metadata", "ownerReferences") is None

@@ -141,7 +141,8 @@ class Desk:
                 if heard(facts[-1]):
                     return facts
             if self.world.now() >= deadline:
-                raise AssertionError(f"not heard within {within} ms; heard were {facts}")
+                last = ", ".join(map(_brief, facts[-5:])) or "nothing"
+                raise AssertionError(f"not heard within {within} ms; the last heard: {last}")
             self._inbox.extend(
                 fact for fact in await self.world.wait(deadline) if not isinstance(fact, Due)
             )
@@ -210,6 +211,13 @@ class Desk:
             if isinstance(catalogue, Catalogue):
                 self._scopes = {served.kind: served.namespaced for served in catalogue.kinds}
         return self._scopes.get(kind, True)
+
+
+def _brief(fact: Fact) -> str:
+    """A fact without its body, which may be long and may hold secrets."""
+    if isinstance(fact, Changed):
+        return f"{fact.live.ref} {fact.change} at version {fact.live.version}"
+    return type(fact).__name__
 
 
 def read_metadata(body: Body) -> Body:

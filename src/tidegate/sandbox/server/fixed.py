@@ -57,6 +57,11 @@ def spec_without(*names: str) -> Part:
     return part
 
 
+def _has_class(claim: Body) -> bool:
+    """A class can be chosen as long as there is none, and is not changed any more."""
+    return at("spec", "storageClassName")(claim) is not None
+
+
 def _is_immutable(body: Body) -> bool:
     return body.get("immutable") is True
 
@@ -103,10 +108,13 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("", "persistentvolumeclaims"): (
         Rule(
             "spec",
-            spec_without("resources", "volumeAttributesClassName", "volumeName"),
+            spec_without(
+                "resources", "storageClassName", "volumeAttributesClassName", "volumeName"
+            ),
             "FieldValueForbidden",
             CLAIM,
         ),
+        Rule("spec", at("spec", "storageClassName"), "FieldValueForbidden", CLAIM, _has_class),
     ),
     ("", "configmaps"): FROZEN_DATA,
     ("", "secrets"): (*FROZEN_DATA, Rule("type", at("type"))),

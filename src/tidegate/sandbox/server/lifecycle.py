@@ -18,6 +18,12 @@ from tidegate.world.facts import Cause
 NAMESPACES = Resource("", "namespaces")
 SERVICES = Resource("", "services")
 PODS = Resource("", "pods")
+JOBS = Resource("batch", "jobs")
+PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
+"""Of all kinds, Jobs alone leave what they own behind unless they are told not to."""
 DEFAULT_GRACE = 30
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"

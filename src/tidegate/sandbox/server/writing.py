@@ -23,7 +23,7 @@ from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
 from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
-from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.world.calls import PatchForm, Propagation, Verb, Write
 from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
 
 MODIFIED = (
@@ -195,12 +195,12 @@ class Writer:
         """Give a new object its metadata and what its kind starts with, and store it."""
         entry = outline.entry
         prefix = str(metadata_of(body).get("generateName", ""))
-        ref = msgspec.structs.replace(
-            outline.ref, name=outline.ref.name or self._names.suffixed(prefix)
-        )
+        asked = msgspec.structs.replace(outline.ref, name=outline.ref.name or prefix)
         if outline.write.subresource:
-            raise missing(entry, ref.name)
-        admit(Deed(entry, "CREATE", ref, body), self._store)
+            raise missing(entry, asked.name)
+        admit(Deed(entry, "CREATE", asked, body), self._store)
+        name = outline.ref.name or self._names.suffixed(prefix)
+        ref = msgspec.structs.replace(outline.ref, name=name)
         begun = lifecycle.begin(body, entry, ref, now=self._now(), names=self._names)
         if outline.write.dry_run:
             stored = Stored(ref, begun, owners, self._store.version)
@@ -269,15 +269,17 @@ class Writer:
             raise missing(entry, write.ref.name)
         if write.dry_run:
             return Done(before.live(entry.kind))
+        warnings: tuple[str, ...] = ()
+        if entry.resource == lifecycle.JOBS and write.propagation is None:
+            write = msgspec.structs.replace(write, propagation=Propagation.ORPHAN)
+            warnings = (lifecycle.PODS_STAY,)
         body = lifecycle.end(before, entry, write, now=self._now())
         if body is None:
             self._store.remove(entry.resource, before)
-            return Done()
-        if same(body, before.body):
-            return Done(before.live(entry.kind))
-        return Done(
-            self._store.put(entry.resource, before.ref, body, before.owners).live(entry.kind)
-        )
+            return Done(None, warnings)
+        if not same(body, before.body):
+            before = self._store.put(entry.resource, before.ref, body, before.owners)
+        return Done(before.live(entry.kind), warnings)
 
 
 def read_body(write: Write) -> Body:
