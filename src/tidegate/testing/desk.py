@@ -43,6 +43,7 @@ from tidegate.world.facts import (
     Fact,
     Listed,
     Outcome,
+    is_refusal,
 )
 from tidegate.world.protocol import World
 
@@ -86,7 +87,7 @@ class Desk:
         deadline = Ms(self.world.now() + ANSWERS)
         while waiting:
             if self.world.now() >= deadline:
-                raise AssertionError(f"no answer to {requests} within {ANSWERS} ms")
+                raise AssertionError(f"no answer to {len(waiting)} calls within {ANSWERS} ms")
             for fact in await self.world.wait(deadline):
                 if isinstance(fact, Answer) and fact.ticket in waiting:
                     outcomes[waiting.pop(fact.ticket)] = fact.outcome
@@ -184,7 +185,7 @@ class Desk:
         while not holds(outcome := await attempt()):
             pause = Ms(self.world.now() + ASK_AGAIN)
             if pause > deadline:
-                raise AssertionError(f"still {outcome} after {within} ms")
+                raise AssertionError(f"still {_outcome_words(outcome)} after {within} ms")
             while self.world.now() < pause:
                 facts = await self.world.wait(pause)
                 self._inbox.extend(fact for fact in facts if not isinstance(fact, Due))
@@ -220,6 +221,12 @@ def _brief(fact: Fact) -> str:
     return type(fact).__name__
 
 
+def _outcome_words(outcome: Outcome) -> str:
+    """An outcome without the objects in it."""
+    words = type(outcome).__name__
+    return f"{words}: {outcome.message}" if is_refusal(outcome) else words
+
+
 def read_metadata(body: Body) -> Body:
     metadata = body["metadata"]
     if not isinstance(metadata, dict):
@@ -230,7 +237,7 @@ def read_metadata(body: Body) -> Body:
 def live_of(outcome: Outcome) -> Live:
     """The object of an outcome that must have one."""
     if not isinstance(outcome, Done) or outcome.live is None:
-        raise AssertionError(f"expected an object, got {outcome}")
+        raise AssertionError(f"expected an object, got {_outcome_words(outcome)}")
     return outcome.live
 
 
@@ -246,4 +253,4 @@ def items_of(outcome: Outcome) -> tuple[Live, ...]:
         case Listed():
             return outcome.items
         case _:
-            raise AssertionError(f"expected a list, got {outcome}")
+            raise AssertionError(f"expected a list, got {_outcome_words(outcome)}")
