@@ -59,7 +59,7 @@ async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_a
     assert len(site.proxy.seen) > 220
 
 
-async def test_a_watch_stays_whole_when_every_tenth_answer_is_an_error(site: Site) -> None:
+async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Site) -> None:
     async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
         site.proxy.policy = every(3, Fault.THROTTLED, Fault.SERVER_ERROR, Fault.DROPPED_BEFORE)
         desk.watch(ours(desk))

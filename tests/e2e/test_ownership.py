@@ -10,10 +10,14 @@ import pytest
 from plane import ControlPlane
 from tests.fakes.sequence_runs import answers_of
 from tests.fakes.write_sequences import (
+    DIGESTS,
+    SEED,
+    SEQUENCES,
     Answer,
     Sequence,
     random_sequences,
     read_sequence,
+    write_digests,
     write_sequence,
 )
 from tidegate.sandbox.world import Sandbox
@@ -30,11 +34,15 @@ async def really(plane: ControlPlane, sequences: list[Sequence]) -> list[list[An
         return await answers_of(world, sequences)
 
 
-async def test_random_writes_end_in_the_sandbox_as_on_a_real_server(plane: ControlPlane) -> None:
-    sequences = random_sequences(200, seed=1)
+async def test_random_writes_end_in_the_sandbox_as_on_a_real_server(
+    plane: ControlPlane, pytestconfig: pytest.Config
+) -> None:
+    sequences = random_sequences(SEQUENCES, seed=SEED)
 
     answers = await really(plane, sequences)
     simulated = await answers_of(Sandbox(), sequences)
+    if pytestconfig.getoption("--golden"):
+        DIGESTS.write_text(write_digests(answers))
 
     different = [
         (sequence.shows, place, sequence.steps[place], ours, theirs)
@@ -43,6 +51,7 @@ async def test_random_writes_end_in_the_sandbox_as_on_a_real_server(plane: Contr
         if ours != theirs
     ]
     assert different == []
+    assert DIGESTS.read_text() == write_digests(answers)
 
 
 async def test_recorded_writes_end_as_they_did(

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.sequence_runs import answers_of
-from tests.fakes.write_sequences import random_sequences, read_sequence
+from tests.fakes.write_sequences import (
+    DIGESTS,
+    SEED,
+    SEQUENCES,
+    random_sequences,
+    read_sequence,
+    write_digests,
+)
 from tidegate.sandbox.world import Sandbox
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "ownership").glob("*.yaml"))
@@ -23,6 +30,12 @@ async def test_recorded_writes_end_as_on_a_real_server(path: Path) -> None:
     answers = await answers_of(Sandbox(), [sequence])
 
     assert answers == [[step.answer for step in sequence.steps]]
+
+
+async def test_random_writes_end_as_they_did_on_a_real_server() -> None:
+    answers = await answers_of(Sandbox(), random_sequences(SEQUENCES, seed=SEED))
+
+    assert write_digests(answers) == DIGESTS.read_text()
 
 
 def test_a_seed_always_gives_the_same_writes() -> None:

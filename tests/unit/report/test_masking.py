@@ -1,0 +1,47 @@
+"""Secrets never appear in output."""
+
+from __future__ import annotations
+
+from tidegate.model.objects import Json
+from tidegate.report.masking import MASK, masked
+
+CANARY = "hunter2"
+
+
+def a_secret(**parts: Json) -> dict[str, Json]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web"}, **parts}
+
+
+def test_every_value_of_a_secret_is_masked_and_its_keys_are_not() -> None:
+    body = a_secret(data={"a": CANARY}, stringData={"b": CANARY})
+
+    shown = masked(body)
+
+    assert CANARY not in str(shown)
+    assert (shown["data"], shown["stringData"]) == ({"a": MASK}, {"b": MASK})
+
+
+def test_what_kubectl_remembers_of_a_secret_is_masked() -> None:
+    last = "kubectl.kubernetes.io/last-applied-configuration"
+    body = a_secret(metadata={"name": "web", "annotations": {last: CANARY, "team": "shop"}})
+
+    assert CANARY not in str(masked(body))
+    assert "shop" in str(masked(body))
+
+
+def test_what_stood_encrypted_is_masked_in_any_kind() -> None:
+    body: dict[str, Json] = {"apiVersion": "v1", "kind": "ConfigMap", "items": [{"key": CANARY}]}
+
+    shown = masked(body, [("items", 0, "key"), ("items", 5, "key"), ("missing",)])
+
+    assert CANARY not in str(shown)
+
+
+def test_other_objects_are_shown_as_they_are_and_nothing_is_changed_in_place() -> None:
+    body = a_secret(data={"a": CANARY})
+    other: dict[str, Json] = {"apiVersion": "example.org/v1", "kind": "Secret", "data": {"a": "x"}}
+
+    masked(body)
+
+    assert body["data"] == {"a": CANARY}
+    assert masked(other) == other
