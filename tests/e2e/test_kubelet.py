@@ -13,8 +13,8 @@ from tests.fakes.stage import SIMPLE, a_container, a_pod, a_probe
 from tests.promises.objects import a_namespace, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
-from tidegate.sandbox.controllers.reading import mapping, mappings, text
 from tidegate.sandbox.physics.course import Failure, Fit, Rule
 from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.server.store import Body, Stored

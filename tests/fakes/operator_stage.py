@@ -8,8 +8,8 @@ from tests.promises.objects import DEPLOYMENT, a_container, a_namespace, a_pod_t
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Row
+from tidegate.model.reading import mapping, mappings
 from tidegate.sandbox.cluster import API_CONTROLLERS
-from tidegate.sandbox.controllers.reading import mapping, mappings
 from tidegate.sandbox.operators import builtin_rows, operators, unserved
 from tidegate.sandbox.operators.interpreter import Durations, as_the_row_says
 from tidegate.sandbox.world import Sandbox

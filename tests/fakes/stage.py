@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.promises.objects import a_namespace
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
-from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
 from tidegate.sandbox.physics.course import Course, Profile, Rule
 from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.physics.profile import typical

@@ -8,10 +8,10 @@ from tests.traces.case import Apply, Change, Watched
 from tests.traces.simulate import CONTROLLERS
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.events import EVENT
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, text
 from tidegate.sandbox.server.store import Event, Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of

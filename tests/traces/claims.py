@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.traces.case import Claim
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, text
+from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.testing import Body
 
 

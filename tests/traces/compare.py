@@ -20,7 +20,7 @@ from itertools import groupby
 from tests.traces.run import Trace
 from tests.traces.states import REVISIONS, State
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import mapping, number
+from tidegate.model.reading import mapping, number
 
 BLINKING = ("currentNumberScheduled", "updatedNumberScheduled", "updatedReplicas")
 Summary = dict[str, object]

@@ -6,7 +6,7 @@ from plane.groundwork import STORAGE_CLASS
 from tests.traces.case import Apply, Case, Claim, Deed, Gone, Pause, Remove, Until, Watched
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import text
+from tidegate.model.reading import text
 from tidegate.sandbox.controllers.storage.matching import CLAIM
 from tidegate.testing import Body
 

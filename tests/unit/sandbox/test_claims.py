@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import text
+from tidegate.model.reading import text
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
 from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME, quantity_of
 from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS

@@ -8,9 +8,9 @@ from tests.fakes.workload_stage import PLACE, Stage
 from tests.traces.workloads import AGENT, a_template, a_workload
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, text
 from tidegate.sandbox.controllers.pods import POD, is_active, is_ready
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, text
 from tidegate.testing import Body
 
 SECOND_IMAGE = a_template(image="app:2")

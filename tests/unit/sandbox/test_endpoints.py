@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.fakes.small_cluster import SHOP, SmallCluster, an_object, notes
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
+from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.selectors.endpoints import (
     ENDPOINTS,
     HEADLESS,

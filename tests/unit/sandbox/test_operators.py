@@ -9,7 +9,7 @@ from tests.fakes.operator_stage import AVAILABLE, OperatorStage, a_crd, an_opera
 from tests.promises.objects import DEPLOYMENT, SECRET, a_namespace
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.controllers.reading import mapping, mappings
+from tidegate.model.reading import mapping, mappings
 from tidegate.sandbox.operators import read_rows
 from tidegate.sandbox.operators.workloads import speaks_for
 from tidegate.sandbox.server.store import Stored

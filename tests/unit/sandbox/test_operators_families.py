@@ -8,7 +8,7 @@ from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.controllers.reading import mapping
+from tidegate.model.reading import mapping
 from tidegate.testing import Body
 
 DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
+from tidegate.model.reading import mappings, text
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reading import mappings, text
 from tidegate.sandbox.controllers.selectors.budgets import BUDGET, BUDGETS
 from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS, SERVICE
 from tidegate.sandbox.controllers.stamps.api_services import API_SERVICE

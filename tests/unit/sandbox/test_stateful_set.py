@@ -9,9 +9,9 @@ from tests.traces.case import Change
 from tests.traces.workloads import DB, a_template, a_workload, an_account, scale
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.pods import POD, is_ready
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.workloads.revisions import CONTROLLER_REVISION
 from tidegate.sandbox.controllers.workloads.stateful_set import CLAIM, REVISION_LABEL
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import text
+from tidegate.model.reading import text
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body
 

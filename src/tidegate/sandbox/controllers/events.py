@@ -6,9 +6,9 @@ import hashlib
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.model.reading import text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import text
 from tidegate.sandbox.controllers.writes import create
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored

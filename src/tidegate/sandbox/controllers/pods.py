@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.writes import create, is_controlled_by, owner_reference
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write

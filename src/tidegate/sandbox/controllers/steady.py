@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mappings
 from tidegate.sandbox.controllers.conditions import Conditions, find_condition
-from tidegate.sandbox.controllers.reading import mappings
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import text
 from tidegate.sandbox.controllers.garbage import MANAGER
-from tidegate.sandbox.controllers.reading import text
 from tidegate.sandbox.server.lifecycle import SUFFIX
 from tidegate.sandbox.server.store import Body, Stored, owner_references
 from tidegate.world.calls import PatchForm, Propagation, Verb, Write

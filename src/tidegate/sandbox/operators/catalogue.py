@@ -8,8 +8,8 @@ from functools import cache
 
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import EVERY, Row, ServedBy, Until
+from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, mappings, text
 from tidegate.sandbox.operators.references import Needed
 from tidegate.sandbox.operators.statuses import all_hold
 from tidegate.sandbox.operators.templates import find

@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Hold
+from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.operators.workloads import containers_of, serves
 from tidegate.sandbox.server.store import Stored
 

@@ -13,8 +13,8 @@ from functools import cache
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
 from tidegate.model.operators import ServedBy
+from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, text
 from tidegate.sandbox.server.store import Body, Stored
 
 WORKLOADS = (

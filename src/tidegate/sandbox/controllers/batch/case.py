@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.batch.indexes import Indexes, parse_indexes
 from tidegate.sandbox.controllers.batch.order import Order, read_order, restarts_of
 from tidegate.sandbox.controllers.batch.pods import FAILURES, JobPod
@@ -13,7 +14,6 @@ from tidegate.sandbox.controllers.batch.rules import match_success
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.pods import pods_of
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, text
 from tidegate.sandbox.server.store import Body, Stored
 
 CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.batch.job import JOB
 from tidegate.sandbox.controllers.batch.order import whole
 from tidegate.sandbox.controllers.batch.schedule import (
@@ -21,7 +22,6 @@ from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.writes import (
     controller_of,
     create,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import text
 from tidegate.sandbox.controllers.batch.case import (
     Case,
     Ending,
@@ -33,7 +34,6 @@ from tidegate.sandbox.controllers.batch.status import (
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.reading import text
 from tidegate.sandbox.controllers.writes import controller_of, set_status
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Event, Stored

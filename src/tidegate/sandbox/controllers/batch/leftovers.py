@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
+from tidegate.model.reading import mappings
 from tidegate.sandbox.controllers.batch.job import JOB
 from tidegate.sandbox.controllers.batch.order import whole
 from tidegate.sandbox.controllers.batch.pods import TRACKING
@@ -13,7 +14,6 @@ from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mappings
 from tidegate.sandbox.controllers.writes import controller_of, patch
 from tidegate.sandbox.server.store import Event, Stored, owner_references
 from tidegate.world.calls import Propagation, Verb, Write

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.controllers.batch.case import Case
 from tidegate.sandbox.controllers.batch.pods import (
     FAILURES,
@@ -12,7 +13,6 @@ from tidegate.sandbox.controllers.batch.pods import (
     JobPod,
 )
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.controllers.writes import create, owner_reference
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write

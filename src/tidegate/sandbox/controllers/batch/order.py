@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import mappings, number, part, text
+from tidegate.model.reading import mappings, number, part, text
 from tidegate.sandbox.server.store import Body
 
 BACKOFF_LIMIT = 6

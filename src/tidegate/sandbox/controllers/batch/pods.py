@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.reading import mappings, number, part, text
 from tidegate.sandbox.controllers.batch.order import Order
 from tidegate.sandbox.controllers.batch.rules import Match, match_failure
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.pods import is_ready
-from tidegate.sandbox.controllers.reading import mappings, number, part, text
 from tidegate.sandbox.server.store import Stored
 
 TRACKING = "batch.kubernetes.io/job-tracking"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mappings, part, text
 from tidegate.sandbox.controllers.batch.indexes import Indexes, parse_indexes
 from tidegate.sandbox.controllers.batch.order import Order, whole
-from tidegate.sandbox.controllers.reading import listed, mappings, part, text
 from tidegate.sandbox.server.store import Stored
 
 

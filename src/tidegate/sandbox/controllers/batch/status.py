@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mappings, number, part, text
 from tidegate.sandbox.controllers.batch.case import CRITERIA_MET, FAILURE_TARGET, Case, Ending
 from tidegate.sandbox.controllers.batch.indexes import format_indexes
 from tidegate.sandbox.controllers.batch.pods import JobPod
-from tidegate.sandbox.controllers.reading import mappings, number, part, text
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, number, part, text
+from tidegate.sandbox.controllers.amounts import share
 from tidegate.sandbox.controllers.namespaces import NAMESPACE
 from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, number, part, share, text
 from tidegate.sandbox.controllers.selectors.labelled import Labelled
 from tidegate.sandbox.controllers.steady import conditions_of, steady
 from tidegate.sandbox.controllers.writes import set_status

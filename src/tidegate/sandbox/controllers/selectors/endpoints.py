@@ -12,10 +12,10 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.namespaces import NAMESPACE
 from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.selectors.labelled import Labelled
 from tidegate.sandbox.controllers.writes import create, delete, digest_of, owner_reference, patch
 from tidegate.sandbox.server.store import Body, Event, Stored

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import mapping
+from tidegate.model.reading import mapping
 from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Stored
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.steady import conditions_of, steady
 from tidegate.sandbox.server.store import Body, Event, Stored
 

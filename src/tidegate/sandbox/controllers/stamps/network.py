@@ -6,8 +6,8 @@ import hashlib
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, text
 from tidegate.sandbox.server.store import Body, Stored
 
 

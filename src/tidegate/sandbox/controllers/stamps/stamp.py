@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.model.reading import mapping
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.server.store import Body, Event, Stored
 from tidegate.world.facts import Change

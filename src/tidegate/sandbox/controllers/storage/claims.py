@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.storage.matching import (
     CLAIM,
     VOLUME,

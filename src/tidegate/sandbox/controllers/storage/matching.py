@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import listed, mapping, part, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import listed, mapping, part, text
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Body, Stored

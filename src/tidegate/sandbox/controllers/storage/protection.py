@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
+from tidegate.model.reading import text
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.reading import text
 from tidegate.sandbox.controllers.storage.claims import claims_of
 from tidegate.sandbox.controllers.storage.matching import CLAIM
 from tidegate.sandbox.controllers.writes import patch

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
+from tidegate.model.reading import mapping, part, text
 from tidegate.sandbox.controllers.events import tell
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, part, text
 from tidegate.sandbox.controllers.storage.claims import PROVISIONERS, STORAGE_CLASS, class_of
 from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME, made_name, volume_status
 from tidegate.sandbox.controllers.writes import create, delete, set_status

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.sandbox.controllers.amounts import share, without_zeros
 from tidegate.sandbox.controllers.events import first_warning, tell, warn
 from tidegate.sandbox.controllers.pods import (
     POD,
@@ -20,15 +22,6 @@ from tidegate.sandbox.controllers.pods import (
     retry_at,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.reading import (
-    mapping,
-    mappings,
-    number,
-    part,
-    share,
-    text,
-    without_zeros,
-)
 from tidegate.sandbox.controllers.workloads.placement import (
     ALWAYS_TOLERATED,
     Fit,

@@ -9,11 +9,11 @@ from collections.abc import Generator, Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers.conditions import new_condition, with_condition
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD, phase_of, pods_of, refusal_of, retry_at
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, number, part, text
 from tidegate.sandbox.controllers.workloads.progress import (
     PAUSED,
     PROGRESSING,

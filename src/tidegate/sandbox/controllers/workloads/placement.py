@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import listed, mapping, mappings, text
+from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.sandbox.server.store import Body, Stored
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, number
+from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,
@@ -12,7 +14,6 @@ from tidegate.sandbox.controllers.conditions import (
     with_condition,
     without_condition,
 )
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, without_zeros
 from tidegate.sandbox.controllers.workloads.replica_set import FAILURE
 from tidegate.sandbox.controllers.workloads.rollout import Rollout
 from tidegate.sandbox.server.store import Body

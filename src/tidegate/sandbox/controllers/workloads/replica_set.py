@@ -6,6 +6,8 @@ from collections.abc import Generator, Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, number, part
+from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,
@@ -27,7 +29,6 @@ from tidegate.sandbox.controllers.pods import (
     retry_at,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, part, without_zeros
 from tidegate.sandbox.controllers.writes import controller_of, delete, set_status
 from tidegate.sandbox.server.store import Body, Event, Stored
 from tidegate.world.calls import Write

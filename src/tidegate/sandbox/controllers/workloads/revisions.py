@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, number, part, text
 from tidegate.sandbox.controllers.writes import (
     create,
     delete,

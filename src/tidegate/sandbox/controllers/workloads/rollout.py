@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, number, text
+from tidegate.sandbox.controllers.amounts import share
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, number, share, text
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.writes import digest_of, is_controlled_by
 from tidegate.sandbox.server.store import Stored

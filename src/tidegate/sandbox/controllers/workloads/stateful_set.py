@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.events import first_warning, warn
 from tidegate.sandbox.controllers.pods import (
     POD,
@@ -20,14 +22,6 @@ from tidegate.sandbox.controllers.pods import (
     retry_at,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.reading import (
-    mapping,
-    mappings,
-    number,
-    part,
-    text,
-    without_zeros,
-)
 from tidegate.sandbox.controllers.workloads.revisions import (
     Revisions,
     forget_revisions,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tidegate.model.moment import Ms
-from tidegate.sandbox.controllers.reading import mappings, text
+from tidegate.model.reading import mappings, text
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.states import Box, Ended, Role, Running, Waiting
 from tidegate.sandbox.server.lifecycle import timestamp

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.pods import POD, ready_condition
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.needs import variables_of
 from tidegate.sandbox.server.store import Stored

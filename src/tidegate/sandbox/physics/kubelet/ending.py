@@ -6,9 +6,9 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import At, Looking
-from tidegate.sandbox.controllers.reading import mapping, mappings, number, text
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Verb, Write

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.reading import mapping, mappings, part, text
 from tidegate.sandbox.server.store import Stored
 
 SECRET = Kind("", "v1", "Secret")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.reading import mapping, number
+from tidegate.model.reading import mapping, number
 
 
 class Probe(NamedTuple):

@@ -6,10 +6,10 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.model.reading import listed, mappings, text
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Looking, View
-from tidegate.sandbox.controllers.reading import listed, mappings, text
 from tidegate.sandbox.controllers.storage.claims import (
     STORAGE_CLASS,
     claims_of,

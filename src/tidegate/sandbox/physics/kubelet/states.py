@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reading import mapping, number, text
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body
 

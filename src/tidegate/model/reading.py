@@ -5,7 +5,6 @@ from __future__ import annotations
 from tidegate.model.objects import Json
 
 NOTHING: dict[str, Json] = {}
-HUNDRED = 100
 
 
 def part(body: Json, *path: str) -> Json:
@@ -41,16 +40,3 @@ def number(body: Json, *path: str, default: int = 0) -> int:
 def text(body: Json, *path: str, default: str = "") -> str:
     found = part(body, *path)
     return found if isinstance(found, str) and found else default
-
-
-def share(value: Json, *, of: int, rounds_up: bool) -> int:
-    """A count, or so many percent of a whole."""
-    if isinstance(value, str) and value.endswith("%"):
-        percent = int(value[:-1])
-        return -(-of * percent // HUNDRED) if rounds_up else of * percent // HUNDRED
-    return value if isinstance(value, int) else 0
-
-
-def without_zeros(counts: dict[str, Json]) -> dict[str, Json]:
-    """Counts as Kubernetes writes those that it leaves out when they are zero."""
-    return {name: count for name, count in counts.items() if count}
