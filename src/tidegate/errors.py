@@ -8,6 +8,7 @@
     ├── SourceError         a source cannot be had, or must not be used
     ├── ScenarioError       a scenario says something that cannot be simulated
     ├── OperatorsError      a row about an operator cannot be used
+    ├── PlanError           units cannot be put in order, or a saved plan cannot be run
     └── ClusterError        a cluster cannot be reached, or says no
 
 An error is raised where it is known and shown once, at the edge. It never carries a document, a
@@ -101,6 +102,12 @@ class ScenarioError(TidegateError):
 
 class OperatorsError(TidegateError):
     """A row about an operator cannot be used."""
+
+    exit_code = 3
+
+
+class PlanError(TidegateError):
+    """Units cannot be put in order, or a saved plan cannot be run."""
 
     exit_code = 3
 

@@ -7,10 +7,12 @@ graph asks who needs and who produces what. Texts in `${…}` are filled from th
 from __future__ import annotations
 
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 import msgspec
 
 from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
 
 EVERY = "*"
 """The group and kind of the row for kinds that have none of their own."""
@@ -106,13 +108,39 @@ class ServiceProduct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     headless: bool = False
 
 
+class Pace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Objects for which a stage takes longer or shorter; `*` in a pattern stands for any text."""
+
+    after: Ms
+    group: str = EVERY
+    kind: str = EVERY
+    namespace: str = EVERY
+    name: str = EVERY
+
+    def fits(self, ref: Ref) -> bool:
+        pairs = (
+            (ref.name, self.name),
+            (ref.namespace, self.namespace),
+            (ref.kind.name, self.kind),
+            (ref.kind.group, self.group),
+        )
+        return all(pattern == EVERY or fnmatchcase(said, pattern) for said, pattern in pairs)
+
+
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A step on the way to ready: `after` the one before, these objects, then this status."""
+    """A step on the way to ready: `after` the one before, these objects, then this status.
+
+    The last of its `paces` that fits an object decides instead of `after`.
+    """
 
     name: str
     after: Ms = Ms(0)
+    paces: tuple[Pace, ...] = ()
     writes: dict[str, object] = {}
     produces: tuple[Product, ...] = ()
+
+    def span_for(self, ref: Ref) -> Ms:
+        return next((pace.after for pace in reversed(self.paces) if pace.fits(ref)), self.after)
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -149,3 +177,38 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ready_when: tuple[Check, ...] = ()
     observed: str = ""
     foreign: bool = False
+    operator: str = ""
+    """The name of its operator, under which a scenario can have it in a cluster."""
+    cluster_wide: tuple[str, ...] = ()
+    """Those of its kinds that are in no namespace."""
+    statusless: tuple[str, ...] = ()
+    """Those whose status is a part of the object like any other."""
+    plurals: dict[str, str] = {}
+    """The plurals of kinds whose plural is not the English one."""
+
+
+class WorkloadKind(StrEnum):
+    """What an operator runs as."""
+
+    DEPLOYMENT = "Deployment"
+    STATEFUL_SET = "StatefulSet"
+    DAEMON_SET = "DaemonSet"
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One program of an operator, as it runs where it is usually installed."""
+
+    name: str
+    image: str
+    kind: WorkloadKind = WorkloadKind.DEPLOYMENT
+    labels: dict[str, str] = {}
+
+
+class Operator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An operator by name, as it is usually installed; the rows that name it are its kinds."""
+
+    name: str
+    namespace: str
+    source: str
+    workloads: tuple[Workload, ...]
+    services: tuple[ServiceProduct, ...] = ()

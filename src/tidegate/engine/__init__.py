@@ -1,0 +1,1 @@
+"""Deeds: a plan and a world become events. The smallest stage."""

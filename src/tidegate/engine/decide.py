@@ -1,0 +1,84 @@
+"""What to do next: pure, and incremental.
+
+    state + input + time → commands, events, the next alarm
+
+It changes only its own state. An input touches what it concerns and what that sets free, so that a
+rollout costs what its steps and edges cost.
+"""
+
+from __future__ import annotations
+
+from tidegate.engine.turns.applying import checked, gone, replaced, resume, wrote
+from tidegate.engine.turns.gating import judged, look, probed
+from tidegate.engine.turns.graft import expanded, give_way, supersede
+from tidegate.engine.turns.ordering import begin, finish, start, stop
+from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
+from tidegate.engine.vocabulary import (
+    Begun,
+    Checked,
+    Decision,
+    Due,
+    Expanded,
+    Gone,
+    Input,
+    Judged,
+    Probed,
+    Stopped,
+    Superseded,
+    Wrote,
+)
+from tidegate.model.event import StepState
+from tidegate.model.moment import Ms
+
+
+def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
+    turn = Turn(rollout, now)
+    if isinstance(heard, Checked | Wrote | Judged | Gone | Probed):
+        _hear_of_objects(turn, heard)
+    else:
+        _hear_of_order(turn, heard)
+    give_way(turn)
+    finish(turn)
+    return turn.decision()
+
+
+def _hear_of_objects(turn: Turn, heard: Checked | Wrote | Judged | Gone | Probed) -> None:
+    match heard:
+        case Checked():
+            checked(turn, heard)
+        case Wrote():
+            wrote(turn, heard)
+        case Judged():
+            replaced(turn, heard)
+            judged(turn, heard)
+        case Gone():
+            gone(turn, heard)
+        case Probed():
+            probed(turn, heard)
+
+
+def _hear_of_order(turn: Turn, heard: Begun | Expanded | Superseded | Stopped | Due) -> None:
+    match heard:
+        case Begun():
+            begin(turn, heard.plan)
+        case Expanded():
+            expanded(turn, heard)
+        case Superseded():
+            supersede(turn, heard.plan)
+        case Stopped():
+            stop(turn, heard.reason)
+        case Due():
+            for name in turn.rollout.rung(turn.now):
+                _ring(turn, turn.rollout.steps.get(name))
+
+
+def _ring(turn: Turn, step: StepRun | None) -> None:
+    """An alarm of a step: its pause is over, or its gate wants a look."""
+    if step is None:
+        return
+    if step.state is StepState.WAITING and not step.unmet:
+        start(turn, step)
+    elif step.state is StepState.APPLYING:
+        resume(turn, step)
+    elif step.state is StepState.GATING:
+        look(turn, step)

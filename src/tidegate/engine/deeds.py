@@ -1,0 +1,156 @@
+"""Commands become errands; what comes of them is heard as inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from tidegate.engine.reach.checking import status_name
+from tidegate.engine.reach.errands import Ask, Errand, Errands
+from tidegate.engine.reach.probing import probe
+from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
+from tidegate.engine.site import WRITTEN, Site, items_of, refuse
+from tidegate.engine.vocabulary import (
+    Apply,
+    Check,
+    Checked,
+    Command,
+    Delete,
+    Expand,
+    Expanded,
+    Input,
+    Journal,
+    Probe,
+    Probed,
+    Spot,
+    Trouble,
+    Wrote,
+)
+from tidegate.model.journal import Entry
+from tidegate.model.objects import Live
+from tidegate.model.plan import Fragment, Step
+from tidegate.world.calls import Local
+from tidegate.world.facts import Done, Missing, Outcome, Said
+
+
+class Deeds:
+    """Does what was decided."""
+
+    def __init__(self, site: Site, errands: Errands, hear: Callable[[Input], None]) -> None:
+        self._site = site
+        self._errands = errands
+        self._hear = hear
+
+    def do(self, command: Command) -> None:
+        site = self._site
+        match command:
+            case Check():
+                self._errands.run(self._check(site.steps[command.step]), self._hear)
+            case Apply():
+                live = site.outlook.lives.get(command.spot)
+                self._errands.run(self._apply(command, live), partial(self._wrote, command, live))
+            case Delete():
+                errand = delete(command.spot, command.uid)
+                self._errands.run(errand, partial(self._deleted, command))
+            case Probe():
+                errand_of_probe = probe(command.spot, site.outlook)
+                self._errands.run(errand_of_probe, partial(self._probed, command))
+            case Expand():
+                self._errands.run(self._expand(site.steps[command.step]), self._hear)
+            case Journal():
+                self._remember(command)
+
+    def _check(self, step: Step) -> Errand[Checked]:
+        """How the objects stand; what was out of view until now is looked at first."""
+        site = self._site
+        spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
+        unserved = yield from self._bring_into_view(spots)
+        if unserved is not None:
+            return Checked(step.id, trouble=unserved)
+        examined = site.examined(step)
+        for _, ref, trouble in (yield from site.examiner.faults(examined, late=True)):
+            sentence = f"{ref}: {trouble.sentence}"
+            return Checked(step.id, trouble=Trouble(trouble.reason, sentence, trouble.final))
+        if any(standing.stand in WRITTEN for *_, standing in examined):
+            yield from site.take(step.unit)
+        for spot in spots:
+            live = site.outlook.lives.get(spot)
+            if live is not None:
+                self._hear(site.judge(spot, live))
+        return Checked(step.id, site.stand(step))
+
+    def _bring_into_view(self, spots: list[Spot]) -> Errand[Trouble | None]:
+        """Watch kinds that were not served before; a trouble if they still are not."""
+        outlook = self._site.outlook
+        hidden = outlook.unwatched(spots)
+        if not all(map(outlook.serves, hidden)):
+            refuse((yield from outlook.catalogue(spot.cluster for spot in hidden)))
+        if hidden:
+            refuse((yield from outlook.view(hidden)))
+        for spot in hidden:
+            if not outlook.serves(spot):
+                return Trouble("NotServed", f"the cluster does not serve `{spot.ref.kind}`")
+        return None
+
+    def _apply(self, command: Apply, live: Live | None) -> Errand[Outcome]:
+        site = self._site
+        unit = site.owner[command.spot]
+        return apply(
+            command.spot,
+            command.item,
+            unit,
+            live=live,
+            means=site.means,
+            urgent=command.urgent,
+        )
+
+    def _wrote(self, command: Apply, before: Live | None, outcome: Outcome) -> None:
+        site = self._site
+        spot, item = command.spot, command.item
+        if not isinstance(outcome, Done) or outcome.live is None:
+            self._hear(Wrote(command.step, spot, trouble_of(outcome)))
+            return
+        live = outcome.live
+        site.outlook.wrote(spot, live)
+        unit, body = site.owner[spot], read_body(live)
+        entry = Entry(item.digest, site.means.seal(unit, body), live.uid)
+        keeper = site.holds[unit.name].keeper
+        known = keeper.entries.get(item.ref)
+        if known and (known.opened, known.uid) == (item.digest, live.uid):
+            entry = msgspec.structs.replace(entry, opened=known.opened)
+        keeper.remember(item.ref, entry)
+        self._hear(site.judge(spot, live))
+        became = written(live, before=before, status=status_name(live, body))
+        self._hear(Wrote(command.step, spot, became))
+
+    def _deleted(self, command: Delete, outcome: Outcome) -> None:
+        match outcome:
+            case Done(live=Live() as live):
+                became = written(live, before=None, status="")
+                self._hear(Wrote(command.step, command.spot, became))
+            case Done() | Missing():
+                self._hear(Wrote(command.step, command.spot, None))
+            case _:
+                self._hear(Wrote(command.step, command.spot, trouble_of(outcome)))
+
+    def _probed(self, command: Probe, trouble: Trouble | None) -> None:
+        self._hear(Probed(command.step, command.spot, trouble))
+
+    def _expand(self, step: Step) -> Errand[Expanded]:
+        site = self._site
+        (outcome,) = yield (Ask(step.cluster, Local(step.expands, step.id.encode())),)
+        if not isinstance(outcome, Said):
+            return Expanded(step.id, trouble_of(outcome))
+        fragment = msgspec.json.decode(outcome.body, type=Fragment)
+        site.enlist(fragment.units, fragment.steps, digest=step.digest)
+        return Expanded(step.id, fragment)
+
+    def _remember(self, command: Journal) -> None:
+        site = self._site
+        keeper = site.holds[site.steps[command.step].unit].keeper
+        for spot, digest, uid in command.opened:
+            known = keeper.entries.get(spot.ref) or Entry()
+            entry = msgspec.structs.replace(known, digest=digest, uid=uid, opened=digest)
+            keeper.remember(spot.ref, entry)

@@ -1,0 +1,201 @@
+"""The loop: facts in, decisions made, commands out, until all is at rest."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from tidegate.engine.decide import decide
+from tidegate.engine.deeds import Deeds
+from tidegate.engine.hold import Hold, lost
+from tidegate.engine.means import Means
+from tidegate.engine.reach.errands import Errand, Errands
+from tidegate.engine.site import Settings, Site, refuse
+from tidegate.engine.turns.rollout import Rollout
+from tidegate.engine.vocabulary import (
+    Begun,
+    Due,
+    Gone,
+    Input,
+    Stopped,
+    Superseded,
+    Trouble,
+)
+from tidegate.errors import Place
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Plan, Step
+from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
+from tidegate.world.protocol import World
+from tidegate.world.refusals import refusal_error
+
+
+async def drive(
+    world: World, plan: Plan, means: Means, settings: Settings, emit: Callable[[Event], None]
+) -> str:
+    """Run a plan to its end; how it ended, in a word."""
+    driver = Driver(world, plan, means, settings, emit)
+    driver.open()
+    while not driver.closed:
+        for fact in await world.wait(driver.alarm):
+            driver.take(fact)
+        driver.ring()
+    return driver.result
+
+
+class Driver:
+    """One rollout on its way. Hand it facts, ring it when its alarm comes."""
+
+    def __init__(
+        self,
+        world: World,
+        plan: Plan,
+        means: Means,
+        settings: Settings,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self.closed = False
+        self.result = ""
+        self._world = world
+        self._plan = plan
+        self._emit = emit
+        self._site = Site(world, means, settings)
+        self._errands = Errands(world, first=settings.first_ticket)
+        self._rollout = Rollout(settings.semantics, settings.carries_on)
+        self._inbox: deque[Input] = deque()
+        self._deeds = Deeds(self._site, self._errands, self._inbox.append)
+        self._alarm: Ms | None = None
+        self._begun = False
+        self._site.enlist(plan.units, plan.steps, digest=plan.digest)
+
+    def open(self) -> None:
+        self._errands.run(self._open(), self._opened)
+        self._work()
+
+    def take(self, fact: Fact) -> None:
+        match fact:
+            case Answer():
+                self._errands.answered(fact.ticket, fact.outcome)
+            case Ended(outcome=refused) if refused is not None:
+                if not self._errands.answered(fact.ticket, refused):
+                    raise refusal_error(refused, "watching the cluster", where=Place("cluster"))
+            case Changed():
+                cluster = self._errands.watches.get(fact.ticket)
+                if cluster is not None:
+                    self._changed(cluster, fact)
+            case _:
+                pass
+        self._work()
+
+    def ring(self) -> None:
+        """Do what is due."""
+        now = self._world.now()
+        self._errands.ring(now)
+        for hold in self._site.holds.values():
+            if hold.is_renewal_due(now):
+                self._errands.run(hold.renew(self._world.now), partial(self._renewed, hold))
+            if hold.lease.held and now >= hold.ends:
+                self._abandon(hold)
+            if hold.is_flush_due(now):
+                self._errands.run(hold.flush(now), lambda _: None)
+        if self._alarm is not None and now >= self._alarm:
+            self._inbox.append(Due())
+        self._work()
+
+    @property
+    def alarm(self) -> Ms | None:
+        alarms = [self._alarm, self._errands.alarm]
+        alarms += [hold.alarm for hold in self._site.holds.values()]
+        return min((alarm for alarm in alarms if alarm is not None), default=None)
+
+    def stop(self, reason: str) -> None:
+        """Begin nothing more; what is under way ends in good order."""
+        self._inbox.append(Stopped(reason))
+        self._work()
+
+    def supersede(self, plan: Plan) -> None:
+        """Go on with a newer plan of the same units."""
+        self._plan = plan
+        self._site.enlist(plan.units, plan.steps, digest=plan.digest)
+        self._inbox.append(Superseded(plan))
+        self._work()
+
+    def _open(self) -> Errand[list[tuple[Step, Ref, Trouble]]]:
+        """Look at what lives, check everything, and only then hold the units with work to do."""
+        site = self._site
+        spots = list(site.owner)
+        refuse((yield from site.outlook.catalogue(spot.cluster for spot in spots)))
+        for hold in site.holds.values():
+            yield from hold.load()
+        refuse((yield from site.outlook.view(spots)))
+        examined = [one for step in self._plan.steps for one in site.examined(step)]
+        faults = yield from site.examiner.faults(examined, late=False)
+        if not faults:
+            due = (step.unit for step, item, how in examined if site.is_due((step, item, how)))
+            for unit in dict.fromkeys(due):
+                yield from site.take(unit)
+        return faults
+
+    def _opened(self, faults: list[tuple[Step, Ref, Trouble]]) -> None:
+        if not faults:
+            self._begun = True
+            self._inbox.append(Begun(self._plan))
+            return
+        now = self._world.now()
+        for step, ref, trouble in faults:
+            told = Told.OBJECT_REFUSED
+            self._emit(Event(now, told, step.id, ref, trouble.reason, trouble.sentence))
+        self._end(Event(now, Told.ROLLOUT_ENDED, reason="invalid"))
+
+    def _end(self, last: Event) -> None:
+        self._emit(last)
+        self.result = last.reason
+        self.closed = True
+        self._errands.withdraw()
+
+    def _close(self) -> Errand[None]:
+        for hold in self._site.holds.values():
+            yield from hold.close(self._world.now)
+
+    def _closed(self, _: None) -> None:
+        self.closed = True
+        self._errands.withdraw()
+
+    def _abandon(self, hold: Hold) -> None:
+        """Somebody else may hold the unit now: nothing of ours may be sent any more."""
+        self._errands.withdraw()
+        raise lost(hold.lease.unit)
+
+    def _renewed(self, hold: Hold, _: None) -> None:
+        if not hold.lease.held:
+            self._abandon(hold)
+        if hold.lease.asked_to_go:
+            self._inbox.append(Stopped("another rollout of the unit takes over"))
+
+    def _changed(self, cluster: str, fact: Changed) -> None:
+        spot = self._site.outlook.changed(cluster, fact)
+        if spot is None or not self._begun:
+            return
+        self._inbox.append(self._site.judge(spot, fact.live))
+        if fact.change is Change.DELETED:
+            self._inbox.append(Gone(spot, fact.live.uid))
+
+    def _work(self) -> None:
+        """Decide on everything that was heard, and do what was decided."""
+        while self._inbox and not self._rollout.ended:
+            decision = decide(self._rollout, self._inbox.popleft(), self._world.now())
+            self._alarm = decision.alarm
+            for event in decision.events:
+                self._tell(event)
+            for command in decision.commands:
+                self._deeds.do(command)
+
+    def _tell(self, event: Event) -> None:
+        self._emit(event)
+        if event.told is Told.OBJECT_PRUNED and event.ref is not None:
+            self._site.holds[self._site.steps[event.step].unit].keeper.forget(event.ref)
+        elif event.told is Told.ROLLOUT_ENDED:
+            self.result = event.reason
+            self._errands.run(self._close(), self._closed)

@@ -1,0 +1,33 @@
+"""What the engine is handed: judgement of bodies that other parts know how to make."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tidegate.engine.vocabulary import Stand
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.plan import Item, PlannedUnit
+from tidegate.model.verdict import Verdict
+
+Body = dict[str, Json]
+
+
+class Means(Protocol):
+    """Pure questions about one object."""
+
+    def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
+        """How it is, by the rules of its unit."""
+        ...
+
+    def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Stand:
+        """How it stands against what lives; `seal` is of the write that brought this very text."""
+        ...
+
+    def seal(self, unit: PlannedUnit, live: Body) -> str:
+        """A name for everything in it that we own."""
+        ...
+
+    def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
+        """The patch that makes fields of earlier appliers ours, where there are any."""
+        ...

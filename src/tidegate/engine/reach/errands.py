@@ -1,0 +1,129 @@
+"""Errands: a few calls one after another, while everything else goes on.
+
+An errand is a generator. It yields what it asks for and is given the outcomes, in the same order.
+
+    def rename(spot):
+        (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
+        ...
+        return what_came_of_it
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.world.calls import Call, Request, Ticket, Watch
+from tidegate.world.facts import Outcome
+from tidegate.world.protocol import World
+
+Came = TypeVar("Came")
+
+
+class Ask(msgspec.Struct, frozen=True):
+    cluster: str
+    request: Request
+    urgent: bool = False
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Wait until a moment; no outcomes come of it."""
+
+    until: Ms
+
+
+Wish: TypeAlias = tuple[Ask, ...] | Pause
+Errand: TypeAlias = Generator[Wish, tuple[Outcome, ...], Came]
+Then: TypeAlias = Callable[[Came], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Trip:
+    """An errand under way, and the outcomes that it still waits for."""
+
+    resume: Callable[[tuple[Outcome, ...] | None], Wish | None]
+    outcomes: list[Outcome | None] = field(default_factory=list)
+    missing: int = 0
+
+
+class Errands:
+    """All errands of one rollout. Answers find theirs by ticket."""
+
+    def __init__(self, world: World, *, first: int = 1) -> None:
+        self._world = world
+        self._last = first - 1
+        self._waiting: dict[Ticket, tuple[_Trip, int]] = {}
+        self._pausing: list[tuple[Ms, int, _Trip]] = []
+        self.watches: dict[Ticket, str] = {}
+        """The cluster of each watch, whose changes are told for as long as it lasts."""
+
+    def run(self, errand: Errand[Came], then: Then[Came]) -> None:
+        """Begin an errand; `then` hears what came of it, perhaps at once."""
+
+        def resume(outcomes: tuple[Outcome, ...] | None) -> Wish | None:
+            try:
+                return next(errand) if outcomes is None else errand.send(outcomes)
+            except StopIteration as end:
+                then(end.value)
+                return None
+
+        trip = _Trip(resume)
+        self._grant(trip, resume(None))
+
+    def answered(self, ticket: Ticket, outcome: Outcome) -> bool:
+        """Hand an answer to the errand that waits for it, if one does."""
+        found = self._waiting.pop(ticket, None)
+        if found is None:
+            return False
+        trip, place = found
+        trip.outcomes[place] = outcome
+        trip.missing -= 1
+        if not trip.missing:
+            outcomes = tuple(one for one in trip.outcomes if one is not None)
+            self._grant(trip, trip.resume(outcomes))
+        return True
+
+    def ring(self, now: Ms) -> None:
+        while self._pausing and self._pausing[0][0] <= now:
+            trip = heapq.heappop(self._pausing)[2]
+            self._grant(trip, trip.resume(()))
+
+    @property
+    def alarm(self) -> Ms | None:
+        return self._pausing[0][0] if self._pausing else None
+
+    def withdraw(self) -> None:
+        """Drop every errand and every watch; what was not sent yet never will be."""
+        for ticket in (*self._waiting, *self.watches):
+            self._world.cancel(ticket)
+        self.watches.clear()
+        self._waiting.clear()
+        self._pausing.clear()
+
+    def _submit(self, ask: Ask) -> Ticket:
+        self._last += 1
+        ticket = Ticket(self._last)
+        if isinstance(ask.request, Watch):
+            self.watches[ticket] = ask.cluster
+        call = Call(ticket=ticket, request=ask.request, cluster=ask.cluster, urgent=ask.urgent)
+        self._world.submit(call)
+        return ticket
+
+    def _grant(self, trip: _Trip, wish: Wish | None) -> None:
+        while wish is not None:
+            if isinstance(wish, Pause):
+                self._last += 1
+                heapq.heappush(self._pausing, (wish.until, self._last, trip))
+                return
+            trip.outcomes = [None] * len(wish)
+            trip.missing = len(wish)
+            for place, ask in enumerate(wish):
+                self._waiting[self._submit(ask)] = (trip, place)
+            if wish:
+                return
+            wish = trip.resume(())

@@ -1,0 +1,83 @@
+"""Writing one object, and what a refusal means for the step."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.engine.means import Body, Means
+from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.vocabulary import Spot, Trouble, Written
+from tidegate.model.objects import Live
+from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.world.calls import Get, PatchForm, Propagation, Verb, Write
+from tidegate.world.facts import Conflict, Done, Failed, Invalid, Outcome, is_refusal
+
+ADOPTIONS = 3
+"""How often an adoption is tried against others who write at the same time."""
+
+
+def read_body(live: Live) -> Body:
+    body: Body = msgspec.json.decode(live.body)
+    return body
+
+
+def apply(
+    spot: Spot, item: Item, unit: PlannedUnit, *, live: Live | None, means: Means, urgent: bool
+) -> Errand[Outcome]:
+    """Put an object there; before that, make fields ours that earlier appliers left."""
+    if live is not None:
+        yield from _adopt(spot, unit, live, means)
+    write = wish(item, unit)
+    (outcome,) = yield (Ask(spot.cluster, write, urgent),)
+    return outcome
+
+
+def wish(item: Item, unit: PlannedUnit, *, dry_run: bool = False) -> Write:
+    """The write that brings an object as it is wanted."""
+    if item.deed is Deed.CREATE:
+        return Write(verb=Verb.CREATE, ref=item.ref, body=item.body, dry_run=dry_run)
+    return Write(
+        verb=Verb.APPLY,
+        ref=item.ref,
+        body=item.body,
+        manager=unit.manager,
+        force=True,
+        dry_run=dry_run,
+    )
+
+
+def _adopt(spot: Spot, unit: PlannedUnit, live: Live, means: Means) -> Errand[None]:
+    for _ in range(ADOPTIONS):
+        patch = means.adopt(unit, read_body(live))
+        if patch is None:
+            return
+        request = Write(verb=Verb.PATCH, ref=spot.ref, body=patch, form=PatchForm.JSON)
+        (outcome,) = yield (Ask(spot.cluster, request),)
+        if not isinstance(outcome, Conflict | Invalid):
+            return
+        (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
+        if not isinstance(found, Done) or found.live is None:
+            return
+        live = found.live
+
+
+def delete(spot: Spot, uid: str) -> Errand[Outcome]:
+    request = Write(verb=Verb.DELETE, ref=spot.ref, uid=uid, propagation=Propagation.BACKGROUND)
+    (outcome,) = yield (Ask(spot.cluster, request),)
+    return outcome
+
+
+def trouble_of(outcome: Outcome) -> Trouble:
+    """What a refused write means: is it worth another try?"""
+    if not is_refusal(outcome):
+        return Trouble("Unexpected", "the answer was not an object")
+    if isinstance(outcome, Invalid):
+        fixed = "immutable" in outcome.message
+        return Trouble("Immutable" if fixed else "Invalid", outcome.message, final=not fixed)
+    reason = outcome.reason if isinstance(outcome, Failed) else type(outcome).__name__
+    return Trouble(reason or "Failed", outcome.message)
+
+
+def written(live: Live, *, before: Live | None, status: str) -> Written:
+    changed = before is None or before.version != live.version or before.uid != live.uid
+    return Written(live.uid, live.generation, live.version, status, changed=changed)

@@ -1,0 +1,102 @@
+"""Where a rollout takes place: its units and steps, and what is known of their clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidegate.engine.hold import Hold
+from tidegate.engine.journal import NAMESPACE, Keeper
+from tidegate.engine.lease import Lease
+from tidegate.engine.means import Means
+from tidegate.engine.reach.checking import Examined, Examiner
+from tidegate.engine.reach.errands import Errand
+from tidegate.engine.reach.outlook import Outlook
+from tidegate.engine.vocabulary import Judged, Spot, Stand, Standing
+from tidegate.errors import Place
+from tidegate.model.objects import Live
+from tidegate.model.plan import Deed, Item, PlannedUnit, Step
+from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.world.facts import Refusal
+from tidegate.world.protocol import World
+from tidegate.world.refusals import refusal_error
+
+WRITTEN = frozenset({Stand.ABSENT, Stand.DIFFERENT, Stand.IMMUTABLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a rollout is run. `holder` names this process in leases."""
+
+    holder: str
+    semantics: Semantics = TIDEGATE
+    carries_on: bool = False
+    namespace: str = NAMESPACE
+    first_ticket: int = 1
+
+
+class Site:
+    """All that an errand may ask for."""
+
+    def __init__(self, world: World, means: Means, settings: Settings) -> None:
+        self.world = world
+        self.means = means
+        self.settings = settings
+        self.outlook = Outlook()
+        self.examiner = Examiner(means, self.outlook, {})
+        self.steps: dict[str, Step] = {}
+        self.owner: dict[Spot, PlannedUnit] = {}
+        self.holds: dict[str, Hold] = {}
+
+    def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
+        """Take units and steps into view."""
+        known = self.examiner.units
+        for unit in units:
+            known[unit.name] = unit
+            if unit.name not in self.holds:
+                place = self.settings.namespace
+                lease = Lease(unit.name, unit.cluster, self.settings.holder, digest, place)
+                self.holds[unit.name] = Hold(lease, Keeper(unit.name, unit.cluster, place))
+        for step in steps:
+            self.steps[step.id] = step
+            spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
+            self.outlook.want(spots)
+            self.owner.update(dict.fromkeys(spots, known[step.unit]))
+
+    def judge(self, spot: Spot, live: Live) -> Judged:
+        return self.examiner.judge(self.owner[spot], spot, live, self.world.now())
+
+    def stand(self, step: Step) -> tuple[Standing, ...]:
+        entries = self.holds[step.unit].keeper.entries
+        return tuple(self.examiner.stand(step, one, entries.get(one.ref)) for one in items_of(step))
+
+    def examined(self, step: Step) -> list[Examined]:
+        pairs = zip(items_of(step), self.stand(step), strict=True)
+        return [(step, item, standing) for item, standing in pairs]
+
+    def is_due(self, examined: Examined) -> bool:
+        """Whether there is something to do: to write, or a gate to open for the first time."""
+        step, item, standing = examined
+        if item.deed is Deed.DELETE:
+            return standing.stand is not Stand.ABSENT
+        known = self.holds[step.unit].keeper.entries.get(item.ref)
+        return standing.stand in WRITTEN or known is None or known.opened != item.digest
+
+    def take(self, unit: str) -> Errand[None]:
+        """Hold a unit, whose objects are counted as its own before they are written."""
+        hold = self.holds[unit]
+        if not hold.lease.held:
+            mine = (step for step in self.steps.values() if step.unit == unit)
+            items = (item for step in mine for item in items_of(step))
+            refs = [item.ref for item in items if item.deed is not Deed.DELETE]
+            yield from hold.take(self.world.now, refs)
+
+
+def items_of(step: Step) -> list[Item]:
+    return [item for batch in step.batches for item in batch]
+
+
+def refuse(refused: Refusal | None) -> None:
+    """Raise what keeps us from looking at the cluster."""
+    if refused is not None:
+        raise refusal_error(refused, "looking at the cluster", where=Place("cluster"))

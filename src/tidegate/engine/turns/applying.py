@@ -1,0 +1,216 @@
+"""Writing the objects of a step: batch after batch, all of a batch at once."""
+
+from __future__ import annotations
+
+from tidegate.engine.fences import is_older
+from tidegate.engine.turns.gating import open_gate, set_deadline, settle
+from tidegate.engine.turns.ordering import failed
+from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
+from tidegate.engine.vocabulary import (
+    Apply,
+    Checked,
+    Delete,
+    Gone,
+    Judged,
+    Stand,
+    Trouble,
+    Written,
+    Wrote,
+)
+from tidegate.model.event import StepState, Told
+from tidegate.model.plan import Deed
+from tidegate.model.semantics import Vanishing
+
+REAPPLIES = 3
+"""How often an object that somebody takes away is put back before the step fails."""
+
+
+def checked(turn: Turn, heard: Checked) -> None:
+    turn.rollout.busy -= 1
+    step = turn.rollout.steps.get(heard.step)
+    if step is None or step.state is not StepState.CHECKING:
+        return
+    if heard.trouble is not None:
+        trouble = heard.trouble
+        failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+        return
+    for run, standing in zip(step.items, heard.standings, strict=True):
+        run.stand, run.found = standing.stand, standing.live
+    turn.enter(step, StepState.APPLYING)
+    set_deadline(turn, step)
+    _go_on(turn, step)
+
+
+def resume(turn: Turn, step: StepRun) -> None:
+    """An alarm while objects are written: a deletion may have taken too long."""
+    stuck = next((run for run in step.items if run.state is ItemState.DELETING), None)
+    if stuck is not None and step.deadline is not None and turn.now >= step.deadline:
+        failed(turn, step, "Deadline", f"{stuck.item.ref} is still being deleted")
+
+
+def _go_on(turn: Turn, step: StepRun) -> None:
+    """Begin batches until one has something to wait for; behind the last is the gate."""
+    while not step.outstanding and not turn.rollout.held:
+        rules = turn.rollout.semantics
+        done = step.batch == len(step.step.batches)
+        if step.trouble is not None and (done or rules.batch_stops):
+            trouble = step.trouble
+            failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+            return
+        if done:
+            open_gate(turn, step)
+            return
+        first = sum(len(batch) for batch in step.step.batches[: step.batch])
+        for run in step.items[first : first + len(step.step.batches[step.batch])]:
+            _put(turn, run)
+        step.batch += 1
+
+
+def _put(turn: Turn, run: ItemRun) -> None:
+    """Do what brings an object from how it stands to how it is wanted."""
+    if run.item.deed is Deed.DELETE:
+        if run.stand is Stand.ABSENT:
+            run.state = ItemState.PASSED
+        else:
+            _delete(turn, run)
+        return
+    match run.stand:
+        case Stand.ABSENT | Stand.DIFFERENT:
+            _apply(turn, run)
+        case Stand.SAME:
+            _settle_written(turn, run, run.found)
+        case Stand.FINISHED:
+            run.state = ItemState.PASSED
+            told, sentence = Told.OBJECT_UNCHANGED, "it finished with this text and removed itself"
+            turn.tell(told, run.step, ref=run.item.ref, reason="Finished", sentence=sentence)
+        case Stand.IMMUTABLE if run.item.recreates:
+            _delete(turn, run)
+        case Stand.IMMUTABLE:
+            sentence = "it differs from what lives in fields that cannot be changed"
+            _refuse(turn, run, Trouble("Immutable", sentence, final=True))
+
+
+def _delete(turn: Turn, run: ItemRun) -> None:
+    run.state = ItemState.DELETING
+    _ask(turn, run)
+    uid = run.found.uid if run.found else ""
+    turn.order(Delete(run.step.step.id, run.spot, uid))
+
+
+def _apply(turn: Turn, run: ItemRun) -> None:
+    step = run.step
+    run.state = ItemState.WRITING
+    urgent = not step.outstanding and not step.batch
+    _ask(turn, run)
+    turn.order(Apply(step.step.id, run.spot, run.item, urgent))
+
+
+def _ask(turn: Turn, run: ItemRun) -> None:
+    run.asked = True
+    run.step.outstanding += 1
+    turn.rollout.busy += 1
+
+
+def wrote(turn: Turn, heard: Wrote) -> None:
+    turn.rollout.busy -= 1
+    runs = turn.rollout.items.get(heard.spot, ())
+    run = next((one for one in runs if one.asked and one.step.step.id == heard.step), None)
+    if run is None:
+        return
+    run.asked = False
+    match run.state, heard.outcome:
+        case ((ItemState.WRITING | ItemState.DELETING), Trouble() as trouble):
+            run.step.outstanding -= 1
+            _refuse(turn, run, trouble)
+        case ItemState.DELETING, None:
+            _deleted(turn, run)
+        case ItemState.DELETING, Written() as dying if run.item.deed is Deed.DELETE:
+            run.step.outstanding -= 1
+            run.written, run.state = dying, ItemState.GATING
+        case ItemState.DELETING, _:
+            pass  # its end will be told
+        case ItemState.WRITING, Written() as written:
+            run.step.outstanding -= 1
+            _settle_written(turn, run, written)
+        case _:
+            run.step.outstanding -= 1  # the step has begun anew meanwhile
+    _go_on_with(turn, run.step)
+
+
+def _go_on_with(turn: Turn, step: StepRun) -> None:
+    if step.state is StepState.APPLYING:
+        _go_on(turn, step)
+    elif step.state is StepState.GATING and step.trouble is not None:
+        trouble = step.trouble
+        failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+    elif step.state is StepState.GATING:
+        turn.ring_at(turn.now, step)
+
+
+def _settle_written(turn: Turn, run: ItemRun, written: Written | None) -> None:
+    run.written = written
+    run.at = turn.now
+    run.state = ItemState.GATING
+    run.probed = False
+    told = Told.OBJECT_WRITTEN if written and written.changed else Told.OBJECT_UNCHANGED
+    turn.tell(told, run.step, ref=run.item.ref)
+
+
+def _refuse(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
+    run.state = ItemState.FAILED
+    told = f"{run.item.ref}: {trouble.sentence}"
+    turn.tell(
+        Told.OBJECT_REFUSED,
+        run.step,
+        ref=run.item.ref,
+        reason=trouble.reason,
+        sentence=trouble.sentence,
+    )
+    if run.step.trouble is None or trouble.final:
+        run.step.trouble = Trouble(trouble.reason, told, trouble.final)
+
+
+def _deleted(turn: Turn, run: ItemRun) -> None:
+    """What was to go is gone: put the new one in its place, or be done."""
+    run.step.outstanding -= 1
+    if run.item.deed is Deed.DELETE:
+        run.state = ItemState.PASSED
+        turn.tell(Told.OBJECT_PRUNED, run.step, ref=run.item.ref)
+    else:
+        _apply(turn, run)
+
+
+def gone(turn: Turn, heard: Gone) -> None:
+    for run in turn.rollout.items.get(heard.spot, ()):
+        if run.state is ItemState.DELETING and run.found and run.found.uid == heard.uid:
+            _deleted(turn, run)
+            _go_on_with(turn, run.step)
+        elif run.state is ItemState.GATING and run.written and run.written.uid == heard.uid:
+            _vanished(turn, run)
+
+
+def replaced(turn: Turn, heard: Judged) -> None:
+    """Somebody put another object in the place of ours."""
+    for run in turn.rollout.items.get(heard.spot, ()):
+        ours = run.written
+        if run.state is not ItemState.GATING or ours is None or ours.uid == heard.uid:
+            continue
+        if turn.rollout.semantics.fenced and not is_older(heard.version, ours.version):
+            _vanished(turn, run)
+
+
+def _vanished(turn: Turn, run: ItemRun) -> None:
+    step = run.step
+    if run.item.deed is Deed.DELETE:
+        turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
+        settle(turn, run, ItemState.PASSED)
+        return
+    again = turn.rollout.semantics.vanishing is Vanishing.REAPPLY
+    if again and run.reapplied < REAPPLIES and not turn.rollout.held:
+        run.reapplied += 1
+        run.judged = None
+        _apply(turn, run)
+        return
+    sentence = f"{run.item.ref} is missing, it might have been deleted"
+    step.trouble = step.trouble or Trouble("Missing", sentence)
+    _go_on_with(turn, step)

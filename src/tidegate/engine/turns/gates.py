@@ -1,0 +1,87 @@
+"""What a gate makes of one object: it opens, it waits, or it fails, and why."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from tidegate.engine.fences import Doubt, doubt, is_probed
+from tidegate.engine.turns.rollout import ItemRun
+from tidegate.model.moment import Ms
+from tidegate.model.semantics import Semantics
+from tidegate.model.verdict import Health, Verdict
+
+
+class Weight(StrEnum):
+    OPENS = "opens"
+    WAITS = "waits"
+    PROBES = "probes"
+    """All is well but for what only asking can tell."""
+    FAILS = "fails"
+
+
+class Weighed(msgspec.Struct, frozen=True, gc=False):
+    """`until`: when a wait must be looked at again though nothing happens."""
+
+    weight: Weight
+    reason: str = ""
+    sentence: str = ""
+    until: Ms | None = None
+    final: bool = False
+    doubt: Doubt | None = None
+    """What is left unproven where a gate opens all the same."""
+
+
+OPEN = Weighed(Weight.OPENS)
+UNKNOWN = Weighed(Weight.WAITS, "NoVerdict", "nothing is known of it yet")
+
+
+def weigh(run: ItemRun, rules: Semantics, now: Ms) -> Weighed:
+    """Weigh the last verdict of an object that is written."""
+    if run.judged is None or run.written is None:
+        return UNKNOWN
+    verdict = run.judged.verdict
+    unproven = None
+    if rules.fenced:
+        unproven = doubt(run.written, run.judged, lapses=Ms(run.at + rules.proof))
+        if unproven is not None and (unproven.until is None or now < unproven.until):
+            run.bad_since = None
+            return Weighed(Weight.WAITS, unproven.reason, unproven.sentence, unproven.until)
+    if not verdict.checked and not rules.falls_back:
+        return OPEN
+    return _weigh_health(run, verdict, rules, now, unproven)
+
+
+def _weigh_health(
+    run: ItemRun, verdict: Verdict, rules: Semantics, now: Ms, unproven: Doubt | None
+) -> Weighed:
+    match verdict.health:
+        case Health.HEALTHY:
+            run.bad_since = None
+            if is_probed(run.item.ref.kind) and rules.fenced and not run.probed:
+                return Weighed(Weight.PROBES, "NotServed", "what it promises is not served yet")
+            return Weighed(Weight.OPENS, doubt=unproven)
+        case Health.SUSPENDED if run.item.suspends:
+            return Weighed(Weight.OPENS, doubt=unproven)
+        case Health.SUSPENDED:
+            return _hold(run, verdict, rules.suspended, now)
+        case Health.DEGRADED if verdict.final or not rules.settle:
+            return Weighed(Weight.FAILS, verdict.reason, verdict.sentence, final=verdict.final)
+        case Health.DEGRADED:
+            return _hold(run, verdict, rules.settle, now)
+        case Health.PROGRESSING | Health.MISSING | Health.UNKNOWN:
+            run.bad_since = None
+            return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
+
+
+def _hold(run: ItemRun, verdict: Verdict, limit: Ms, now: Ms) -> Weighed:
+    """A bad state counts when it has held for so long; with no limit it only waits."""
+    if run.bad_since is None:
+        run.bad_since = now
+    if not limit:
+        return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
+    held = Ms(run.bad_since + limit)
+    if now >= held:
+        return Weighed(Weight.FAILS, verdict.reason, verdict.sentence)
+    return Weighed(Weight.WAITS, verdict.reason, verdict.sentence, until=held)

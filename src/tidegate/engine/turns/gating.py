@@ -1,0 +1,197 @@
+"""Gates: each object of a step is weighed when something is heard of it, or when it is time."""
+
+from __future__ import annotations
+
+from tidegate.engine.fences import Doubt, is_older
+from tidegate.engine.turns.gates import Weighed, Weight, weigh
+from tidegate.engine.turns.ordering import failed, passed
+from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
+from tidegate.engine.vocabulary import Journal, Judged, Probe, Probed, Trouble
+from tidegate.model.event import StepState, Told
+from tidegate.model.moment import Ms
+from tidegate.model.plan import Deed
+
+FIRST_PROBE = Ms(50)
+SLOWEST_PROBE = Ms(2_000)
+
+
+def open_gate(turn: Turn, step: StepRun) -> None:
+    """All is written: begin to wait for it, where the rules ask for that."""
+    rules = turn.rollout.semantics
+    step.applied_at = step.active_at = turn.now
+    step.open = sum(run.state is ItemState.GATING for run in step.items)
+    turn.enter(step, StepState.GATING)
+    if not rules.gates_last and step.step.last:
+        _pass_gate(turn, step)
+        return
+    set_deadline(turn, step)
+    step.look_at = Ms(turn.now + rules.pause)
+    look(turn, step)
+
+
+def set_deadline(turn: Turn, step: StepRun) -> None:
+    """How long a step may take: never less than its objects ask for themselves."""
+    least = turn.rollout.semantics.deadline
+    if least:
+        longest = max((run.item.budget for run in step.items), default=least)
+        step.deadline = Ms(turn.now + max(least, longest))
+        turn.ring_at(step.deadline, step)
+
+
+def judged(turn: Turn, heard: Judged) -> None:
+    for run in turn.rollout.items.get(heard.spot, ()):
+        known = run.judged
+        if known and known.uid == heard.uid and is_older(heard.version, known.version):
+            continue
+        run.judged = heard
+        step = run.step
+        if step.state is not StepState.GATING or run.state is not ItemState.GATING:
+            continue
+        step.active_at = turn.now
+        rules = turn.rollout.semantics
+        if rules.look_every or step.look_at is not None:
+            continue
+        if rules.look_after:
+            step.look_at = Ms(turn.now + rules.look_after)
+            turn.ring_at(step.look_at, step)
+        else:
+            _look_at(turn, run)
+
+
+def probed(turn: Turn, heard: Probed) -> None:
+    for run in turn.rollout.items.get(heard.spot, ()):
+        if not run.probing or run.step.step.id != heard.step:
+            continue
+        run.probing = False
+        run.probed = heard.trouble is None
+        if run.state is not ItemState.GATING or run.step.state is not StepState.GATING:
+            continue
+        if heard.trouble is None:
+            _look_at(turn, run)
+            continue
+        _tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
+        run.probes += 1
+        pause = min(SLOWEST_PROBE, FIRST_PROBE << min(run.probes, 10))
+        turn.ring_at(Ms(turn.now + pause), run.step)
+
+
+def look(turn: Turn, step: StepRun) -> None:
+    """Weigh every object that still holds a gate."""
+    rules = turn.rollout.semantics
+    if step.look_at is not None and turn.now < step.look_at:
+        turn.ring_at(step.look_at, step)
+        return
+    step.look_at = None
+    for run in step.items:
+        if run.state is ItemState.GATING:
+            _look_at(turn, run)
+        if step.state is not StepState.GATING:
+            return
+    if not step.open:
+        _close(turn, step)
+        return
+    if not _is_overdue(turn, step) and rules.look_every:
+        step.look_at = Ms(turn.now + rules.look_every)
+        turn.ring_at(step.look_at, step)
+
+
+def _look_at(turn: Turn, run: ItemRun) -> None:
+    if run.item.deed is Deed.DELETE:
+        _tell_wait(turn, run, "Deleting", "it is being deleted")
+        return
+    weighed = weigh(run, turn.rollout.semantics, turn.now)
+    match weighed.weight:
+        case Weight.OPENS:
+            _tell_unproven(turn, run, weighed.doubt)
+            settle(turn, run, ItemState.PASSED)
+        case Weight.WAITS:
+            _tell_wait(turn, run, weighed.reason, weighed.sentence)
+            if weighed.until is not None:
+                turn.ring_at(weighed.until, run.step)
+        case Weight.PROBES:
+            _tell_wait(turn, run, weighed.reason, weighed.sentence)
+            if not run.probing:
+                run.probing = True
+                turn.order(Probe(run.step.step.id, run.spot))
+        case Weight.FAILS:
+            _object_fails(turn, run, weighed)
+
+
+def _tell_unproven(turn: Turn, run: ItemRun, lapsed: Doubt | None) -> None:
+    if lapsed is not None:
+        told, ref = Told.GATE_UNPROVEN, run.item.ref
+        turn.tell(told, run.step, ref=ref, reason=lapsed.reason, sentence=lapsed.sentence)
+
+
+def _object_fails(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
+    step = run.step
+    sentence = f"{run.item.ref}: {weighed.sentence or weighed.reason}"
+    if step.trouble is None or weighed.final:
+        step.trouble = Trouble(weighed.reason, sentence, weighed.final)
+    if turn.rollout.semantics.patient:
+        settle(turn, run, ItemState.FAILED)
+    else:
+        _close(turn, step)
+
+
+def settle(turn: Turn, run: ItemRun, state: ItemState) -> None:
+    """An object no longer holds the gate of its step."""
+    run.state = state
+    run.step.open -= 1
+    if not run.step.open and run.step.state is StepState.GATING:
+        _close(turn, run.step)
+
+
+def _close(turn: Turn, step: StepRun) -> None:
+    if step.trouble is None:
+        _pass_gate(turn, step)
+    else:
+        failed(turn, step, step.trouble.reason, step.trouble.sentence, final=step.trouble.final)
+
+
+def _pass_gate(turn: Turn, step: StepRun) -> None:
+    opened = tuple(
+        (run.spot, run.item.digest, run.written.uid)
+        for run in step.items
+        if run.written is not None and run.item.deed is not Deed.DELETE
+    )
+    turn.tell(Told.GATE_OPENED, step)
+    turn.order(Journal(step.step.id, opened))
+    passed(turn, step)
+
+
+def _is_overdue(turn: Turn, step: StepRun) -> bool:
+    """Whether a gate has waited too long, or in too deep a silence; it fails then."""
+    quiet = turn.rollout.semantics.quiet
+    if step.deadline is not None and turn.now >= step.deadline:
+        return _fail_waiting(turn, step, "Deadline", "took too long")
+    if quiet and turn.now >= step.active_at + quiet:
+        return _fail_waiting(turn, step, "Quiet", "nothing happened for too long")
+    if quiet:
+        turn.ring_at(Ms(step.active_at + quiet), step)
+    return False
+
+
+def _fail_waiting(turn: Turn, step: StepRun, reason: str, sentence: str) -> bool:
+    held = next((run for run in step.items if run.state is ItemState.GATING), None)
+    if held is not None:
+        why = f": {held.waits}" if held.waits else ""
+        sentence = f"{held.item.ref} {sentence}{why}"
+    failed(turn, step, reason, sentence)
+    return True
+
+
+def _tell_wait(turn: Turn, run: ItemRun, reason: str, sentence: str) -> None:
+    """Say what a gate waits for, once for each reason."""
+    if run.waits == sentence:
+        return
+    run.waits = sentence
+    until = run.step.deadline or Ms(0)
+    turn.tell(
+        Told.GATE_WAITING,
+        run.step,
+        ref=run.item.ref,
+        reason=reason,
+        sentence=sentence,
+        until=until,
+    )

@@ -1,0 +1,106 @@
+"""Plans that grow and plans that give way: expansion and supersession."""
+
+from __future__ import annotations
+
+from tidegate.engine.turns.ordering import add, close_expanded, failed, link, release
+from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
+from tidegate.engine.vocabulary import Expanded, Trouble
+from tidegate.model.event import StepState, Told
+from tidegate.model.plan import Plan, Step
+
+KEPT = frozenset({StepState.PASSED, StepState.GATING})
+
+
+def expanded(turn: Turn, heard: Expanded) -> None:
+    """Graft what a step yielded into the rollout; the step passes when all of it has."""
+    rollout = turn.rollout
+    rollout.busy -= 1
+    step = rollout.steps.get(heard.step)
+    if step is None or step.state is not StepState.CHECKING:
+        return
+    if isinstance(heard.outcome, Trouble):
+        trouble = heard.outcome
+        failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+        return
+    turn.enter(step, StepState.GATING, reason="Expanded")
+    known = rollout.steps.keys()
+    fresh = tuple(one for one in heard.outcome.steps if one.id not in known)
+    runs = add(rollout, fresh, heard.outcome.edges)
+    step.parts, step.broken = len(runs), ""
+    for run in runs:
+        run.part_of = step
+    if not runs:
+        close_expanded(turn, step)
+    for run in runs:
+        release(turn, run)
+
+
+def supersede(turn: Turn, plan: Plan) -> None:
+    """Take over a newer plan at the next safe point: when no answer is outstanding."""
+    turn.rollout.successor = plan
+
+
+def give_way(turn: Turn) -> None:
+    """At a safe point, go on with the newer plan. Steps that are the same in both are kept."""
+    rollout = turn.rollout
+    plan = rollout.successor
+    if plan is None or rollout.busy or rollout.ended:
+        return
+    rollout.successor = None
+    old = _clear(rollout)
+    kept = _kept(old, plan)
+    for step in old.values():
+        if step.step.id not in kept and not step.is_final:
+            turn.enter(step, StepState.SUPERSEDED)
+    rollout.unfinished = 0
+    rollout.digest = plan.digest
+    rollout.failed = False
+    turn.tell(Told.ROLLOUT_SUPERSEDED, reason=plan.digest)
+    runs = add(rollout, plan.steps, ())
+    for run in runs:
+        if run.step.id in kept:
+            _keep(turn, run, old[run.step.id])
+    for edge in plan.edges:
+        link(rollout.steps[edge.before], rollout.steps[edge.after])
+    for run in runs:
+        release(turn, run)
+
+
+def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
+    """Go on with a step where it was; its objects are the same, in the same order."""
+    fresh.state, fresh.open, fresh.batch = old.state, old.open, old.batch
+    fresh.applied_at, fresh.active_at, fresh.deadline = old.applied_at, old.active_at, old.deadline
+    for new, known in zip(fresh.items, old.items, strict=True):
+        new.take_over(known)
+    if fresh.is_final:
+        turn.rollout.unfinished -= 1
+    else:
+        turn.ring_at(turn.now, fresh)
+
+
+def _clear(rollout: Rollout) -> dict[str, StepRun]:
+    old = rollout.steps
+    rollout.steps, rollout.items, rollout.attempts = {}, {}, {}
+    return old
+
+
+def _kept(old: dict[str, StepRun], plan: Plan) -> set[str]:
+    """Steps with equal id, digest and predecessors, all of which are kept as well."""
+    before: dict[str, set[str]] = {step.id: set() for step in plan.steps}
+    for edge in plan.edges:
+        before[edge.after].add(edge.before)
+    kept: set[str] = set()
+    for step in plan.steps:
+        run = old.get(step.id)
+        if run is None or not _can_be_kept(run, step):
+            continue
+        wanted = before[step.id]
+        if wanted == {one.step.id for one in run.before} and wanted <= kept:
+            kept.add(step.id)
+    return kept
+
+
+def _can_be_kept(run: StepRun, step: Step) -> bool:
+    """What a step expanded to is not in the newer plan: while that runs, it must expand again."""
+    at_rest = run.state is StepState.PASSED
+    return run.step.digest == step.digest and (at_rest or (run.state in KEPT and not step.expands))

@@ -1,0 +1,184 @@
+"""What `decide` hears and what it asks for.
+
+Input    Begun | Checked | Wrote | Judged | Gone | Expanded | Probed | Superseded | Stopped | Due
+Command  Check | Apply | Delete | Expand | Probe | Journal
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from tidegate.model.event import Event
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Fragment, Item, Plan
+from tidegate.model.verdict import Verdict
+
+
+class Spot(msgspec.Struct, frozen=True, order=True, gc=False):
+    """An object of one of the clusters."""
+
+    cluster: str
+    ref: Ref
+
+
+class Stand(StrEnum):
+    """How an object that is wanted stands against what lives."""
+
+    ABSENT = "absent"
+    DIFFERENT = "different"
+    IMMUTABLE = "immutable"
+    """It differs where it cannot be changed."""
+    SAME = "same"
+    FINISHED = "finished"
+    """It did its work with this very text and removed itself."""
+
+
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """The object that a write returned, or that was found to be as wanted.
+
+    `status` names the status it had then. `changed`: our write changed it. `trusted`: it did not,
+    and its standing status is known to speak of this very text.
+    """
+
+    uid: str
+    generation: int
+    version: str
+    status: str = ""
+    changed: bool = False
+    trusted: bool = False
+
+
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """One object of a step, compared with what lives."""
+
+    spot: Spot
+    stand: Stand
+    live: Written | None = None
+
+
+class Trouble(msgspec.Struct, frozen=True, gc=False):
+    """Why something was not done. A final one is not worth another try."""
+
+    reason: str
+    sentence: str
+    final: bool = False
+
+
+class Begun(msgspec.Struct, frozen=True):
+    plan: Plan
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """How the objects of a step stand, or what is wrong with one of them."""
+
+    step: str
+    standings: tuple[Standing, ...] = ()
+    trouble: Trouble | None = None
+
+
+class Wrote(msgspec.Struct, frozen=True, gc=False):
+    """What became of an apply or a deletion; no object is left of a deletion that took effect."""
+
+    step: str
+    spot: Spot
+    outcome: Written | Trouble | None
+
+
+class Judged(msgspec.Struct, frozen=True, gc=False):
+    """A verdict about one state of one object; `status` names the status that was judged."""
+
+    spot: Spot
+    uid: str
+    generation: int
+    version: str
+    verdict: Verdict
+    status: str = ""
+
+
+class Gone(msgspec.Struct, frozen=True, gc=False):
+    spot: Spot
+    uid: str
+
+
+class Expanded(msgspec.Struct, frozen=True):
+    step: str
+    outcome: Fragment | Trouble
+
+
+class Probed(msgspec.Struct, frozen=True, gc=False):
+    """Whether an object serves; a trouble says why not yet."""
+
+    step: str
+    spot: Spot
+    trouble: Trouble | None = None
+
+
+class Superseded(msgspec.Struct, frozen=True):
+    plan: Plan
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """No new write. `reason` tells who wants it so."""
+
+    reason: str
+
+
+class Due(msgspec.Struct, frozen=True):
+    """The alarm rang."""
+
+
+Input = Begun | Checked | Wrote | Judged | Gone | Expanded | Probed | Superseded | Stopped | Due
+
+
+class Check(msgspec.Struct, frozen=True):
+    """Compare the objects of a step with what lives, and validate what was not yet."""
+
+    step: str
+
+
+class Apply(msgspec.Struct, frozen=True):
+    """Write an object. The first of a step is urgent."""
+
+    step: str
+    spot: Spot
+    item: Item
+    urgent: bool = False
+
+
+class Delete(msgspec.Struct, frozen=True):
+    step: str
+    spot: Spot
+    uid: str
+
+
+class Expand(msgspec.Struct, frozen=True):
+    step: str
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """Ask whether what an object promises is served."""
+
+    step: str
+    spot: Spot
+
+
+class Journal(msgspec.Struct, frozen=True):
+    """These gates of a step opened for these objects."""
+
+    step: str
+    opened: tuple[tuple[Spot, str, str], ...]
+    """Spot, digest of the text, uid."""
+
+
+Command = Check | Apply | Delete | Expand | Probe | Journal
+
+
+class Decision(msgspec.Struct):
+    """What to do, what to tell, and when to ask again at the latest."""
+
+    commands: list[Command]
+    events: list[Event]
+    alarm: Ms | None = None

@@ -1,0 +1,47 @@
+"""Which rule judges an object: those of its unit's dialect, then rows, then the generic one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from tidegate.health import argo, kstatus
+from tidegate.health.rows import judge_row
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind
+from tidegate.model.operators import Row
+from tidegate.model.reading import text
+from tidegate.model.verdict import Verdict
+
+ARGO = "argo"
+KSTATUS = "kstatus"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Knows what is known of operators' kinds beside the rules of the dialects."""
+
+    rows: dict[tuple[str, str], Row]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Judge:
+        """Of two rows for a kind, the first counts."""
+        known: dict[tuple[str, str], Row] = {}
+        for row in rows:
+            for kind in row.kinds:
+                known.setdefault((row.group, kind), row)
+        return cls(known)
+
+    def judge(self, body: dict[str, Json], now: Ms, *, rules: str = ARGO) -> Verdict:
+        """A verdict that no rule of the dialect gave is not `checked`."""
+        if rules == KSTATUS:
+            return kstatus.judge(body, now)
+        verdict = argo.judge(body)
+        if verdict is not None and verdict.checked:
+            return verdict
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        row = self.rows.get((kind.group, kind.name))
+        fallen = judge_row(body, row) if row and row.ready_when else kstatus.judge(body, now)
+        return structs.replace(fallen, checked=False)

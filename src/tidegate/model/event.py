@@ -1,0 +1,67 @@
+"""What a rollout tells: everything that people, pages and records are made from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
+
+
+class StepState(StrEnum):
+    WAITING = "waiting"
+    CHECKING = "checking"
+    APPLYING = "applying"
+    GATING = "gating"
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    SUPERSEDED = "superseded"
+
+
+FINAL = frozenset({StepState.PASSED, StepState.FAILED, StepState.SKIPPED, StepState.SUPERSEDED})
+
+
+class Told(StrEnum):
+    """What an event tells. Those of a step carry the name of its new state."""
+
+    STEP_WAITING = "step.waiting"
+    STEP_CHECKING = "step.checking"
+    STEP_APPLYING = "step.applying"
+    STEP_GATING = "step.gating"
+    STEP_PASSED = "step.passed"
+    STEP_FAILED = "step.failed"
+    STEP_SKIPPED = "step.skipped"
+    STEP_SUPERSEDED = "step.superseded"
+    OBJECT_WRITTEN = "object.written"
+    OBJECT_UNCHANGED = "object.unchanged"
+    OBJECT_PRUNED = "object.pruned"
+    OBJECT_REFUSED = "object.refused"
+    GATE_WAITING = "gate.waiting"
+    GATE_OPENED = "gate.opened"
+    GATE_UNPROVEN = "gate.unproven"
+    RETRY_PLANNED = "retry.planned"
+    ROLLOUT_BEGUN = "rollout.begun"
+    ROLLOUT_SUPERSEDED = "rollout.superseded"
+    ROLLOUT_ENDED = "rollout.ended"
+
+
+def told_of(state: StepState) -> Told:
+    return Told(f"step.{state}")
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A moment, what it tells, its subject, a reason for programs and a sentence for people.
+
+    `until` is the moment that a wait ends at the latest.
+    """
+
+    at: Ms
+    told: Told
+    step: str = ""
+    ref: Ref | None = None
+    reason: str = ""
+    sentence: str = ""
+    until: Ms = Ms(0)

@@ -1,0 +1,35 @@
+"""What a rollout must remember across a kill: which objects are its unit's, and which gates opened.
+
+It holds names and digests. No value of any object is in it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.model.objects import Ref
+
+VERSION = 1
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One object of a unit.
+
+    `digest` is of the text that was applied, `seal` of what we then owned of it. `opened` is the
+    digest for which its gate opened, while its uid was `uid`.
+    """
+
+    digest: str = ""
+    seal: str = ""
+    uid: str = ""
+    opened: str = ""
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is remembered of one unit; `plan` is the digest of the plan that ran last."""
+
+    plan: str = ""
+    entries: dict[Ref, Entry] = {}
+
+
+EMPTY = Journal()

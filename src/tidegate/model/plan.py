@@ -1,0 +1,154 @@
+"""A plan: steps with their objects, and the edges between them.
+
+A plan says what Git says, for one revision. It is immutable and holds bytes, so that ten thousand
+objects cost what their text costs. What lives in the cluster is not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
+
+VERSION = 1
+
+
+class Deed(StrEnum):
+    """What a step does to an object."""
+
+    APPLY = "apply"
+    CREATE = "create"
+    DELETE = "delete"
+
+
+class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One object of a step, and what its own text says about waiting for it.
+
+    `budget`: how long it may take by its own word. `expires`: it removes itself when it is
+    finished. `suspends`: Git itself asks for the pause. `recreates`: where an immutable field
+    differs, it is deleted and made again.
+    """
+
+    ref: Ref
+    body: bytes = b""
+    digest: str = ""
+    deed: Deed = Deed.APPLY
+    origin: str = ""
+    budget: Ms = Ms(0)
+    expires: bool = False
+    suspends: bool = False
+    recreates: bool = False
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects of one unit that start together, as batches: one after another, each at once.
+
+    `last`: nothing of its unit comes behind it. A step that `expands` has no objects: it yields
+    further steps when its turn comes, and passes when they have.
+    """
+
+    id: str
+    unit: str
+    digest: str
+    cluster: str = ""
+    phase: str = "sync"
+    wave: int = 0
+    stage: str = ""
+    batches: tuple[tuple[Item, ...], ...] = ()
+    last: bool = False
+    expands: str = ""
+
+
+class Because(StrEnum):
+    """Why one step comes after another."""
+
+    WAVE = "wave"
+    PHASE = "phase"
+    STAGE = "stage"
+    DEPENDS_ON = "dependsOn"
+    PARENT = "parent"
+    ROLLOUT_STEP = "rollout step"
+    REFERENCE = "reference"
+
+
+class Strength(StrEnum):
+    HARD = "hard"
+    """Somebody declared it."""
+    SOFT = "soft"
+    """It was inferred."""
+
+
+class Edge(msgspec.Struct, frozen=True, order=True, gc=False):
+    """`after` starts when the gate of `before` has opened."""
+
+    before: str
+    after: str
+    because: Because = Because.WAVE
+    strength: Strength = Strength.HARD
+
+
+class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
+    """What the steps of one unit share.
+
+    `manager` owns the fields it applies. `rules` names how its objects are judged.
+    """
+
+    name: str
+    cluster: str = ""
+    manager: str = "tidegate"
+    rules: str = "argo"
+
+
+class Fragment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step expands to."""
+
+    units: tuple[PlannedUnit, ...] = ()
+    steps: tuple[Step, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The steps of one revision in an order that respects the edges."""
+
+    digest: str
+    units: tuple[PlannedUnit, ...] = ()
+    steps: tuple[Step, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    version: int = VERSION
+
+    @classmethod
+    def of(cls, fragment: Fragment) -> Plan:
+        units, steps, edges = fragment.units, fragment.steps, fragment.edges
+        return cls(digest=digest_plan(fragment), units=units, steps=steps, edges=edges)
+
+
+def digest_bytes(*parts: bytes) -> str:
+    """A short name for exactly these bytes in this order."""
+    whole = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "big"))
+        whole.update(part)
+    return whole.hexdigest()
+
+
+def digest_step(batches: tuple[tuple[Item, ...], ...], expands: str = "") -> str:
+    """Covers what is done to which objects, in which batches."""
+    told = [expands.encode()]
+    for batch in batches:
+        told += [f"{item.deed} {item.ref!r} {item.digest}".encode() for item in batch]
+        told.append(b"")
+    return digest_bytes(*told)
+
+
+def digest_plan(fragment: Fragment) -> str:
+    """Covers units, steps and edges."""
+    heads = [(step.id, step.unit, step.cluster, step.digest) for step in fragment.steps]
+    return digest_bytes(
+        msgspec.json.encode(fragment.units),
+        msgspec.json.encode(heads),
+        msgspec.json.encode(sorted(fragment.edges)),
+    )

@@ -1,0 +1,136 @@
+"""Whose rules a plan runs by, as a table of values.
+
+The engine reads the values and never the names. `docs/concepts/semantics.md` tells what differs.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from tidegate.model.moment import MINUTE, SECOND, Ms
+
+
+class Vanishing(StrEnum):
+    """What to do when an object that a gate waits for is gone, or is another one."""
+
+    FAIL = "fail"
+    REAPPLY = "reapply"
+
+
+class Retry(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a failed step is tried again, and after which pauses.
+
+    `whole`: everything starts over, not only the step that failed.
+    """
+
+    limit: int
+    first: Ms
+    factor: int
+    cap: Ms
+    whole: bool = False
+
+    def pause(self, attempt: int) -> Ms:
+        """The pause before the given attempt; the first one again is number 1."""
+        return Ms(min(self.cap, self.first * self.factor ** (attempt - 1)))
+
+
+class Semantics(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that `decide` reads.
+
+    `fenced`: a verdict counts only when it speaks of what was applied. `pause`: the least time
+    between the last write of a step and the start of the next one of its unit. `gates_last`: the
+    last step of a unit is gated too. `look_after`: how long after a change gates are looked at.
+    `look_every`: gates are looked at only so often. `dependency_every`: a unit looks at the units
+    it depends on only so often. `falls_back`: kinds without a rule are judged by the generic one.
+    `settle`: how long Degraded must hold. `proof`: how long a status is awaited from kinds that
+    cannot prove what it speaks of. `deadline`: how long a gate may take where its objects do not
+    ask for more; 0 is for ever. `suspended`: how long Suspended may last. `quiet`: how long
+    nothing may change while a gate waits; 0 is for ever. `batch_stops`: a refused write keeps
+    later batches of its step from starting. `patient`: an object that fails ends a gate only when
+    the others have settled.
+    """
+
+    name: str
+    fenced: bool
+    pause: Ms
+    gates_last: bool
+    look_after: Ms
+    look_every: Ms
+    dependency_every: Ms
+    falls_back: bool
+    settle: Ms
+    proof: Ms
+    deadline: Ms
+    suspended: Ms
+    quiet: Ms
+    vanishing: Vanishing
+    batch_stops: bool
+    patient: bool
+    retry: Retry
+
+
+NOTHING = Ms(0)
+
+TIDEGATE = Semantics(
+    name="tidegate",
+    fenced=True,
+    pause=NOTHING,
+    gates_last=True,
+    look_after=NOTHING,
+    look_every=NOTHING,
+    dependency_every=NOTHING,
+    falls_back=True,
+    settle=Ms(30 * SECOND),
+    proof=Ms(5 * SECOND),
+    deadline=Ms(10 * MINUTE),
+    suspended=Ms(10 * MINUTE),
+    quiet=NOTHING,
+    vanishing=Vanishing.REAPPLY,
+    batch_stops=True,
+    patient=False,
+    retry=Retry(limit=5, first=Ms(5 * SECOND), factor=2, cap=Ms(3 * MINUTE)),
+)
+
+ARGOCD = Semantics(
+    name="argocd",
+    fenced=False,
+    pause=Ms(2 * SECOND),
+    gates_last=False,
+    look_after=Ms(5 * SECOND),
+    look_every=NOTHING,
+    dependency_every=NOTHING,
+    falls_back=False,
+    settle=NOTHING,
+    proof=NOTHING,
+    deadline=NOTHING,
+    suspended=NOTHING,
+    quiet=NOTHING,
+    vanishing=Vanishing.FAIL,
+    batch_stops=False,
+    patient=True,
+    retry=Retry(limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True),
+)
+
+FLUX = Semantics(
+    name="flux",
+    fenced=False,
+    pause=NOTHING,
+    gates_last=True,
+    look_after=NOTHING,
+    look_every=Ms(5 * SECOND),
+    dependency_every=Ms(30 * SECOND),
+    falls_back=True,
+    settle=NOTHING,
+    proof=NOTHING,
+    deadline=Ms(5 * MINUTE),
+    suspended=NOTHING,
+    quiet=NOTHING,
+    vanishing=Vanishing.FAIL,
+    batch_stops=True,
+    patient=False,
+    retry=Retry(limit=5, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True),
+)
+
+BY_NAME = {rules.name: rules for rules in (TIDEGATE, ARGOCD, FLUX)}

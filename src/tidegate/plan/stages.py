@@ -1,0 +1,45 @@
+"""Flux's order inside a unit: definitions, classes, everything else; by kind in each."""
+
+from __future__ import annotations
+
+from tidegate.model.manifest import Manifest
+from tidegate.plan.waves import Group
+
+FIRST = (  # noqa: SIM905 - thirty lines of one word each read worse
+    "CustomResourceDefinition Namespace ClusterRole ClusterClass RuntimeClass PriorityClass "
+    "StorageClass VolumeSnapshotClass IngressClass GatewayClass ClusterRoleBinding "
+    "ResourceQuota ServiceAccount Role RoleBinding ConfigMap Secret Service LimitRange "
+    "Deployment StatefulSet CronJob PodDisruptionBudget"
+).split()
+LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+STAGES = ("definitions", "classes", "rest")
+_RANK = {kind: rank for rank, kind in enumerate(FIRST)} | {
+    kind: len(FIRST) + 1 + rank for rank, kind in enumerate(LAST)
+}
+_DEFINITIONS = frozenset(
+    {
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("", "Namespace"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+    }
+)
+
+
+def group_by_stage(manifests: tuple[Manifest, ...]) -> list[Group]:
+    """The steps of a unit, in their order; stages without objects are left out."""
+    ordered = sorted(manifests, key=_sort_key)
+    members = {stage: [one for one in ordered if _stage(one) == stage] for stage in STAGES}
+    return [Group("sync", 0, stage, found) for stage, found in members.items() if found]
+
+
+def _stage(manifest: Manifest) -> str:
+    kind = manifest.ref.kind
+    if (kind.group, kind.name) in _DEFINITIONS:
+        return "definitions"
+    return "classes" if kind.name.endswith("Class") else "rest"
+
+
+def _sort_key(manifest: Manifest) -> tuple[int, str, str, str, str]:
+    ref = manifest.ref
+    rank = _RANK.get(ref.kind.name, len(FIRST))
+    return (rank, ref.kind.group, ref.kind.name, ref.namespace, ref.name)
