@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
@@ -16,10 +17,11 @@ from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
 from tidegate.sandbox.physics.course import Failure, Fit, Rule
+from tidegate.sandbox.physics.kubelet.marks import MARK
 from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
-from tidegate.world.calls import Selection, Write
+from tidegate.world.calls import PatchForm, Selection, Write
 from tidegate.world.facts import Done, Exists, Missing, Outcome
 from tidegate.world.line import Line
 
@@ -29,6 +31,8 @@ POD = Kind("", "v1", "Pod")
 SECRET = Kind("", "v1", "Secret")
 ACCOUNT = Kind("", "v1", "ServiceAccount")
 SEEN = (POD, SECRET, Kind("", "v1", "ConfigMap"), Kind("", "v1", "PersistentVolumeClaim"))
+
+_numbers = itertools.count(1)
 
 
 class Snapshot(NamedTuple):
@@ -91,12 +95,13 @@ def _next(looking: Looking, outcome: Outcome | None) -> Write | At | Print | Non
 @pytest.fixture
 async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        desk = Desk(Line(world), namespace="kubelet")
-        live_of(await desk.create(a_namespace("kubelet")))
-        account = Ref(ACCOUNT, "kubelet", "default")
+        name = f"kubelet-{next(_numbers)}"
+        desk = Desk(Line(world), namespace=name)
+        live_of(await desk.create(a_namespace(name)))
+        account = Ref(ACCOUNT, name, "default")
         await desk.settled(account, lambda live: isinstance(live, Live))
         yield desk
-        await desk.delete(Ref(Kind("", "v1", "Namespace"), "", "kubelet"))
+        await desk.delete(Ref(Kind("", "v1", "Namespace"), "", name))
 
 
 async def states(desk: Desk, ref: Ref) -> dict[str, str]:
@@ -132,6 +137,7 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
         text(one, "type"): text(one, "status")
         for one in mappings(body_of(await desk.get(ref)), "status", "conditions")
     }
+    marks = text(body_of(await desk.get(ref)), "metadata", "annotations", MARK)
     await desk.delete(ref)
     ended = Ms(desk.world.now() + 5 * SECOND)
     await let_pass(desk, controller, ref, (ended, Ms(ended + SECOND)))
@@ -144,4 +150,21 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
         "flaky": "running",
     }
     assert ready["Ready"] == "True"
+    assert marks == "durations,probes-follow-ready"
     assert isinstance(await desk.get(ref), Missing)
+
+
+async def test_a_real_server_takes_another_image_in_place(desk: Desk) -> None:
+    controller = kubelet(SIMPLE)
+    ref = live_of(await desk.create(a_pod("api", schedulerName="nobody"))).ref
+    start = desk.world.now()
+    await let_pass(desk, controller, ref, (start, Ms(start + SECOND)))
+    await let_pass(desk, controller, ref, (start, Ms(start + 30 * SECOND)))
+    image: Json = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
+
+    await desk.patch(ref, [image], form=PatchForm.JSON)
+    await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 60 * SECOND)))
+
+    (container,) = mappings(body_of(await desk.get(ref)), "status", "containerStatuses")
+    assert (text(container, "image"), container["restartCount"]) == ("app:2", 1)
+    assert "running" in mapping(container, "state")

@@ -11,13 +11,11 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import Site, a_site
-from tests.promises.objects import POD, a_job
 from tidegate.documents import read
 from tidegate.flows.wiring import Simulation
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.testing import Body, Desk, items_of, live_in, live_of, real_world
-from tidegate.world.calls import Selection
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.testing import Desk, live_in, live_of, real_world
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
 
@@ -85,36 +83,3 @@ async def test_a_migration_that_dials_a_slow_database_ends_as_its_budget_allows(
 
     assert live is not None
     assert end in live.body
-
-
-async def test_a_job_that_needs_a_secret_nobody_makes_hangs_until_its_deadline(
-    bare_site: Site, tmp_path: Path
-) -> None:
-    variable: Json = {
-        "name": "PASSWORD",
-        "valueFrom": {"secretKeyRef": {"name": "db-credentials", "key": "password"}},
-    }
-    hook = a_job("hook", activeDeadlineSeconds=8, backoffLimit=0)
-    pod: Json = {
-        "restartPolicy": "Never",
-        "containers": [{"name": "hook", "image": "hook:1", "env": [variable]}],
-    }
-    hook["spec"] = {**spec_of(hook), "template": {"spec": pod}}
-    kubelet = a_kubelet(bare_site, "behaviours: []\n", tmp_path)
-    async with kubelet, bare_site.desk(bare_site.kubeconfig()) as desk:
-        job = live_of(await desk.apply(hook)).ref
-        held = await desk.eventually(
-            lambda: desk.page(Selection(POD, desk.namespace)),
-            lambda page: any(b"CreateContainerConfigError" in one.body for one in items_of(page)),
-        )
-        live = await desk.settled(job, ended, within=LONG)
-
-    assert b'secret \\"db-credentials\\" not found' in items_of(held)[0].body
-    assert live is not None
-    assert b"DeadlineExceeded" in live.body
-
-
-def spec_of(body: Body) -> Body:
-    spec = body["spec"]
-    assert isinstance(spec, dict)
-    return spec

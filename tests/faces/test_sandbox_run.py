@@ -117,3 +117,109 @@ def test_an_object_of_a_kind_that_nobody_serves_is_refused_in_words(tmp_path: Pa
     story = run(custom).stdout
 
     assert "refused: the server does not serve kinda.rocks/v1beta1 Database" in story
+
+
+CERTIFICATE = """
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: self}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: web}
+spec: {secretName: web-tls, issuerRef: {name: self, kind: ClusterIssuer}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: check}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: check, image: "check:1"}]
+      volumes: [{name: tls, secret: {secretName: web-tls}}]
+"""
+
+
+def told(*arguments: str | Path) -> dict[str, list[tuple[int, str]]]:
+    """What is said of each object, with the moment in milliseconds."""
+    ran = run(*arguments, "-o", "json")
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, list[tuple[int, str]]] = {}
+    for line in map(json.loads, ran.stdout.splitlines()):
+        found.setdefault(line["object"], []).append((line["at"], line["what"]))
+    return found
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_an_operator_that_is_given_issues_a_certificate_that_a_job_waits_for(
+    tmp_path: Path,
+) -> None:
+    manifests = write(tmp_path / "web.yaml", CERTIFICATE)
+    scenario = write(tmp_path / "given.yaml", "given: {operators: [cert-manager]}\n")
+
+    alone = run(manifests).stdout
+    story = told(manifests, "--scenario", scenario)
+
+    assert "refused: the server does not serve cert-manager.io/v1 Certificate" in alone
+    (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
+    (done,) = [at for at, what in story["Job default/check"] if "Complete=True" in what]
+    assert 5_000 < issued < 7_000
+    assert done > issued
+
+
+def test_a_profile_says_how_long_an_operator_takes(tmp_path: Path) -> None:
+    manifests = write(tmp_path / "web.yaml", CERTIFICATE)
+    scenario = write(tmp_path / "given.yaml", "given: {operators: [cert-manager]}\n")
+    profile = write(
+        tmp_path / "profile.yaml",
+        "stages:\n- {when: {kind: Certificate, stage: issued}, after: 3m}\n",
+    )
+
+    story = told(manifests, "--scenario", scenario, "--profile", profile)
+
+    (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
+    assert 180_000 < issued < 182_000
+
+
+def test_an_operator_of_ones_own_can_be_given_and_its_row_wins(tmp_path: Path) -> None:
+    operators = write(
+        tmp_path / "operators.yaml",
+        """
+operators:
+- name: ours
+  namespace: ours
+  source: the test
+  workloads: [{name: ours, image: acme/ours}]
+rows:
+- group: cert-manager.io
+  kinds: [Certificate]
+  versions: [v1]
+  source: the test
+  operator: ours
+  served_by: {names: [ours]}
+  stages: [{name: done, after: 2s, writes: {phase: Stamped}}]
+""",
+    )
+    scenario = write(tmp_path / "given.yaml", "given: {operators: [{name: ours, namespace: x}]}\n")
+    manifests = write(tmp_path / "web.yaml", CERTIFICATE)
+
+    story = told(manifests, "--scenario", scenario, "--operators", operators)
+
+    assert "Stamped" in [what for _, what in story["Certificate default/web"]]
+
+
+def test_an_operator_that_nobody_knows_is_one_clear_error(tmp_path: Path) -> None:
+    scenario = write(tmp_path / "given.yaml", "given:\n  operators:\n  - certmanager\n")
+
+    ran = run(SHOP, "--scenario", scenario)
+
+    assert ran.returncode == 3
+    assert "there is no operator `certmanager`" in ran.stderr
+    assert f"at {scenario}:3" in ran.stderr
+    assert "did you mean `cert-manager`?" in ran.stderr

@@ -14,11 +14,12 @@ from tests.fakes.serving import served
 
 @dataclass
 class LogEndpoint:
-    """Lines by (namespace, pod, container)."""
+    """Lines by (namespace, pod, container), and those of the run before."""
 
     certificate: Path
     key: Path
     lines: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    before: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     port: int = 0
 
     @asynccontextmanager
@@ -30,6 +31,7 @@ class LogEndpoint:
 
     async def _print(self, request: web.Request) -> web.Response:
         spot = request.match_info
-        lines = self.lines[spot["namespace"], spot["pod"], spot["container"]]
+        runs = self.before if request.query.get("previous") == "true" else self.lines
+        lines = runs[spot["namespace"], spot["pod"], spot["container"]]
         tail = int(request.query.get("tailLines", len(lines)))
         return web.Response(text="".join(f"{line}\n" for line in lines[-tail:]))

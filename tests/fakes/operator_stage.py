@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import base64
 
-from tests.promises.objects import DEPLOYMENT, a_container, a_namespace, a_pod_template, an_object
+import msgspec
+
+from tests.promises.objects import a_namespace, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import Row
+from tidegate.model.operators import Operator, Row, Stage, Workload
 from tidegate.model.reading import mapping, mappings
 from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.operators import builtin_rows, operators, unserved
-from tidegate.sandbox.operators.interpreter import Durations, as_the_row_says
+from tidegate.sandbox.operators.given.bodies import definitions_of, workload_of
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.facts import Done
 from tidegate.world.line import Line
 
-CLUSTER_WIDE = {
-    "ClusterIssuer",
-    "ClusterSecretStore",
-    "ClusterPolicy",
-    "DbInstance",
-    "GatewayClass",
-    "VolumeSnapshotClass",
-    "VolumeSnapshotContent",
-}
-OPEN: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 AVAILABLE: Body = {
     "replicas": 1,
     "readyReplicas": 1,
@@ -34,42 +26,40 @@ AVAILABLE: Body = {
     "updatedReplicas": 1,
     "observedGeneration": 1,
 }
+EVERYWHERE: Body = {
+    "currentNumberScheduled": 1,
+    "desiredNumberScheduled": 1,
+    "numberMisscheduled": 0,
+    "numberReady": 1,
+    "numberAvailable": 1,
+}
 
 
-def a_crd(kind: Kind, *versions: str) -> Body:
-    """A CRD that takes any spec and any status."""
-    plural = f"{kind.name.lower()}s"
-    properties: Json = {"spec": OPEN, "status": OPEN}
-    served: list[Json] = [
-        {
-            "name": version,
-            "served": True,
-            "storage": place == 0,
-            "subresources": {"status": {}},
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
-        }
-        for place, version in enumerate(versions or (kind.version,))
-    ]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{kind.group}"},
-        "spec": {
-            "group": kind.group,
-            "names": {"plural": plural, "kind": kind.name},
-            "scope": "Cluster" if kind.name in CLUSTER_WIDE else "Namespaced",
-            "versions": served,
-        },
-    }
+def a_crd(kind: Kind) -> Body:
+    """The CRD of a kind as a cluster with its operator has it; also of a kind without a row."""
+    for row in builtin_rows():
+        if row.group == kind.group and kind.name in row.kinds:
+            (own,) = definitions_of(msgspec.structs.replace(row, kinds=(kind.name,)))
+            return own
+    stage = Stage(name="known")
+    unknown = Row(
+        group=kind.group,
+        kinds=(kind.name,),
+        versions=(kind.version,),
+        source="the test",
+        stages=(stage,),
+    )
+    (made,) = definitions_of(unknown)
+    return made
 
 
 def an_operator(name: str, image: str = "registry.example/any:1", **labels: str) -> Body:
-    spec: Body = {
-        "selector": {"matchLabels": {"app": name}},
-        "template": a_pod_template(a_container("run", image), app=name),
-    }
-    body = an_object(DEPLOYMENT, name, spec=spec)
-    return {**body, "metadata": {"name": name, "labels": {"app": name, **labels}}}
+    return workload_of(Workload(name=name, image=image, labels={"app": name, **labels}), "shop")
+
+
+def operators_of(operator: Operator) -> list[Body]:
+    """The workloads of an operator, in the namespace of the test."""
+    return [workload_of(workload, "shop") for workload in operator.workloads]
 
 
 class OperatorStage:
@@ -79,11 +69,10 @@ class OperatorStage:
         self,
         rows: tuple[Row, ...] | None = None,
         *,
-        durations: Durations = as_the_row_says,
         seed: int = 0,
     ) -> None:
         self.rows = builtin_rows() if rows is None else rows
-        controllers = (*API_CONTROLLERS, operators(self.rows, durations=durations))
+        controllers = (*API_CONTROLLERS, operators(self.rows))
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
         self.desk = Desk(Line(self.sandbox), namespace="shop")
 
@@ -104,7 +93,7 @@ class OperatorStage:
     async def operate(self, body: Body) -> None:
         """Make an operator, and let it be available at once."""
         live_of(await self.desk.create(body))
-        await self.stamp(body, AVAILABLE)
+        await self.stamp(body, EVERYWHERE if body["kind"] == "DaemonSet" else AVAILABLE)
 
     async def stamp(self, body: Body, status: Body) -> None:
         ref = await self.desk.ref(body)

@@ -7,24 +7,28 @@ from typing import Protocol
 
 from tests.fakes.kubelet import LogEndpoint
 from tests.promises.objects import POD, a_container, an_object
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Kind, Live, Ref
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Desk, live_of
+from tidegate.testing import Body, Desk, live_of
 from tidegate.world.facts import Done
 
 NODE = Kind("", "v1", "Node")
 
 
-class PrintingPod(Protocol):
-    """Make a pod whose containers have printed these lines."""
+Lines = dict[str, list[str]]
+NONE: Lines = {}
 
-    async def __call__(self, desk: Desk, lines: dict[str, list[str]]) -> Ref: ...
+
+class PrintingPod(Protocol):
+    """Make a pod whose containers have printed these lines, and those in the run before."""
+
+    async def __call__(self, desk: Desk, lines: Lines, *, before: Lines = NONE) -> Ref: ...
 
 
 def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
     """A pod on a node whose kubelet is the endpoint."""
 
-    async def make(desk: Desk, lines: dict[str, list[str]]) -> Ref:
+    async def make(desk: Desk, lines: Lines, *, before: Lines = NONE) -> Ref:
         node = live_of(await desk.create(an_object(NODE, f"node-{desk.namespace}"))).ref
         await desk.patch(
             node,
@@ -36,9 +40,11 @@ def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
             },
             subresource="status",
         )
-        pod = await a_pod(desk, node.name, lines)
+        pod = (await a_pod(desk, node.name, lines, before)).ref
         for name, printed in lines.items():
             endpoint.lines[desk.namespace, pod.name, name] = printed
+        for name, printed in before.items():
+            endpoint.before[desk.namespace, pod.name, name] = printed
         return pod
 
     return make
@@ -47,20 +53,38 @@ def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
 def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
     """A pod whose output the sandbox knows."""
 
-    async def make(desk: Desk, lines: dict[str, list[str]]) -> Ref:
-        pod = await a_pod(desk, "node", lines)
+    async def make(desk: Desk, lines: Lines, *, before: Lines = NONE) -> Ref:
+        pod = await a_pod(desk, "node", lines, before)
+        known = sandbox.clusters[""].server.printed
+        for name, printed in before.items():
+            known.add(pod.uid, name, 0, tuple(printed))
         for name, printed in lines.items():
-            sandbox.clusters[""].server.printed[pod, name] = printed
-        return pod
+            known.add(pod.uid, name, int(name in before), tuple(printed))
+        return pod.ref
 
     return make
 
 
-async def a_pod(desk: Desk, node: str, containers: Iterable[str]) -> Ref:
+async def a_pod(desk: Desk, node: str, containers: Iterable[str], restarted: Iterable[str]) -> Live:
     """Made as soon as its namespace has a service account."""
     wanted = [a_container(name) for name in containers]
     pod = an_object(POD, "web", spec={"nodeName": node, "containers": [*wanted]})
     created = await desk.eventually(
         lambda: desk.create(pod), lambda outcome: isinstance(outcome, Done)
     )
-    return live_of(created).ref
+    ref = live_of(created).ref
+    statuses: Body = {"containerStatuses": [_restarted(name) for name in restarted]}
+    return live_of(await desk.patch(ref, {"status": statuses}, subresource="status"))
+
+
+def _restarted(name: str) -> Body:
+    """A container that ended once and runs again."""
+    ended: Body = {"exitCode": 1, "containerID": "test://1"}
+    return {
+        **a_container(name),
+        "imageID": "",
+        "ready": True,
+        "restartCount": 1,
+        "state": {"running": {}},
+        "lastState": {"terminated": ended},
+    }

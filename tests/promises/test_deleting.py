@@ -12,7 +12,7 @@ from tests.promises.objects import (
 from tidegate.model.objects import Live, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.calls import Propagation
-from tidegate.world.facts import Conflict, Done, Missing
+from tidegate.world.facts import Conflict, Done, Exists, Missing
 
 
 def is_gone(live: Live | None) -> bool:
@@ -39,6 +39,17 @@ async def test_deleting_what_is_not_there_says_that_it_is_missing(desk: Desk) ->
     await desk.delete(ref)
 
     assert isinstance(await desk.delete(ref), Missing)
+
+
+async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: Desk) -> None:
+    ref = live_of(await desk.create(held(a_config_map()))).ref
+    await desk.delete(ref)
+
+    outcome = await desk.create(a_config_map())
+
+    await desk.patch(ref, {"metadata": {"finalizers": None}})
+    told = 'object is being deleted: configmaps "web" already exists'
+    assert outcome == Exists(told)
 
 
 async def test_a_finalizer_holds_the_object_until_it_is_taken_off(desk: Desk) -> None:

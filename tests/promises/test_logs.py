@@ -49,3 +49,22 @@ async def test_a_pod_that_is_not_there_printed_nothing(desk: Desk) -> None:
     (outcome,) = await desk.ask(Logs(ref=Ref(POD, desk.namespace, "nobody")))
 
     assert isinstance(outcome, Missing)
+
+
+async def test_what_the_run_before_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["again"]}, before={"app": ["one", "two"]})
+
+    now, before, end = await desk.ask(
+        Logs(ref=pod), Logs(ref=pod, previous=True), Logs(ref=pod, previous=True, tail=1)
+    )
+
+    assert (now, before, end) == (Said(b"again\n"), Said(b"one\ntwo\n"), Said(b"two\n"))
+
+
+async def test_a_container_that_is_not_there_is_named(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["hello"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
+
+    assert isinstance(outcome, Invalid)
+    assert outcome.message == "container proxy is not valid for pod web"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from tests.promises.objects import POD, a_container, an_object, at
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import Conflict, Done, Missing, Outcome
+from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.world.facts import Conflict, Done, Invalid, Missing, Outcome
 
 ACCOUNT = Kind("", "v1", "ServiceAccount")
 
@@ -121,3 +122,45 @@ async def test_a_pod_that_is_over_is_deleted_at_once(desk: Desk) -> None:
     await delete(desk, ref)
 
     assert isinstance(await desk.get(ref), Missing)
+
+
+async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: Desk) -> None:
+    ref = await a_pod(desk)
+    image: Body = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
+
+    changed = live_of(await desk.patch(ref, [image], form=PatchForm.JSON))
+
+    assert changed.generation == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        pytest.param("containers/0/command", ["run"], "spec", id="command"),
+        pytest.param("serviceAccountName", "other", "spec", id="account"),
+        pytest.param(
+            "containers/-", {"name": "two", "image": "app:1"}, "spec.containers", id="container"
+        ),
+    ],
+)
+async def test_the_rest_of_a_pod_stays_as_it_was_made(
+    desk: Desk, path: str, value: Json, field: str
+) -> None:
+    ref = await a_pod(desk)
+
+    outcome = await desk.patch(
+        ref, [{"op": "add", "path": f"/spec/{path}", "value": value}], form=PatchForm.JSON
+    )
+
+    assert isinstance(outcome, Invalid)
+    assert field in {cause.field for cause in outcome.causes}
+
+
+async def test_a_pod_can_be_labelled_and_have_less_time(desk: Desk) -> None:
+    ref = await a_pod(desk)
+
+    outcome = await desk.patch(
+        ref, {"metadata": {"labels": {"app": "shop"}}, "spec": {"activeDeadlineSeconds": 60}}
+    )
+
+    assert isinstance(outcome, Done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.traces.case import Apply, Case, Deed, Pause, Until, Watched
 from tests.traces.claims import counts, rolled_out, says
-from tests.traces.workloads import WEB, a_template, a_workload
+from tests.traces.workloads import WEB, a_template, a_workload, scale
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.sandbox.controllers.selectors.budgets import BUDGET
@@ -50,6 +50,17 @@ BUDGETS = (
         Until(WEB, rolled_out),
         a_budget(maxUnavailable=1),
         Until(SPARE, counts(currentHealthy=3, disruptionsAllowed=1)),
+        scale(WEB, 5),
+        Until(SPARE, counts(currentHealthy=5, disruptionsAllowed=1, expectedPods=5)),
+    ),
+    _case(
+        "counts-the-pods-of-a-rollout-once",
+        a_workload(WEB, replicas=2),
+        Until(WEB, rolled_out),
+        a_budget(maxUnavailable=1),
+        Until(SPARE, counts(currentHealthy=2, disruptionsAllowed=1)),
+        a_workload(WEB, replicas=2, template=a_template(image="app:2", outcome="never")),
+        Until(WEB, counts(replicas=3, updatedReplicas=1, availableReplicas=2, readyReplicas=2)),
     ),
     _case(
         "spares-no-pod",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.traces.case import Apply, Case, Change, Deed, Gone, Pause, Until, Watched
+from tests.traces.case import Apply, Case, Change, Deed, Gone, Pause, Remove, Until, Watched
 from tests.traces.claims import says
 from tests.traces.workloads import a_template
 from tidegate.model.moment import SECOND, Ms
@@ -149,4 +149,5 @@ JOBS = (
         running(1),
         Pause(Ms(2 * SECOND)),
     ),
+    _case("is-deleted", a_job(outcome="hang"), running(1), Remove(LOAD), Gone(LOAD)),
 )

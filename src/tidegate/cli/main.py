@@ -15,8 +15,9 @@ import click
 from tidegate.errors import TidegateError
 
 VERBS = {
+    "cache": "Show or clear what was fetched and rendered before.",
     "doctor": "Show which tools were found, and what is missing.",
-    "render": "Show what a path renders to.",
+    "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",
     "version": "Show the version of Tidegate.",
 }

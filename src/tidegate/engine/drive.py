@@ -8,7 +8,7 @@ from functools import partial
 
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
-from tidegate.engine.hold import Hold, lost
+from tidegate.engine.hold import Hold
 from tidegate.engine.means import Means
 from tidegate.engine.reach.errands import Errand, Errands
 from tidegate.engine.site import Settings, Site, refuse
@@ -79,7 +79,8 @@ class Driver:
             case Answer():
                 self._errands.answered(fact.ticket, fact.outcome)
             case Ended(outcome=refused) if refused is not None:
-                if not self._errands.answered(fact.ticket, refused):
+                watched = self._errands.watches.pop(fact.ticket, None) is not None
+                if not self._errands.answered(fact.ticket, refused) and watched:
                     raise refusal_error(refused, "watching the cluster", where=Place("cluster"))
             case Changed():
                 cluster = self._errands.watches.get(fact.ticket)
@@ -91,13 +92,15 @@ class Driver:
 
     def ring(self) -> None:
         """Do what is due."""
+        if self.closed:
+            return
         now = self._world.now()
         self._errands.ring(now)
         for hold in self._site.holds.values():
             if hold.is_renewal_due(now):
                 self._errands.run(hold.renew(self._world.now), partial(self._renewed, hold))
             if hold.lease.held and now >= hold.ends:
-                self._abandon(hold)
+                self._let_go(hold)
             if hold.is_flush_due(now):
                 self._errands.run(hold.flush(now), lambda _: None)
         if self._alarm is not None and now >= self._alarm:
@@ -163,14 +166,14 @@ class Driver:
         self.closed = True
         self._errands.withdraw()
 
-    def _abandon(self, hold: Hold) -> None:
-        """Somebody else may hold the unit now: nothing of ours may be sent any more."""
-        self._errands.withdraw()
-        raise lost(hold.lease.unit)
+    def _let_go(self, hold: Hold) -> None:
+        """Somebody else may hold the unit now: nothing of ours may be sent before we know."""
+        hold.lease.held = False
+        self._errands.withdraw_writes()
 
     def _renewed(self, hold: Hold, _: None) -> None:
         if not hold.lease.held:
-            self._abandon(hold)
+            self._let_go(hold)
         if hold.lease.asked_to_go:
             self._inbox.append(Stopped("another rollout of the unit takes over"))
 

@@ -27,18 +27,27 @@ class Hold:
     flushed: Ms = Ms(0)
     flushing: bool = False
     renewing: bool = False
+    counted: bool = False
+    """The journal names all objects that may be written."""
 
     def load(self) -> Errand[None]:
         self._check((yield from self.keeper.load()), "reading")
 
     def take(self, now: Now, refs: Iterable[Ref]) -> Errand[None]:
         """Hold the unit, and count these objects as its own before they are written."""
-        refused = yield from self.lease.acquire(now)
-        if refused is not None:
-            raise refusal_error(refused, "taking the lease", where=self._place)
-        yield from self.load()
-        self.keeper.expect(self.lease.plan, refs)
-        self._check((yield from self.keeper.store()), "writing")
+        wanted = tuple(refs)
+        while not (self.lease.held and self.counted):
+            refused = yield from self.lease.acquire(now)
+            if refused is not None:
+                raise refusal_error(refused, "taking the lease", where=self._place)
+            if not self.lease.held:
+                raise self._overtaken()
+            yield from self.load()
+            self.keeper.expect(self.lease.plan, wanted)
+            stored = yield from self.keeper.store()
+            self.counted = stored is None
+            if self.lease.held:
+                self._check(stored, "writing")
         self.flushed = now()
 
     def is_renewal_due(self, now: Ms) -> bool:
@@ -89,8 +98,7 @@ class Hold:
         if refused is not None and is_refusal(refused):
             raise refusal_error(refused, f"{deed} the journal", where=self._place)
 
-
-def lost(unit: str) -> ClusterError:
-    problem = f"the lease of `{unit}` could not be renewed in time"
-    hint = "run the same command again: it goes on where this one stopped"
-    return ClusterError("cluster.lease", problem, where=Place(f"unit {unit}"), hint=hint)
+    def _overtaken(self) -> ClusterError:
+        problem = f"another rollout of `{self.lease.unit}` took over while this one was cut off"
+        hint = "see what it did, then run this command again"
+        return ClusterError("cluster.overtaken", problem, where=self._place, hint=hint)

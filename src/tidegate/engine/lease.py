@@ -86,8 +86,11 @@ class Lease:
         return self.held and now < self.renewed + LASTS - MARGIN
 
     def acquire(self, now: Now) -> Errand[Refusal | None]:
-        """Hold it, however long that takes, or say what no waiting can mend."""
-        while not self.held:
+        """Hold it, however long that takes, or say what no waiting can mend.
+
+        Who lost it to a rollout of another plan does not get it back: that one is the newer.
+        """
+        while not self.held and not self.asked_to_go:
             (found,) = yield (Ask(self.cluster, Get(self.ref)),)
             match found:
                 case Done(live=Live() as live):
@@ -128,6 +131,9 @@ class Lease:
             (taken,) = yield (write,)
             return self._won(taken, at)
         notes = lease.metadata.annotations
+        if self.version and notes.get(PLAN) != self.plan:
+            self.asked_to_go = notes.get(PLAN, "unknown")
+            return None
         if notes.get(PLAN) != self.plan and notes.get(GIVE_WAY) != self.plan:
             (asked,) = yield (self._ask_to_go(live.version),)
             if is_refusal(asked):

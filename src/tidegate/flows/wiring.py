@@ -26,6 +26,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 if TYPE_CHECKING:
     from tidegate.model.operators import Row
+    from tidegate.sandbox.operators.given.bodies import Seat
     from tidegate.sandbox.physics.course import Profile
     from tidegate.sandbox.scenario import Scenario
 
@@ -78,15 +79,21 @@ class Simulation:
 def make_living(simulation: Simulation) -> World:
     """A new simulated cluster: controllers, kubelet and operators, and what it begins with."""
     from tidegate.sandbox.living import base_objects, living
+    from tidegate.sandbox.operators.given.arrival import arrive
+    from tidegate.sandbox.operators.given.bodies import at_once, bodies_of, together
+    from tidegate.sandbox.operators.pacing import paced
     from tidegate.sandbox.world import Sandbox
 
-    story = _story(simulation)
-    sandbox = Sandbox(
-        seed=simulation.seed or story.seed,
-        faults=story.faults,
-        controllers=living(_profile(simulation, story), _rows(simulation)),
-    )
-    sandbox.give([*base_objects(), *story.given])
+    rows, story = _rows(simulation), _story(simulation)
+    seats = _seats(simulation, story)
+    profile = _profile(simulation, rows).with_rules((*at_once(seats), *story.behaviours))
+    controllers = living(profile, paced(rows, profile.stages))
+    seed = simulation.seed or story.seed
+    sandbox = Sandbox(seed=seed, faults=story.faults, controllers=controllers)
+    sandbox.give(together(base_objects(), bodies_of(seats, rows), story.given.objects))
+    places, now = [seat.namespace for seat in seats], sandbox.now()
+    for cluster in sandbox.clusters.values():
+        arrive(cluster.view, cluster.give, controllers, namespaces=places, now=now)
     return sandbox
 
 
@@ -94,33 +101,52 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
     """Our kubelet and operators at work on a cluster that has controllers of its own."""
     from tidegate.sandbox.living import LOOKED_AT, inhabitants
     from tidegate.sandbox.loose import Loose
+    from tidegate.sandbox.operators.pacing import paced
     from tidegate.world.line import Line
 
-    rows = _rows(simulation)
-    controllers = inhabitants(_profile(simulation, _story(simulation)), rows)
+    rows, story = _rows(simulation), _story(simulation)
+    profile = _profile(simulation, rows).with_rules(story.behaviours)
+    controllers = inhabitants(profile, paced(rows, profile.stages))
     await Loose(Line(world), controllers, kinds=LOOKED_AT).run(until)
 
 
 def _story(simulation: Simulation) -> Scenario:
+    from tidegate.sandbox.operators.reader import read_operators
     from tidegate.sandbox.scenario import Scenario, read_scenario
 
-    return _read_with(read_scenario, simulation.scenario) or Scenario()
+    if simulation.scenario is None:
+        return Scenario()
+    own = [one.name for one in _read_with(read_operators, simulation.operators) or ()]
+    text = simulation.scenario.read_bytes()
+    return read_scenario(text, str(simulation.scenario), operators=own)
 
 
-def _profile(simulation: Simulation, story: Scenario) -> Profile:
+def _seats(simulation: Simulation, story: Scenario) -> list[Seat]:
+    """The operators that are there already, each with its namespace."""
+    from tidegate.sandbox.operators.given.bodies import Seat
+    from tidegate.sandbox.operators.reader import builtin_operators, read_operators
+
+    own = _read_with(read_operators, simulation.operators) or ()
+    known = {one.name: one for one in (*builtin_operators(), *own)}
+    return [
+        Seat(known[one.name], one.namespace or known[one.name].namespace)
+        for one in story.given.operators
+    ]
+
+
+def _profile(simulation: Simulation, rows: tuple[Row, ...]) -> Profile:
     from tidegate.sandbox.physics.profile import read_profile, typical
 
-    profile = typical()
-    if simulation.profile is not None:
-        text = simulation.profile.read_bytes()
-        profile = read_profile(text, str(simulation.profile), onto=profile)
-    return profile.with_rules(story.behaviours)
+    if simulation.profile is None:
+        return typical()
+    text = simulation.profile.read_bytes()
+    return read_profile(text, str(simulation.profile), onto=typical(), operators=rows)
 
 
 def _rows(simulation: Simulation) -> tuple[Row, ...]:
     from tidegate.sandbox.operators.reader import builtin_rows, read_rows
 
-    return (*(_read_with(read_rows, simulation.operators) or ()), *builtin_rows())
+    return (*builtin_rows(), *(_read_with(read_rows, simulation.operators) or ()))
 
 
 def _read_with(read: Callable[[bytes, str], Read], path: Path | None) -> Read | None:

@@ -22,7 +22,8 @@ class Vanishing(StrEnum):
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """How often a failed step is tried again, and after which pauses.
 
-    `whole`: everything starts over, not only the step that failed.
+    `whole`: everything starts over, not only the step that failed. `gates`: a gate that failed is
+    waited for again, too; else only what the cluster refused is tried again.
     """
 
     limit: int
@@ -30,6 +31,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     factor: int
     cap: Ms
     whole: bool = False
+    gates: bool = False
 
     def pause(self, attempt: int) -> Ms:
         """The pause before the given attempt; the first one again is number 1."""
@@ -110,7 +112,9 @@ ARGOCD = Semantics(
     vanishing=Vanishing.FAIL,
     batch_stops=False,
     patient=True,
-    retry=Retry(limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True),
+    retry=Retry(
+        limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True, gates=True
+    ),
 )
 
 FLUX = Semantics(
@@ -130,7 +134,9 @@ FLUX = Semantics(
     vanishing=Vanishing.FAIL,
     batch_stops=True,
     patient=False,
-    retry=Retry(limit=5, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True),
+    retry=Retry(
+        limit=5, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
+    ),
 )
 
 BY_NAME = {rules.name: rules for rules in (TIDEGATE, ARGOCD, FLUX)}

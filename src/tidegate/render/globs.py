@@ -1,13 +1,16 @@
-"""Match names against the patterns of Argo CD's `include` and `exclude`.
+"""Match names against the patterns of Argo CD's `include` and `exclude`, and of paths.
 
 `*` stands for anything, slashes too; `?` for one sign; `[a-c]` and `[!a-c]` for one of some signs,
 or none of them; `{a,b}` for one of several patterns; a backslash takes the sign behind it as it is.
-A pattern cannot make matching slow: all ways through it are followed at once.
+In the name of one file or directory, `[a-c_^]` may hold several ranges and signs, and `^` negates
+as well as `!`. A pattern cannot make matching slow: all ways through it are followed at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 MOST_ALTERNATIVES = 1_000
 
@@ -34,10 +37,20 @@ class Glob:
     """A pattern, ready to match. Raises ValueError for one that is no pattern."""
 
     def __init__(self, pattern: str) -> None:
-        self._alternatives = [_signs(text) for text in _expand(pattern)]
+        self._alternatives = [_signs(text, _class) for text in expand_braces(pattern)]
 
     def matches(self, name: str) -> bool:
         return any(_matches(signs, name) for signs in self._alternatives)
+
+
+class NameGlob:
+    """A pattern for one name of a path, without braces. Raises ValueError for no pattern."""
+
+    def __init__(self, pattern: str) -> None:
+        self._signs = _signs(pattern, _class_of_a_name)
+
+    def matches(self, name: str) -> bool:
+        return _matches(self._signs, name)
 
 
 def _matches(signs: list[_Sign], name: str) -> bool:
@@ -63,14 +76,14 @@ def _reach(states: set[int], signs: list[_Sign]) -> set[int]:
     return reached
 
 
-def _expand(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """The pattern without braces: one text for each alternative."""
     texts, rest = [""], pattern
     while rest:
         piece, braces, rest = _until_brace(rest)
         texts = [text + piece for text in texts]
         if braces is not None:
-            choices = [inner for choice in _choices(braces) for inner in _expand(choice)]
+            choices = [inner for choice in _choices(braces) for inner in expand_braces(choice)]
             texts = [text + choice for text in texts for choice in choices]
         if len(texts) > MOST_ALTERNATIVES:
             raise ValueError("too many alternatives")
@@ -112,7 +125,10 @@ def _choices(text: str) -> list[str]:
     return [*choices, text[start:]]
 
 
-def _signs(text: str) -> list[_Sign]:
+_ReadClass: TypeAlias = Callable[[str], _Sign]
+
+
+def _signs(text: str, read_class: _ReadClass) -> list[_Sign]:
     signs: list[_Sign] = []
     at = 0
     while at < len(text):
@@ -125,7 +141,7 @@ def _signs(text: str) -> list[_Sign]:
                 end = text.find("]", at + 2)
                 if end < 0:
                     raise ValueError("a bracket is not closed")
-                signs.append(_class(text[at + 1 : end]))
+                signs.append(read_class(text[at + 1 : end]))
                 at = end
             case "\\" if at + 1 < len(text):
                 at += 1
@@ -142,3 +158,18 @@ def _class(text: str) -> _Sign:
     if len(body) == 3 and body[1] == "-":  # noqa: PLR2004  (low, dash, high)
         return _Sign(ranges=((body[0], body[2]),), negated=negated)
     return _Sign(frozenset(body), negated=negated)
+
+
+def _class_of_a_name(text: str) -> _Sign:
+    negated = text[:1] in {"!", "^"}
+    rest = [*text[negated:]]
+    signs: set[str] = set()
+    ranges: list[tuple[str, str]] = []
+    while rest:
+        low = rest.pop(0)
+        if len(rest) > 1 and rest[0] == "-":
+            ranges.append((low, rest[1]))
+            del rest[:2]
+        else:
+            signs.add(low)
+    return _Sign(frozenset(signs), tuple(ranges), negated=negated)

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from tidegate.documents import Document, read
+from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.model.objects import Json
 from tidegate.render.globs import Glob
 
-ENDINGS = (".yaml", ".yml", ".json", ".jsonnet")
+JSONNET = ".jsonnet"
+ENDINGS = (".yaml", ".yml", ".json", JSONNET)
 SKIP_MARK = b"+argocd:skip-file-rendering"
 LOOKS_LIKE_A_MANIFEST = (b"apiVersion:", b"kind:", b"metadata:")
+NOTHING: Mapping[str, str] = MappingProxyType({})
 LARGEST_DIRECTORY = 10_000_000
 """Bytes of all manifests together, as Argo CD counts them by default."""
 
@@ -41,21 +46,35 @@ class Directory(msgspec.Struct, frozen=True, kw_only=True):
     size_limit: int = LARGEST_DIRECTORY
 
 
-def read_directory(directory: Directory) -> tuple[Document, ...]:
-    """The objects of all manifests in a directory, file after file in the order of their names."""
+def read_directory(
+    directory: Directory, *, evaluated: Mapping[str, str] = NOTHING
+) -> tuple[Document, ...]:
+    """The objects of all manifests in a directory, file after file in the order of their names.
+
+    `evaluated` has, for each file of Jsonnet, the JSON that it comes to.
+    """
     root = directory.root.resolve()
     start = _start(directory, root)
     room = directory.size_limit
     documents: list[Document] = []
     for path in _files(directory, start, root):
         name = path.relative_to(root).as_posix()
-        if path.suffix == ".jsonnet":
-            documents += _read_jsonnet(directory, name)
+        if path.suffix == JSONNET:
+            documents += _read_jsonnet(directory, name, evaluated.get(name))
             continue
         content = _read(path.resolve(), name, room)
         room -= len(content)
         documents += _read_manifest(content, name)
     return tuple(documents)
+
+
+def jsonnet_files(directory: Directory) -> tuple[str, ...]:
+    """The files of Jsonnet among the manifests; none where Jsonnet is switched off."""
+    root = directory.root.resolve()
+    if not directory.jsonnet:
+        return ()
+    files = _files(directory, _start(directory, root), root)
+    return tuple(path.relative_to(root).as_posix() for path in files if path.suffix == JSONNET)
 
 
 def _start(directory: Directory, root: Path) -> Path:
@@ -142,12 +161,25 @@ def _read(path: Path, name: str, room: int) -> bytes:
     return content
 
 
-def _read_jsonnet(directory: Directory, name: str) -> tuple[Document, ...]:
+def _read_jsonnet(directory: Directory, name: str, text: str | None) -> tuple[Document, ...]:
     if not directory.jsonnet:
         return ()
-    problem = f"`{foreign(name)}` is Jsonnet, which cannot be rendered here"
-    hint = "exclude it, or commit what it renders to"
-    raise RenderError("render.directory.jsonnet", problem, where=Place(name), hint=hint)
+    if text is None:
+        problem = f"`{foreign(name)}` is Jsonnet, which cannot be rendered here"
+        hint = "exclude it, or commit what it renders to"
+        raise RenderError("render.directory.jsonnet", problem, where=Place(name), hint=hint)
+    result: Json = msgspec.json.decode(text)
+    documents: list[Document] = []
+    for number, body in enumerate(result if isinstance(result, list) else [result]):
+        if not isinstance(body, dict) or not _has_kind(Document(body, Place(name))):
+            problem = "the file comes to something that is no Kubernetes object"
+            hint = "it must be an object, or a list of objects, each with a `kind`"
+            raise RenderError("render.directory.manifest", problem, where=Place(name), hint=hint)
+        documents += (
+            msgspec.structs.replace(document, place=Place(name), part=number)
+            for document in read(to_json(body), name)
+        )
+    return tuple(documents)
 
 
 def _read_manifest(content: bytes, name: str) -> tuple[Document, ...]:

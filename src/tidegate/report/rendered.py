@@ -1,11 +1,12 @@
-"""Rendered objects as text, masked."""
+"""Rendered objects as text, masked, and what is to be said about them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.documents import Document, FieldPath
 from tidegate.documents.dump import to_json, to_yaml
+from tidegate.errors import TidegateError
 from tidegate.model.objects import Json
 from tidegate.report.masking import masked
 
@@ -28,6 +29,14 @@ def show(
             case _:
                 origin = f"# {document.place}\n" if origins else ""
                 yield f"---\n{origin}{to_yaml(body)}"
+
+
+def talk(*, notes: Iterable[TidegateError], unknown: Mapping[str, TidegateError]) -> Iterator[str]:
+    """What else there is to say: notes on the objects, and which objects are not known and why."""
+    yield from map(str, notes)
+    for what, why in unknown.items():
+        yield f"not known: {what}"
+        yield str(why)
 
 
 def _name(body: dict[str, Json]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
@@ -11,7 +12,7 @@ from tidegate.sandbox.agenda import Agenda
 from tidegate.sandbox.controllers.definitions import CUSTOM_KINDS
 from tidegate.sandbox.controllers.garbage import GARBAGE
 from tidegate.sandbox.controllers.namespaces import NAMESPACES
-from tidegate.sandbox.controllers.reaction import At, Controller, Print
+from tidegate.sandbox.controllers.reaction import At, Controller, Print, Roster
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import DEFINITIONS, resource_of
 from tidegate.sandbox.server.server import CRDS, Server
@@ -63,7 +64,7 @@ class Cluster:
         self._held: dict[Ticket, list[Changed | Bookmark]] = {}
         self._pending: set[tuple[str, Ref]] = set()
         self._reminders: dict[tuple[str, Ref], Ms] = {}
-        self._controllers = controllers
+        self._roster = Roster(controllers)
 
     def give(self, write: Write) -> Outcome:
         """Put in what was there before; a CRD's kinds are served at once."""
@@ -89,7 +90,7 @@ class Cluster:
         self._streams.open(stream)
         for event in table.since(since):
             if seen := stream.read(event):
-                self._later(self._timing.told, self._delivery(seen))
+                self._later(self._timing.told, partial(self._deliver, seen))
         self._plan_end(ticket)
 
     def drop(self, ticket: Ticket, outcome: Refusal | None) -> None:
@@ -107,7 +108,7 @@ class Cluster:
         """Hold back what a stream would tell."""
         self._held.setdefault(ticket, [])
         if span is not None:
-            self._later(span, lambda: self._speak(ticket))
+            self._later(span, partial(self._speak, ticket))
 
     def streams(self) -> list[Stream]:
         return self._streams.all()
@@ -118,12 +119,12 @@ class Cluster:
 
     def _plan_end(self, ticket: Ticket) -> None:
         left = self._timing.watching
-        self._later(left, lambda: self.drop(ticket, None))
+        self._later(left, partial(self.drop, ticket, None))
         moment = self._timing.bookmark
         while moment < left - LAST_BOOKMARK:
-            self._later(moment, lambda: self._mark(ticket))
+            self._later(moment, partial(self._mark, ticket))
             moment = Ms(moment + self._timing.bookmark)
-        self._later(Ms(max(0, left - LAST_BOOKMARK)), lambda: self._mark(ticket))
+        self._later(Ms(max(0, left - LAST_BOOKMARK)), partial(self._mark, ticket))
 
     def _mark(self, ticket: Ticket) -> None:
         stream = self._streams.get(ticket)
@@ -131,9 +132,6 @@ class Cluster:
             mark = stream.mark(self.server.store.table(stream.resource))
             if mark is not None:
                 self._deliver(mark)
-
-    def _delivery(self, fact: Changed | Bookmark) -> Callable[[], None]:
-        return lambda: self._deliver(fact)
 
     def _deliver(self, fact: Changed | Bookmark) -> None:
         if self._streams.get(fact.ticket) is None:
@@ -149,8 +147,8 @@ class Cluster:
 
     def _changed(self, resource: Resource, event: Event) -> None:
         for seen in self._streams.read(resource, event):
-            self._later(self._timing.told, self._delivery(seen))
-        for controller in self._controllers:
+            self._later(self._timing.told, partial(self._deliver, seen))
+        for controller in self._roster.asked_about(event.stored.ref.kind):
             for ref in controller.concerns(self.view, event):
                 self._plan(controller, ref, controller.delay)
         if resource == CRDS and event.change is Change.DELETED:
@@ -159,15 +157,13 @@ class Cluster:
     def _end_streams_of(self, resource: Resource) -> None:
         for stream in self._streams.all():
             if stream.resource == resource:
-                self._later(self._timing.told, self._ending(stream.ticket))
-
-    def _ending(self, ticket: Ticket) -> Callable[[], None]:
-        return lambda: self.drop(ticket, None)
+                self._later(self._timing.told, partial(self.drop, stream.ticket, None))
 
     def _plan(self, controller: Controller, ref: Ref, pause: Ms) -> None:
-        if (controller.name, ref) not in self._pending:
-            self._pending.add((controller.name, ref))
-            self._later(pause, lambda: self._look(controller, ref))
+        key = (controller.name, ref)
+        if key not in self._pending:
+            self._pending.add(key)
+            self._later(pause, partial(self._look, controller, ref))
 
     def _look(self, controller: Controller, ref: Ref) -> None:
         """Let a controller look at one of its objects, and do what it says."""
@@ -183,15 +179,9 @@ class Cluster:
             if isinstance(wanted, At):
                 self._remind(controller, ref, max(wanted.moment, Ms(self._now() + 1)))
             elif isinstance(wanted, Print):
-                self._print(wanted)
+                self.server.printed.add(*wanted)
             else:
                 outcome = self.server.write(wanted)
-
-    def _print(self, printed: Print) -> None:
-        log = self.server.printed.setdefault((printed.ref, printed.container), [])
-        if not printed.again:
-            log.clear()
-        log.extend(printed.lines)
 
     def _remind(self, controller: Controller, ref: Ref, moment: Ms) -> None:
         """One reminder for each object: the earliest. Whoever looks then can ask for the next."""

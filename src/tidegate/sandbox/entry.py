@@ -134,13 +134,14 @@ class Entry:
             self._note_type(key, "a mapping", hint="write keys and values below it")
         return Entry({}, self.mistakes, (*self.path, key))
 
-    def items(self, key: str) -> tuple[Entry, ...]:
-        """The mappings in the list below a key."""
+    def items(self, key: str, *, short: str = "") -> tuple[Entry, ...]:
+        """The mappings in the list below a key; a text may be `short` for one with that key."""
         value = self.body.get(key)
         if value is not None and not isinstance(value, list):
             self._note_type(key, "a list", hint="write each entry on a line of its own, after `-`")
         entries = []
-        for index, item in enumerate(value if isinstance(value, list) else ()):
+        for index, listed in enumerate(value if isinstance(value, list) else ()):
+            item: Json = {short: listed} if short and isinstance(listed, str) else listed
             path = (*self.path, key, index)
             entry = Entry(item if isinstance(item, dict) else {}, self.mistakes, path)
             if isinstance(item, dict):

@@ -14,7 +14,7 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.sandbox.agenda import Agenda, Deed
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Roster
 from tidegate.sandbox.server.store import Event, Stored, owner_uids
 from tidegate.world.calls import Call, Selection, Ticket, Watch
 from tidegate.world.facts import Answer, Change, Changed, Fact, Outcome
@@ -64,7 +64,7 @@ class Loose:
         self, line: World, controllers: Sequence[Controller], *, kinds: Iterable[Kind]
     ) -> None:
         self._line = line
-        self._controllers = controllers
+        self._roster = Roster(controllers)
         self._view = Seen()
         self._agenda = Agenda()
         self._planned: set[tuple[str, Ref]] = set()
@@ -86,7 +86,7 @@ class Loose:
         match fact:
             case Changed():
                 event = self._view.take(fact.change, fact.live)
-                for controller in self._controllers:
+                for controller in self._roster.asked_about(fact.live.ref.kind):
                     for ref in controller.concerns(self._view, event):
                         self._plan(controller, ref, controller.delay)
             case Answer() if fact.ticket in self._waiting:

@@ -5,7 +5,7 @@ A key of the file is a field of `Scenario`; each has one reader here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -34,8 +34,23 @@ from tidegate.sandbox.faults import (
     TimedFault,
     throttled,
 )
+from tidegate.sandbox.operators.reader import builtin_operators
 from tidegate.sandbox.physics.behaviours import read_behaviours
 from tidegate.sandbox.physics.course import Rule
+
+
+class GivenOperator(NamedTuple):
+    """An operator that is in the cluster already; in its usual namespace if none is named."""
+
+    name: str
+    namespace: str = ""
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in the cluster already."""
+
+    objects: tuple[dict[str, Json], ...] = ()
+    operators: tuple[GivenOperator, ...] = ()
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,32 +60,58 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...] = ()
     behaviours: tuple[Rule, ...] = ()
     """What befalls containers; comes after the rules of a profile."""
-    given: tuple[dict[str, Json], ...] = ()
-    """Objects that are in the cluster already."""
+    given: Given = Given()
 
 
-def read_scenario(text: bytes, name: str) -> Scenario:
-    """Read a scenario file. Raises one ExceptionGroup with an error for each mistake in it."""
+def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> Scenario:
+    """Read a scenario file. Raises one ExceptionGroup with an error for each mistake in it.
+
+    `operators` are those that it may name besides the ones that are shipped.
+    """
     keys = Scenario.__struct_fields__
-    return read_file(text, name, noun="scenario", keys=keys, top=_read_top)
+    return read_file(
+        text, name, noun="scenario", keys=keys, top=lambda entry: _read_top(entry, operators)
+    )
 
 
-def _read_top(top: Entry) -> Scenario:
+def _read_top(top: Entry, operators: Sequence[str]) -> Scenario:
     return Scenario(
         seed=top.whole("seed") or 0,
         faults=_read_faults(top.items("faults")),
         behaviours=read_behaviours(top.items("behaviours")),
-        given=_read_given(top.inner("given")),
+        given=_read_given(top.inner("given"), operators),
     )
 
 
-def _read_given(given: Entry) -> tuple[dict[str, Json], ...]:
-    given.allow(("objects",), owner="`given`")
+def _read_given(given: Entry, operators: Sequence[str]) -> Given:
+    given.allow(Given.__struct_fields__, owner="`given`")
     objects = given.items("objects")
     for entry in objects:
         for key in ("apiVersion", "kind", "metadata"):
             require(entry, key, owner="an object", hint="write it as for `kubectl apply`")
-    return tuple(entry.body for entry in objects)
+    return Given(
+        objects=tuple(entry.body for entry in objects),
+        operators=_read_operators(given.items("operators", short="name"), operators),
+    )
+
+
+def _read_operators(entries: Sequence[Entry], own: Sequence[str]) -> tuple[GivenOperator, ...]:
+    found: dict[str, GivenOperator] = {}
+    known = sorted({*own, *(one.name for one in builtin_operators())}) if entries else ()
+    for entry in entries:
+        entry.allow(GivenOperator._fields, owner="an operator")
+        require(entry, "name", owner="an operator", hint=suggest("", known))
+        name, namespace = entry.text("name"), entry.text("namespace")
+        if name is None:
+            continue
+        if name not in known:
+            problem = f"there is no operator `{foreign(name)}`"
+            entry.note_error("scenario.value", problem, hint=suggest(name, known))
+        elif name in found:
+            problem = f"the operator `{name}` is given twice"
+            entry.note_error("scenario.contradiction", problem, hint="remove one of the two")
+        found[name] = GivenOperator(name, namespace or "")
+    return tuple(found.values())
 
 
 def _read_faults(entries: Iterable[Entry]) -> tuple[Fault, ...]:

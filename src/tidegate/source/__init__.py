@@ -5,18 +5,24 @@ snapshot = await fetch(GitSource("https://example.com/shop.git"), access)
 """
 
 from tidegate.source.access import Access, Checkout
-from tidegate.source.cache import Cache, default_cache_root
+from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
+from tidegate.source.credentials import keyring_of
 from tidegate.source.fetch import fetch, fetch_all, leave_out, with_digest
 from tidegate.source.local import find_checkouts, read_repository_map
+from tidegate.source.web.file import fetch_file
 
 __all__ = [
     "Access",
     "Cache",
     "Checkout",
+    "Holding",
+    "Kept",
     "default_cache_root",
     "fetch",
     "fetch_all",
+    "fetch_file",
     "find_checkouts",
+    "keyring_of",
     "leave_out",
     "read_repository_map",
     "with_digest",

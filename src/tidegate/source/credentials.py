@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -55,6 +56,17 @@ class DockerLogins(msgspec.Struct, frozen=True):
         return self.logins.get(origin.partition("://")[2], NOTHING)
 
 
+class LoginFile(msgspec.Struct, frozen=True):
+    """A Docker configuration that is read when something is to be opened, if it is there."""
+
+    path: Path
+
+    def find(self, origin: str) -> Credentials:
+        if not self.path.is_absolute() or not self.path.is_file():
+            return NOTHING
+        return read_docker_logins(_content(self.path), str(self.path)).find(origin)
+
+
 class Keyrings(msgspec.Struct, frozen=True):
     """Several, asked in turn."""
 
@@ -98,11 +110,31 @@ def read_docker_logins(text: bytes, name: str) -> DockerLogins:
     """Read a Docker configuration. `name` is how errors call it."""
     try:
         read = msgspec.json.decode(text, type=_Logins)
-        logins = {_host(host): _credentials(login) for host, login in read.auths.items()}
+        # A login that a helper of Docker's keeps is named here, and empty.
+        named = {host: login for host, login in read.auths.items() if login != _Login()}
+        logins = {_host(host): _credentials(login) for host, login in named.items()}
     except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError):
         problem = "the Docker configuration cannot be read"
         raise SourceError("source.login", problem, where=Place(name)) from None
     return DockerLogins(logins)
+
+
+def keyring_of(variables: Mapping[str, str]) -> Keyrings:
+    """What a user has at hand: variables, and the logins of Docker and of Helm."""
+    home = variables.get("HOME", "")
+    docker = variables.get("DOCKER_CONFIG") or f"{home}/.docker"
+    settings = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    helm = variables.get("HELM_REGISTRY_CONFIG") or f"{settings}/helm/registry/config.json"
+    files = (Path(f"{docker}/config.json"), Path(helm))
+    return Keyrings((Environment(variables), *map(LoginFile, files)))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        problem = "the file of logins cannot be read"
+        raise SourceError("source.login", problem, where=Place(str(file))) from None
 
 
 def basic(credentials: Credentials) -> str:

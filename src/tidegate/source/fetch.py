@@ -20,12 +20,12 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.source.access import Access, Checkout
-from tidegate.source.git import fetch_git
-from tidegate.source.git_refs import branch_of, is_pinned, is_range
+from tidegate.source.git.fetching import fetch_git
+from tidegate.source.git.refs import branch_of, is_pinned, is_range
 from tidegate.source.helm_repository import fetch_chart
 from tidegate.source.ignore import kept_files
 from tidegate.source.local import fetch_local
-from tidegate.source.oci import fetch_oci, fetch_oci_chart
+from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
 from tidegate.source.tree import digest_entries, look_at
 from tidegate.source.urls import same_repository
 
@@ -34,6 +34,10 @@ AT_ONCE = 8
 
 async def fetch(source: SourceRef, access: Access) -> Snapshot:
     """Get the tree of files that a source means now."""
+    mapped = _mapped(source, access)
+    if mapped is not None:
+        local = await fetch_local(mapped, access)
+        return msgspec.structs.replace(local, source=source)
     match source:
         case LocalSource():
             return await fetch_local(source, access)
@@ -99,6 +103,24 @@ async def with_digest(snapshot: Snapshot) -> Snapshot:
     entries = await asyncio.to_thread(look_at, snapshot.root, paths)
     digest = await asyncio.to_thread(digest_entries, snapshot.root, entries)
     return msgspec.structs.replace(snapshot, digest=digest)
+
+
+def _mapped(source: SourceRef, access: Access) -> LocalSource | None:
+    """The directory that a user put in the place of a Helm repository or an artifact.
+
+    Below the directory for a repository lies one for each chart.
+    """
+    match source:
+        case ChartSource(repository=address, chart=inside):
+            pass
+        case OciSource(url=address):
+            inside = "."
+        case _:
+            return None
+    for checkout in access.checkouts:
+        if checkout.always and checkout.url.rstrip("/") == address.rstrip("/"):
+            return LocalSource(str(checkout.path / inside))
+    return None
 
 
 async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:

@@ -15,11 +15,12 @@ from tidegate.errors import DocumentError, Place, SourceError, foreign
 from tidegate.model.source import ChartSource, Credentials, OciSource, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.archive import unpack
+from tidegate.source.cache import Kept
 from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
 from tidegate.source.credentials import authorization
-from tidegate.source.download import Ask, Web, check_web_url, origin_of, shown, web_for
-from tidegate.source.oci import fetch_oci
+from tidegate.source.oci.artifacts import fetch_oci
 from tidegate.source.semver import pick_highest, require_range
+from tidegate.source.web.download import Ask, Web, check_web_url, origin_of, shown, web_for
 
 
 class ChartEntry(msgspec.Struct, frozen=True):
@@ -131,7 +132,7 @@ async def _chart(
         async def fill(place: Path) -> None:
             await _unpack(ask, entry, web, place, access)
 
-        tree = await access.cache.keep(name, fill, shown=shown(url))
+        tree = await access.cache.keep(name, fill, shown=shown(url), kind=Kept.CHARTS)
     revision = Revision(entry.version)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 

@@ -11,7 +11,7 @@ from tidegate.errors import Place, ProcessError, SourceError, foreign
 from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
 from tidegate.source.archive import unpack
-from tidegate.source.git_program import Git, git_for
+from tidegate.source.git.program import Git, git_for
 from tidegate.source.tree import Entry, look_at, part_links, walk_tree
 from tidegate.source.urls import GitUrl
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import msgspec
 import pytest
 
 from tidegate.documents import Document
@@ -20,6 +24,22 @@ Body = dict[str, Json]
 DIGEST = "sha256:0123"
 
 
+@dataclass(frozen=True)
+class Around:
+    """What lies around the kustomization: these paths."""
+
+    present: tuple[str, ...] = ()
+
+    def exists(self, text: str) -> bool:
+        return text in self.present
+
+    def exists_below(self, text: str) -> bool:
+        return text in self.present
+
+    def matching(self, pattern: str) -> list[str]:
+        return [path for path in self.present if fnmatchcase(path, pattern)]
+
+
 def changed(
     body: Body,
     overrides: ArgoOverrides | FluxOverrides | None,
@@ -27,7 +47,7 @@ def changed(
     made: bool = False,
     present: tuple[str, ...] = (),
 ) -> Body:
-    return apply_overrides(body, overrides, made=made, exists=lambda path: path in present)
+    return apply_overrides(body, overrides, made=made, nearby=Around(present))
 
 
 def test_without_overrides_nothing_changes() -> None:
@@ -117,6 +137,42 @@ def test_components_that_are_missing_can_be_ignored() -> None:
         result = changed({"components": ["x"]}, overrides, present=("b",))
 
         assert result["components"] == ["x", "b"]
+
+
+def test_patterns_of_components_are_expanded_by_argo_alone() -> None:
+    present = ("parts/a", "parts/b", "c")
+
+    argo = changed({}, ArgoOverrides(components=("c", "parts/*")), present=present)
+    flux = changed({}, FluxOverrides(components=("parts/*",)), present=present)
+
+    assert argo["components"] == ["c", "parts/a", "parts/b"]
+    assert flux["components"] == ["parts/*"]
+
+
+def test_argo_gives_up_where_all_components_are_missing() -> None:
+    overrides = ArgoOverrides(components=("a",), ignore_missing_components=True)
+
+    with pytest.raises(RenderError) as caught:
+        changed({}, overrides)
+
+    assert caught.value.code == "render.kustomize.component"
+
+
+def test_images_and_labels_of_argo_name_variables_of_the_build() -> None:
+    overrides = ArgoOverrides(
+        images=("web:$ARGOCD_APP_REVISION_SHORT",),
+        common_labels={"app": "${ARGOCD_APP_NAME}"},
+        common_annotations={"cost": "$$5 for $ARGOCD_APP_NAME"},
+        variables={"ARGOCD_APP_NAME": "shop", "ARGOCD_APP_REVISION_SHORT": "0a1b2c3"},
+    )
+
+    plain = changed({}, overrides)
+    expanded = changed({}, msgspec.structs.replace(overrides, annotation_variables=True))
+
+    assert plain["images"] == [{"name": "web", "newTag": "0a1b2c3"}]
+    assert plain["commonLabels"] == {"app": "shop"}
+    assert plain["commonAnnotations"] == {"cost": "$$5 for $ARGOCD_APP_NAME"}
+    assert expanded["commonAnnotations"] == {"cost": "$5 for shop"}
 
 
 @pytest.mark.parametrize(

@@ -171,11 +171,8 @@ STORING: Body = {"persistentVolumeClaim": {"claimName": "data"}}
 @pytest.mark.parametrize(
     ("objects", "told"),
     [
-        ([], 'persistentvolumeclaim "data" not found'),
-        (
-            [a_claim()],
-            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
-        ),
+        ([], 'persistentvolumeclaim "data" not found. not found'),
+        ([a_claim()], "pod has unbound immediate PersistentVolumeClaims. not found"),
     ],
 )
 async def test_a_pod_without_its_claim_is_not_placed(objects: list[Body], told: str) -> None:
@@ -185,7 +182,7 @@ async def test_a_pod_without_its_claim_is_not_placed(objects: list[Body], told: 
     await stage.at(120)
 
     assert await stage.condition("PodScheduled") == "False"
-    assert await stage.events("FailedScheduling") == [told]
+    assert await stage.events("FailedScheduling") == [f"0/1 nodes are available: {told}"]
     assert await stage.phase() == "Pending"
 
 

@@ -10,15 +10,17 @@ from tests.promises.objects import DEPLOYMENT, SECRET, a_namespace
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.operators import read_rows
+from tidegate.sandbox.operators import builtin_rows, read_rows
+from tidegate.sandbox.operators.pacing import paced
 from tidegate.sandbox.operators.workloads import speaks_for
+from tidegate.sandbox.physics.course import StageFit, StageRule
 from tidegate.sandbox.server.store import Stored
 from tidegate.testing import items_of, live_of
 from tidegate.world.calls import Selection
 
 WIDGET = Kind("widgets.example.com", "v1", "Widget")
 SEALED = Kind("bitnami.com", "v1alpha1", "SealedSecret")
-PUSH = Kind("external-secrets.io", "v1alpha1", "PushSecret")
+OTHER = Kind("external-secrets.io", "v1alpha1", "SecretMap")
 EVENT = Kind("", "v1", "Event")
 SEALER = an_operator("sealed-secrets", "registry.example/sealed-secrets-controller:1")
 WIDGETS = an_operator("widgets-controller")
@@ -42,9 +44,8 @@ rows:
 """
 
 
-def a_widget_stage(**durations: Ms) -> OperatorStage:
-    rows = read_rows(ROWS, "rows.yaml")
-    return OperatorStage(rows, durations=lambda _, stage: durations.get(stage))
+def a_widget_stage(*rules: StageRule) -> OperatorStage:
+    return OperatorStage(paced(read_rows(ROWS, "rows.yaml"), rules))
 
 
 async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs() -> None:
@@ -93,13 +94,13 @@ async def test_an_operator_that_went_away_leaves_new_objects_alone() -> None:
 
 
 async def test_a_kind_without_a_row_has_the_operator_of_its_group() -> None:
-    stage = await OperatorStage().begin(PUSH)
+    stage = await OperatorStage().begin(OTHER)
     await stage.operate(an_operator("eso", "registry.example/external-secrets/external-secrets:1"))
 
-    push = await stage.make(PUSH, "it", {})
+    other = await stage.make(OTHER, "it", {})
     await stage.wait(Ms(20 * SECOND))
 
-    assert (await stage.condition(push, "Ready"))["status"] == "True"
+    assert (await stage.condition(other, "Ready"))["status"] == "True"
 
 
 async def test_an_operator_outside_of_the_cluster_is_always_there() -> None:
@@ -127,7 +128,7 @@ async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
 
 
 async def test_the_profile_decides_how_long_a_stage_takes() -> None:
-    stage = await a_widget_stage(done=Ms(5 * MINUTE)).begin(WIDGET)
+    stage = await a_widget_stage(StageRule(StageFit(stage="done"), Ms(5 * MINUTE))).begin(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     widget = await stage.make(WIDGET, "it", {})
 
@@ -137,6 +138,39 @@ async def test_the_profile_decides_how_long_a_stage_takes() -> None:
 
     assert early["phase"] == "Begun"
     assert (await stage.status(widget))["phase"] == "Done"
+
+
+async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> None:
+    slow = StageRule(StageFit(kind="Widget", stage="done"), Ms(5 * MINUTE))
+    quick = StageRule(StageFit(kind="Wid*", namespace="shop", name="small-*"), Ms(0))
+    stage = await a_widget_stage(slow, quick).begin(WIDGET)
+    await stage.operate(an_operator("widget-operator"))
+    refs = [await stage.make(WIDGET, name, {}) for name in ("small-one", "large-one")]
+
+    await stage.wait(Ms(SECOND))
+
+    assert [(await stage.status(ref))["phase"] for ref in refs] == ["Done", "Begun"]
+
+
+async def test_a_rule_about_another_group_changes_nothing() -> None:
+    rows = read_rows(ROWS, "rows.yaml")
+    rule = StageRule(StageFit(group="other.example.com"), Ms(0))
+
+    assert paced(rows, [rule]) == rows
+
+
+async def test_a_kind_without_a_row_can_be_given_its_time_too() -> None:
+    rule = StageRule(StageFit(group="widgets.*", kind="Widget"), Ms(2 * MINUTE))
+    stage = await OperatorStage(paced(builtin_rows(), [rule])).begin(WIDGET)
+    await stage.operate(WIDGETS)
+    widget = await stage.make(WIDGET, "it", {})
+
+    await stage.wait(Ms(MINUTE))
+    early = await stage.status(widget)
+    await stage.wait(Ms(2 * MINUTE))
+
+    assert early == {}
+    assert (await stage.condition(widget, "Ready"))["status"] == "True"
 
 
 async def test_what_was_produced_and_deleted_is_made_again() -> None:

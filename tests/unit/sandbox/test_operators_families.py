@@ -10,10 +10,13 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping
 from tidegate.testing import Body
+from tidegate.world.calls import Propagation
 
 DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")
 DATABASE = Kind("kinda.rocks", "v1beta1", "Database")
+DB_USER = Kind("kinda.rocks", "v1beta1", "DbUser")
 CLUSTER = Kind("postgresql.cnpg.io", "v1", "Cluster")
+CNPG_DATABASE = Kind("postgresql.cnpg.io", "v1", "Database")
 KEYCLOAK = Kind("k8s.keycloak.org", "v2alpha1", "Keycloak")
 REALM = Kind("k8s.keycloak.org", "v2alpha1", "KeycloakRealmImport")
 GATEWAY_CLASS = Kind("gateway.networking.k8s.io", "v1", "GatewayClass")
@@ -74,7 +77,13 @@ async def test_a_database_waits_for_its_instance_and_makes_its_secret(
     assert (await stage.status(database))["engine"] == engine
     assert set(await stage.secret("web-db")) == keys
     config = await stage.body(Ref(CONFIG_MAP, "shop", "web-db"))
-    assert set(mapping(config, "data")) == {"DB_CONN", "DB_PORT", "HOST"}
+    assert set(mapping(config, "data")) == {
+        "DB_CONN",
+        "DB_PORT",
+        "DB_PUBLIC_IP",
+        "SSL_MODE",
+        "HOST",
+    }
 
 
 async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -> None:
@@ -94,6 +103,68 @@ async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -
     assert await stage.exists(SLICE, "db-rw-simulated")
     assert {"username", "password", "uri", "host"} <= set(await stage.secret("db-app"))
     assert (await stage.secret("db-superuser"))["username"] == "postgres"
+
+
+async def test_a_postgres_cluster_tells_applications_where_it_can_be_called() -> None:
+    stage = await OperatorStage().begin(CLUSTER)
+    await stage.operate(CNPG)
+    initdb: Body = {"database": "orders", "owner": "ann"}
+
+    await stage.make(CLUSTER, "db", {"instances": 1, "bootstrap": {"initdb": initdb}})
+    await stage.wait(Ms(5 * SECOND))
+
+    secret = await stage.secret("db-app")
+    assert secret["uri"] == "postgresql://ann:simulated@db-rw.shop:5432/orders"
+    assert secret["pgpass"] == "db-rw:5432:orders:ann:simulated"
+
+
+async def test_a_database_of_a_postgres_cluster_says_nothing_before_there_is_one() -> None:
+    stage = await OperatorStage().begin(CLUSTER, CNPG_DATABASE)
+    await stage.operate(CNPG)
+    database = await stage.make(CNPG_DATABASE, "orders", {"cluster": {"name": "db"}})
+    await stage.wait(Ms(MINUTE))
+
+    alone = await stage.status(database)
+    await stage.make(CLUSTER, "db", {"instances": 1})
+    await stage.wait(Ms(MINUTE))
+
+    assert alone == {}
+    assert (await stage.status(database))["applied"] is True
+
+
+@pytest.mark.parametrize(("cleanup", "left"), [(True, 0), (False, 1), (None, 1)])
+async def test_the_secret_of_a_database_goes_with_it_only_if_it_is_told_to(
+    cleanup: Json, left: int
+) -> None:
+    stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
+    await stage.operate(an_operator("db-operator"))
+    await stage.make(DB_INSTANCE, "main", {"engine": "postgres"})
+    spec: Body = {"instance": "main", "secretName": "web-db", "cleanup": cleanup}
+    database = await stage.make(DATABASE, "web", spec)
+    await stage.wait(Ms(MINUTE))
+
+    await stage.desk.delete(database, propagation=Propagation.BACKGROUND)
+    await stage.wait(Ms(10 * SECOND))
+
+    assert await stage.exists(SECRET, "web-db") == bool(left)
+
+
+async def test_a_user_of_a_database_gets_the_keys_of_its_engine() -> None:
+    stage = await OperatorStage().begin(DB_INSTANCE, DATABASE, DB_USER)
+    await stage.operate(an_operator("db-operator"))
+    await stage.make(DB_INSTANCE, "main", {"engine": "mysql"})
+    credentials: Body = {"secretName": "web-db"}
+    await stage.make(DATABASE, "web", {"instance": "main", "credentials": credentials})
+    await stage.make(DB_USER, "reader", {"databaseRef": "web", "secretName": "reader"})
+
+    await stage.wait(Ms(MINUTE))
+
+    assert await stage.secret("web-db") == {
+        "DB": "shop-web",
+        "USER": "shop-web",
+        "PASSWORD": "simulated",
+    }
+    assert (await stage.secret("reader"))["DB"] == "shop-web"
 
 
 async def test_a_postgres_cluster_makes_no_superuser_unless_asked_to() -> None:
@@ -116,11 +187,13 @@ async def test_a_login_waits_for_its_credentials_and_a_realm_for_its_login() -> 
     await stage.wait(Ms(2 * MINUTE))
 
     waiting = await stage.condition(keycloak, "Ready")
+    errors = await stage.condition(keycloak, "HasErrors")
     not_done = await stage.condition(realm, "Done")
     await stage.add(a_secret("db-app"))
     await stage.wait(Ms(2 * MINUTE))
 
     assert (waiting["status"], waiting["message"]) == ("False", "Waiting for more replicas")
+    assert "CreateContainerConfigError" in str(errors["message"])
     assert not_done["status"] == "False"
     assert (await stage.condition(keycloak, "Ready"))["status"] == "True"
     assert (await stage.condition(realm, "Done"))["status"] == "True"
@@ -269,6 +342,30 @@ async def test_a_copy_of_a_volume_says_that_its_repository_is_missing() -> None:
 
     assert waiting["reason"] == "Error"
     assert (await stage.condition(source, "Synchronizing"))["reason"] == "WaitingForSchedule"
+
+
+async def test_a_copy_that_a_person_asked_for_says_which_one_it_was() -> None:
+    stage = await OperatorStage().begin(REPLICATION)
+    await stage.operate(an_operator("volsync", "registry.example/backube/volsync:0.14"))
+
+    source = await stage.make(REPLICATION, "files", {"trigger": {"manual": "before-update"}})
+    await stage.wait(Ms(MINUTE))
+
+    assert (await stage.status(source))["lastManualSync"] == "before-update"
+    assert (await stage.condition(source, "Synchronizing"))["reason"] == "WaitingForManual"
+
+
+async def test_a_kafka_user_that_does_not_log_in_gets_no_secret() -> None:
+    stage = await OperatorStage().begin(KAFKA, KAFKA_USER)
+    await stage.operate(STRIMZI)
+    await stage.make(KAFKA, "bus", {"kafka": {"listeners": []}})
+
+    user = await stage.make(KAFKA_USER, "web", {}, labels={"strimzi.io/cluster": "bus"})
+    await stage.wait(Ms(2 * MINUTE))
+
+    assert (await stage.condition(user, "Ready"))["status"] == "True"
+    assert "secret" not in await stage.status(user)
+    assert not await stage.exists(SECRET, "web")
 
 
 async def test_a_flux_kustomization_as_a_stranger_waits_for_those_it_depends_on() -> None:

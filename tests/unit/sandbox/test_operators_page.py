@@ -9,18 +9,20 @@ import msgspec
 import pytest
 
 from tidegate.model.operators import (
-    EVERY,
     Check,
     Hold,
     Need,
+    Operator,
+    Pace,
     Product,
     Row,
     ServedBy,
     ServiceProduct,
     Stage,
+    Workload,
 )
 from tidegate.sandbox.operators import builtin_rows, read_rows
-from tidegate.sandbox.operators.reader import read_holds
+from tidegate.sandbox.operators.reader import builtin_operators, read_holds, read_operators
 from tidegate.sandbox.operators.templates import FUNCTIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md").read_text()
@@ -38,10 +40,13 @@ def first_cells(title: str) -> list[str]:
         ("key of `served_by`", ServedBy),
         ("key of a need", Need),
         ("key of a stage", Stage),
+        ("key of a pace", Pace),
         ("key of a product", Product),
         ("key of a service", ServiceProduct),
         ("key of a check", Check),
         ("key of a hold", Hold),
+        ("key of an operator", Operator),
+        ("key of a workload", Workload),
     ],
 )
 def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> None:
@@ -50,14 +55,19 @@ def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> Non
     assert sorted(shown) == sorted(field.encode_name for field in msgspec.structs.fields(noun))
 
 
-def test_the_page_lists_every_kind_that_has_a_row() -> None:
-    table = PAGE.split("| operator | kinds |", 1)[1].split("\n\n", 1)[0]
-    cells = [line.split(" | ")[1] for line in table.splitlines()[2:]]
-    shown = [kind for cell in cells for kind in re.findall(r"\b[A-Z]\w+", cell)]
+def test_the_page_lists_every_operator_with_its_namespace_and_its_kinds() -> None:
+    table = PAGE.split("| operator | namespace | kinds |", 1)[1].split("\n\n", 1)[0]
+    cells = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    shown = [(name, place, kinds.split(", ")) for name, place, kinds in cells]
 
-    assert sorted(shown) == sorted(
-        kind for row in builtin_rows() if row.group != EVERY for kind in row.kinds
-    )
+    assert shown == [
+        (
+            f"`{one.name}`",
+            f"`{one.namespace}`",
+            [kind for row in builtin_rows() if row.operator == one.name for kind in row.kinds],
+        )
+        for one in sorted(builtin_operators(), key=lambda one: one.name)
+    ]
 
 
 def test_the_page_lists_every_function_of_templates() -> None:
@@ -65,10 +75,13 @@ def test_the_page_lists_every_function_of_templates() -> None:
 
 
 def test_the_examples_can_be_read() -> None:
-    first, second = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
+    first, second, third = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
 
     (row,) = read_rows(first.encode(), "page.md")
     (hold,) = read_holds(second.encode(), "page.md")
+    (operator,) = read_operators(third.encode(), "page.md")
+    (own,) = read_rows(third.encode(), "page.md")
 
     assert [stage.name for stage in row.stages] == ["creating", "ready"]
     assert hold.until_jobs == ("unseal-*",)
+    assert own.operator == operator.name

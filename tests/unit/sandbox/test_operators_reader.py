@@ -9,6 +9,7 @@ from tidegate.errors import TidegateError
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Kind
 from tidegate.sandbox.operators import builtin_rows, read_rows
+from tidegate.sandbox.operators.reader import read_operators
 
 SEALED = Kind("bitnami.com", "v1alpha1", "SealedSecret")
 WIDGET = Kind("widgets.example.com", "v1", "Widget")
@@ -78,6 +79,13 @@ def test_an_empty_file_has_no_rows() -> None:
             (
                 "operators.duration rows.yaml:8:5 (rows[0].stages[0].after)"
                 " `after` is `-2s`, which is less than nothing"
+            ),
+        ),
+        (
+            ROW + "    paces: [{name: big, after: soon}]\n",
+            (
+                "operators.duration rows.yaml:10:25 (rows[0].stages[0].paces[0].after)"
+                " `after` is `soon`, which is not a duration"
             ),
         ),
         (
@@ -157,3 +165,24 @@ async def test_a_row_of_a_user_adds_a_kind() -> None:
     await stage.wait(Ms(MINUTE))
 
     assert await stage.status(widget) == {"phase": "Done"}
+
+
+def test_an_operator_that_is_wrong_is_told_with_its_line() -> None:
+    text = (
+        b"operators:\n- name: ours\n  namespace: ours\n  source: ours\n  workloads: [{name: a}]\n"
+    )
+
+    with pytest.raises(ExceptionGroup) as caught:
+        read_operators(text, "rows.yaml")
+
+    (error,) = caught.value.exceptions
+    assert isinstance(error, TidegateError)
+    assert (error.code, error.problem) == ("operators.missing", "the key `image` is missing")
+    assert error.where is not None
+    assert error.where.line == 5
+
+
+def test_a_pace_of_a_row_is_read_with_its_duration() -> None:
+    (row,) = read_rows((ROW + "    paces: [{name: big, after: 1m}]\n").encode(), "rows.yaml")
+
+    assert row.stages[0].paces[0].after == MINUTE

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.operator_stage import OperatorStage, an_operator
+from tests.fakes.operator_stage import OperatorStage, an_operator, operators_of
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind
 from tidegate.model.operators import EVERY, Row
 from tidegate.sandbox.operators import builtin_rows
+from tidegate.sandbox.operators.reader import builtin_operators
 from tidegate.sandbox.operators.statuses import all_hold, as_json, shows
 from tidegate.testing import Body
 
@@ -18,18 +19,11 @@ KINDS = [
     if row.group != EVERY
     for kind in row.kinds
 ]
+OPERATORS = {operator.name: operator for operator in builtin_operators()}
 ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute")
 GATEWAY = Kind("gateway.networking.k8s.io", "v1", "Gateway")
 CONTENT = Kind("snapshot.storage.k8s.io", "v1", "VolumeSnapshotContent")
 LONGEST = Ms(3 * MINUTE)
-
-
-def an_operator_of(row: Row) -> Body:
-    served_by = row.served_by
-    name = served_by.names[0].strip("*-") if served_by.names else "op"
-    image = served_by.images[0] if served_by.images else "any"
-    labels = served_by.labels[0] if not served_by.images and not served_by.names else {}
-    return an_operator(name, f"registry.example/{image}:1", **labels)
 
 
 async def a_stage(kind: Kind) -> OperatorStage:
@@ -45,7 +39,8 @@ def a_spec(kind: Kind) -> Body:
 @pytest.mark.parametrize(("row", "kind"), KINDS)
 async def test_a_kind_with_its_operator_becomes_ready(row: Row, kind: Kind) -> None:
     stage = await a_stage(kind)
-    await stage.operate(an_operator_of(row))
+    for body in operators_of(OPERATORS[row.operator]):
+        await stage.operate(body)
     if kind.name in ROUTES:
         await stage.make(GATEWAY, "edge", {})
 
@@ -83,4 +78,4 @@ def test_no_kind_has_two_rows() -> None:
     kinds = [(row.group, kind) for row in builtin_rows() for kind in row.kinds]
 
     assert len(kinds) == len(set(kinds))
-    assert len(kinds) > 70
+    assert len(kinds) > 120

@@ -93,6 +93,53 @@ async def test_a_certificate_that_changes_is_issued_again() -> None:
     assert (issued["status"], issued["observedGeneration"]) == ("True", 2)
 
 
+async def test_a_certificate_of_an_acme_server_brings_no_authority() -> None:
+    stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
+    await stage.operate(CERT_MANAGER)
+    await stage.make(ISSUER, "le", {"acme": {"server": "https://acme.example.com"}})
+    stores: Body = {"jks": {"create": True}, "pkcs12": {"create": False}}
+    spec: Body = {"secretName": "web-tls", "issuerRef": {"name": "le"}, "keystores": stores}
+    await stage.make(CERTIFICATE, "web", spec)
+
+    await stage.wait(Ms(10 * SECOND))
+
+    assert set(await stage.secret("web-tls")) == {"tls.crt", "tls.key", "keystore.jks"}
+
+
+async def test_a_sealed_secret_gives_its_own_name_whatever_its_template_says() -> None:
+    stage = await OperatorStage().begin(SEALED)
+    await stage.operate(SEALER)
+    template: Body = {"metadata": {"name": "other"}}
+
+    await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}, "template": template})
+    await stage.wait(Ms(5 * SECOND))
+
+    assert await stage.exists(SECRET, "login")
+    assert not await stage.exists(SECRET, "other")
+
+
+async def test_an_external_secret_that_merges_fills_a_secret_and_makes_none() -> None:
+    stage = await OperatorStage().begin(STORE, EXTERNAL)
+    await stage.operate(EXTERNALS)
+    await stage.make(STORE, "fake", {"provider": {"fake": {}}})
+    spec: Body = {
+        "secretStoreRef": {"name": "fake"},
+        "target": {"name": "app", "creationPolicy": "Merge"},
+        "data": [{"secretKey": "token", "remoteRef": {"key": "web"}}],
+    }
+    external = await stage.make(EXTERNAL, "web", spec)
+    await stage.wait(Ms(10 * SECOND))
+
+    alone = await stage.condition(external, "Ready")
+    was_made = await stage.exists(SECRET, "app")
+    await stage.add(a_secret("app", user="ann"))
+    await stage.wait(Ms(10 * SECOND))
+
+    assert (alone["status"], alone["reason"], was_made) == ("True", "SecretMissing", False)
+    assert (await stage.condition(external, "Ready"))["reason"] == "SecretSynced"
+    assert await stage.secret("app") == {"user": "ann", "token": "simulated"}
+
+
 async def test_a_sealed_secret_becomes_the_secret_of_its_template_and_takes_it_along() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)

@@ -9,8 +9,18 @@ import pytest
 
 from tidegate.errors import ScenarioError
 from tidegate.model.moment import Ms, format_duration
-from tidegate.sandbox.physics.course import Course, Fit, Named, Profile, Rule, Subject
-from tidegate.sandbox.physics.kubelet.exits import DIAL_FAILS, DIAL_POLLS
+from tidegate.sandbox.operators import builtin_rows
+from tidegate.sandbox.physics.course import (
+    Course,
+    Fit,
+    Named,
+    Profile,
+    Rule,
+    StageFit,
+    StageRule,
+    Subject,
+)
+from tidegate.sandbox.physics.kubelet.marks import DIAL_FAILS, DIAL_POLLS
 from tidegate.sandbox.physics.profile import DURATIONS, read_profile, typical
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -59,6 +69,34 @@ def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
     assert profile.rules == (rule,)
 
 
+def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
+    text = "stages:\n- {when: {kind: Cluster, name: 'big-*', stage: healthy}, after: 10m}\n"
+
+    profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin_rows())
+
+    fit = StageFit(kind="Cluster", name="big-*", stage="healthy")
+    assert profile.stages == (StageRule(fit, Ms(600_000)),)
+
+
+@pytest.mark.parametrize(
+    ("when", "hint"),
+    [
+        ("{kind: Cluster, stage: helthy}", "did you mean `healthy`? there are `begun`, `healthy`"),
+        ("{kind: Gadget, stage: done}", "there are `ready`"),
+    ],
+)
+def test_a_stage_that_no_row_has_is_a_mistake(when: str, hint: str) -> None:
+    text = f"stages:\n- {{when: {when}, after: 1m}}\n"
+
+    with pytest.raises(ExceptionGroup) as caught:
+        read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin_rows())
+
+    (error,) = caught.value.exceptions
+    assert isinstance(error, ScenarioError)
+    assert (error.code, error.hint) == ("scenario.value", hint)
+    assert str(error.where).endswith("(stages[0].when.stage)")
+
+
 @pytest.mark.parametrize("text", ["", "# later\n", "rules: []\n", "durations:\n"])
 def test_a_profile_may_be_empty(text: str) -> None:
     assert profile_of(text) == Profile()
@@ -76,6 +114,9 @@ def test_a_profile_may_be_empty(text: str) -> None:
         ("rules: [{wenn: {}}]", "scenario.key", "wenn"),
         ("rules: [{when: {verb: get}}]", "scenario.key", "verb"),
         ("rules: [{dials: 'yes'}]", "scenario.type", "dials"),
+        ("stages: [{when: {kind: Cluster}}]", "scenario.missing", "after"),
+        ("stages: [{when: {image: a}, after: 1s}]", "scenario.key", "image"),
+        ("stages: [{after: soon}]", "scenario.duration", "after"),
         ("polls: ['(']", "scenario.value", "polls"),
         ("assumptions: [{name: a, claim: b}]", "scenario.missing", "source"),
         ("[]", "scenario.type", "a profile must be a mapping"),
@@ -106,6 +147,13 @@ def test_the_page_lists_every_key() -> None:
     assert {key.strip("`") for key in rows(PAGE, "key | holds")} == set(Profile.__struct_fields__)
 
 
+def test_the_page_lists_what_a_stage_is_known_by() -> None:
+    table = PAGE.split("| key of `when` | fits |", 1)[1].split("\n\n", 1)[0]
+    shown = re.findall(r"`(\w+)`", "".join(line.split(" | ")[0] for line in table.splitlines()))
+
+    assert sorted(shown) == sorted(StageFit.__struct_fields__)
+
+
 def test_the_page_lists_every_duration_with_what_is_typical() -> None:
     shown = rows(PAGE, "key | from, to | `typical`")
 
@@ -115,10 +163,14 @@ def test_the_page_lists_every_duration_with_what_is_typical() -> None:
     }
 
 
-def test_the_example_of_the_page_can_be_read() -> None:
-    (example,) = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
+def test_the_examples_of_the_page_can_be_read() -> None:
+    whole, stages = (
+        read_profile(example.encode(), "page.md", onto=typical(), operators=builtin_rows())
+        for example in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
+    )
 
-    assert read_profile(example.encode(), "page.md", onto=typical()).name == "ours"
+    assert whole.name == "ours"
+    assert [rule.after for rule in stages.stages] == [60_000, 5_000]
 
 
 def test_the_page_on_physics_lists_every_assumption() -> None:

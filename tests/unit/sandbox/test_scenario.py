@@ -24,7 +24,7 @@ from tidegate.sandbox.faults import (
     TimedFault,
     throttled,
 )
-from tidegate.sandbox.scenario import Scenario, read_scenario
+from tidegate.sandbox.scenario import GivenOperator, Scenario, read_scenario
 
 
 def fault_of(text: str) -> Fault:
@@ -287,3 +287,42 @@ def test_a_file_of_the_wrong_shape_is_one_error(text: str, code: str, line: int)
     assert error.exit_code == 3
     assert error.where is not None
     assert error.where.line == line
+
+
+def test_an_operator_that_is_there_already_is_named_or_told_its_namespace() -> None:
+    text = b"given:\n  operators:\n  - cert-manager\n  - {name: flux, namespace: gitops}\n"
+
+    given = read_scenario(text, "s.yaml").given
+
+    assert given.operators == (GivenOperator("cert-manager"), GivenOperator("flux", "gitops"))
+    assert given.objects == ()
+
+
+def test_an_operator_of_a_user_is_known_beside_those_that_are_shipped() -> None:
+    text = b"given: {operators: [ours, strimzi]}\n"
+
+    given = read_scenario(text, "s.yaml", operators=["ours"]).given
+
+    assert [one.name for one in given.operators] == ["ours", "strimzi"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "problem", "hint"),
+    [
+        ("[certmanager]", "value", "there is no operator `certmanager`", "did you mean `cert-man"),
+        ("[{operator: flux}]", "missing", "an operator needs `name`", "there are `argo-cd`, "),
+        ("[flux, {name: flux}]", "contradiction", "the operator `flux` is given twice", "remove"),
+        ("[{name: 7}]", "type", "`name` must be text", "put it in quotes"),
+        ("[7]", "type", "an entry of `operators` must be a mapping", "write keys and values"),
+        ("flux", "type", "`operators` must be a list", "write each entry"),
+    ],
+)
+def test_an_operator_that_cannot_be_there_is_told(
+    text: str, code: str, problem: str, hint: str
+) -> None:
+    error = errors_of(f"given:\n  operators: {text}\n")[0]
+
+    assert (error.code, error.problem) == (f"scenario.{code}", problem)
+    assert error.hint.startswith(hint)
+    assert error.where is not None
+    assert error.where.line == 2

@@ -199,7 +199,7 @@ async def test_a_refused_pod_is_told_of_and_tried_again() -> None:
     await stage.run(Ms(2 * MINUTE))
 
     assert len(told) == 1
-    assert told[0].startswith("create Pod db-0 in StatefulSet db failed error: ")
+    assert told[0].startswith("Create Pod db-0 in StatefulSet db failed error: ")
     assert stage.count(DB, "readyReplicas") == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes import cache_filler
 from tidegate.errors import SourceError
-from tidegate.source.cache import Cache, default_cache_root
+from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,6 +30,10 @@ def ages(cache: Cache, *, seconds: int) -> None:
     for path in cache.root.rglob("*"):
         seen = path.lstat()
         os.utime(path, (seen.st_atime - seconds, seen.st_mtime - seconds))
+
+
+def held(cache: Cache) -> dict[Kept, Holding]:
+    return {one.kind: one for one in cache.holdings()}
 
 
 def files_below(place: Path) -> list[Path]:
@@ -53,7 +57,7 @@ async def test_the_same_content_is_kept_once(tmp_path: Path) -> None:
     two = await cache.keep("two", writes(a="1"), shown="two")
 
     assert one.root == two.root
-    assert cache.size().trees == 1
+    assert held(cache)[Kept.SOURCES].count == 1
 
 
 async def test_a_tree_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
@@ -94,7 +98,7 @@ async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
     assert second.find("old") is None
     assert second.find("used") is not None
     assert second.find("new") is not None
-    assert second.size().size <= 2500
+    assert sum(one.size for one in held(second).values()) <= 2500
 
 
 async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
@@ -108,7 +112,7 @@ async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
 
     assert kept == "1"
     assert not tree.root.exists()
-    assert Cache(tmp_path).size().size == 0
+    assert all(one.size == 0 for one in held(Cache(tmp_path)).values())
 
 
 async def test_what_a_killed_process_left_half_made_is_removed(tmp_path: Path) -> None:
@@ -131,6 +135,55 @@ def test_a_note_is_remembered_and_the_last_one_counts(tmp_path: Path) -> None:
 
     assert cache.recall("refs") == b"two"
     assert cache.recall("other") is None
+
+
+async def test_what_is_held_is_told_kind_by_kind(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    await cache.keep("shop", writes(a="123"), shown="shop")
+    await cache.keep("web", writes(a="12345"), shown="web", kind=Kept.CHARTS)
+    cache.renders.note("web", b"1234567")
+
+    found = held(cache)
+
+    sizes = {kind: (one.count, one.size) for kind, one in found.items() if kind != Kept.ANSWERS}
+    assert sizes == {Kept.SOURCES: (1, 3), Kept.CHARTS: (1, 5), Kept.RENDERS: (1, 7)}
+    assert found[Kept.ANSWERS].count == 2
+    assert 0 < found[Kept.CHARTS].longest_unused == found[Kept.CHARTS].last_used
+
+
+async def test_one_kind_can_be_cleared_and_the_others_stay(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    await cache.keep("shop", writes(a="123"), shown="shop")
+    cache.renders.note("web", b"1234567")
+    cache.close()
+
+    freed = cache.clear(kinds=frozenset({Kept.RENDERS}))
+
+    assert freed == 7
+    assert cache.renders.recall("web") is None
+    assert cache.find("shop") is not None
+
+
+async def test_renders_count_against_the_limit(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, limit=1500)
+    cache.renders.note("old", b"x" * 1000)
+    ages(cache, seconds=1000)
+    cache.renders.note("new", b"y" * 1000)
+
+    cache.shrink()
+
+    assert cache.renders.recall("old") is None
+    assert cache.renders.recall("new") == b"y" * 1000
+
+
+def test_texts_are_for_nobody_else(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+
+    cache.renders.note("web", b"password: x")
+
+    (text,) = files_below(tmp_path)
+    assert text.stat().st_mode & 0o077 == 0
+    assert text.parent.stat().st_mode & 0o077 == 0
 
 
 async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from tidegate.source.credentials import (
     Given,
     Keyrings,
     authorization,
+    keyring_of,
     read_docker_logins,
     variable_part,
 )
@@ -56,6 +58,36 @@ def test_a_docker_configuration_is_read_in_both_forms() -> None:
     assert hub == Credentials(username="ann", password=Secret("sesame"))
     assert keys.find("https://example.com").username == "bob"
     assert keys.find("https://other.com") == NOTHING
+
+
+def test_a_login_that_a_helper_keeps_is_no_login() -> None:
+    keys = read_docker_logins(b'{"auths": {"example.com": {}}}', "config.json")
+
+    assert keys.find("https://example.com") == NOTHING
+
+
+def test_a_user_has_variables_and_the_logins_of_docker_and_helm(tmp_path: Path) -> None:
+    docker, helm = tmp_path / ".docker", tmp_path / ".config" / "helm" / "registry"
+    for place, host in ((docker, "one.example.com"), (helm, "two.example.com")):
+        place.mkdir(parents=True)
+        login = {"auths": {host: {"username": "ann", "password": "x"}}}
+        (place / "config.json").write_text(json.dumps(login))
+
+    keys = keyring_of({"HOME": str(tmp_path), "TIDEGATE_TOKEN_HOST": "abc"})
+
+    hosts = ("one.example.com", "two.example.com", "three.example.com", "host")
+    assert [keys.find(f"https://{host}").username for host in hosts] == ["ann", "ann", "", "git"]
+
+
+def test_logins_that_cannot_be_read_are_told_when_they_are_needed(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+
+    keys = keyring_of({"DOCKER_CONFIG": str(tmp_path), "TIDEGATE_TOKEN_HOST": "abc"})
+
+    assert keys.find("https://host").username == "git"
+    with pytest.raises(SourceError) as caught:
+        keys.find("https://other")
+    assert caught.value.code == "source.login"
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"auths": {"x": {"auth": "!"}}}'])

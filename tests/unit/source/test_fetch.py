@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from tests.fakes.chart_archives import TarMaker
 from tests.fakes.fetching import an_access
 from tests.fakes.git_server import Repository
+from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.source import (
     ChartSource,
@@ -20,10 +22,18 @@ from tidegate.model.source import (
     Snapshot,
     SourceRef,
 )
-from tidegate.source import fetch, fetch_all, find_checkouts, leave_out, with_digest
+from tidegate.source import (
+    fetch,
+    fetch_all,
+    fetch_file,
+    find_checkouts,
+    leave_out,
+    with_digest,
+)
 from tidegate.source.access import Checkout
 from tidegate.source.fetch import uses_working_tree
 from tidegate.source.local import read_repository_map
+from tidegate.source.web.file import FILE
 
 OURS = "https://example.com/acme/shop"
 
@@ -219,3 +229,53 @@ async def test_the_digest_follows_names_contents_links_and_bits(tmp_path: Path) 
 
     assert again == same
     assert len(others - {same}) == 4
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        (ChartSource("https://charts.example.com/", "web", "^9"), "web"),
+        (OciSource("oci://registry.example.com/shop", tag="v9"), "."),
+    ],
+    ids=str,
+)
+async def test_a_map_also_stands_for_charts_and_artifacts(
+    tmp_path: Path, source: SourceRef, path: str
+) -> None:
+    (tmp_path / "here" / "web").mkdir(parents=True)
+    (tmp_path / "here" / "web" / "Chart.yaml").touch()
+    maps = tuple(
+        read_repository_map(f"{url}={tmp_path / 'here'}")
+        for url in ("https://charts.example.com", "oci://registry.example.com/shop")
+    )
+
+    found = await fetch(source, an_access(tmp_path, offline=True, checkouts=maps))
+
+    assert found.source == source
+    assert found.root == tmp_path / "here" / path
+
+
+async def test_a_file_of_a_web_server_is_asked_for_each_time_and_kept_for_offline(
+    tmp_path: Path,
+) -> None:
+    texts = iter([b"one", b"two"])
+
+    async def serve(_: web.Request) -> web.Response:
+        return web.Response(body=next(texts))
+
+    app = web.Application()
+    app.router.add_get("/a.yaml", serve)
+    async with listening(app) as url:
+        address = f"{url}/a.yaml"
+        read = [
+            (await fetch_file(address, an_access(tmp_path))).root.joinpath(FILE).read_bytes()
+            for _ in range(2)
+        ]
+
+    kept = await fetch_file(address, an_access(tmp_path, offline=True))
+    with pytest.raises(SourceError) as caught:
+        await fetch_file(f"{address}?other", an_access(tmp_path, offline=True))
+
+    assert read == [b"one", b"two"]
+    assert (kept.root / FILE).read_bytes() == b"two"
+    assert caught.value.code == "source.offline"

@@ -16,7 +16,7 @@ from tidegate.errors import SourceError
 from tidegate.model.secret import Secret
 from tidegate.model.source import Credentials, GitRef, GitSource, RefKind
 from tidegate.source.credentials import Given
-from tidegate.source.git import fetch_git
+from tidegate.source.git.fetching import fetch_git
 from tidegate.source.tree import Limits
 
 

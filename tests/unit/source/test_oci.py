@@ -16,7 +16,7 @@ from tidegate.model.secret import Secret
 from tidegate.model.source import ChartSource, Credentials, OciSource
 from tidegate.source.chart import CHART_LAYER
 from tidegate.source.credentials import Given
-from tidegate.source.oci import fetch_oci, fetch_oci_chart
+from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
 
 TREE = TarMaker().add("app.yaml", b"kind: Service\n").gz()
 TREE_LAYER = "application/vnd.cncf.flux.content.v1.tar+gzip"

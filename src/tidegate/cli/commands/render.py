@@ -3,63 +3,109 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+from tidegate.cli import options
+
+if TYPE_CHECKING:
+    from tidegate.flows.rendering import Rendered, Unrendered
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("path", type=DIRECTORY)
-@click.option(
-    "--name", default="", help="A chart's release name; the directory's name if not given."
-)
+@click.argument("what", nargs=-1, required=True, metavar="PATH|URL...")
+@click.option("--revision", default="", help="A branch, tag, commit, version or range of a URL.")
+@click.option("--chart", default="", help="A chart by its name; the URL is its Helm repository.")
+@click.option("--name", default="", help="A chart's release name; its directory's if not given.")
 @click.option("--namespace", default="default", show_default=True, help="A chart's namespace.")
 @click.option("-f", "--values", multiple=True, type=FILE, help="A file of values; may be repeated.")
 @click.option("--set", "parameters", multiple=True, help="A value by name, NAME=VALUE.")
+@options.kube_version
+@options.api_versions
+@options.offline
+@options.repo_map
 @click.option("--origins", is_flag=True, help="Say in a comment where each object comes from.")
 @click.option(
     "-o", "--output", type=click.Choice(["yaml", "json", "names"]), default="yaml", help="How."
 )
 def render(
-    path: Path,
+    what: tuple[str, ...],
+    revision: str,
+    chart: str,
     name: str,
     namespace: str,
     values: tuple[Path, ...],
     parameters: tuple[str, ...],
-    origins: bool,  # noqa: FBT001 - click hands over what is on the command line
+    kube_version: str,
+    api_versions: tuple[str, ...],
+    offline: bool,  # noqa: FBT001 - click hands over what is on the command line
+    maps: tuple[str, ...],
+    origins: bool,  # noqa: FBT001
     output: str,
-) -> None:
-    """Show what PATH renders to: a Helm chart, a Kustomize overlay, or a directory of manifests.
+) -> int:
+    """Show what each PATH or URL renders to.
+
+    It may be a Helm chart, a Kustomize overlay or a directory of manifests, here, in a Git
+    repository (https://host/owner/name//path?ref=main), in a registry (oci://host/name), or with
+    --chart in a Helm repository.
 
     Values of Secrets, and whatever stood encrypted, are masked.
 
     \b
     Examples:
       tidegate render clusters/prod
+      tidegate render apps/*/overlays/prod -o names
       tidegate render charts/web -f values-prod.yaml --set image.tag=v2
-      tidegate render overlays/prod -o names
+      tidegate render overlays/prod --offline --repo-map https://host/acme/base=../base
+      tidegate render https://charts.example.com --chart web --revision ^1.2
     """
     import asyncio
 
-    from tidegate.flows.render import Wanted, render_path
-    from tidegate.report.rendered import show
+    from tidegate.flows.render import Wanted, own_setting, render_all
 
-    wanted = Wanted(
-        path=path,
-        name=name,
-        namespace=namespace,
-        values=values,
-        parameters=tuple(_pair(parameter) for parameter in parameters),
+    wanted = [
+        Wanted(
+            what=one,
+            revision=revision,
+            chart=chart,
+            name=name,
+            namespace=namespace,
+            values=values,
+            parameters=tuple(_pair(parameter) for parameter in parameters),
+            kube_version=kube_version,
+            api_versions=api_versions,
+        )
+        for one in what
+    ]
+    if name and len(what) > 1:
+        raise click.BadParameter("it names one release, and there are several", param_hint="--name")
+    results = asyncio.run(render_all(wanted, own_setting(offline=offline, maps=maps)))
+    return max(
+        _show(one, result, output=output, origins=origins)
+        for one, result in zip(what, results, strict=True)
     )
-    rendered = asyncio.run(render_path(wanted))
-    for text in show(rendered.documents, rendered.hidden, form=output, origins=origins):
+
+
+def _show(what: str, result: Rendered | Unrendered, *, output: str, origins: bool) -> int:
+    """Objects to standard output, the rest to standard error. Gives the exit code."""
+    from tidegate.flows.rendering import Unrendered
+    from tidegate.report.rendered import show, talk
+
+    if isinstance(result, Unrendered):
+        for error in result.errors:
+            click.echo(str(error), err=True)
+        return max(error.exit_code for error in result.errors)
+    for text in show(result.documents, result.hidden, form=output, origins=origins):
         click.echo(text, nl=False)
-    if not rendered.documents:
-        click.echo(f"`{path}` renders to nothing", err=True)
-    for locked in rendered.locked:
-        click.echo(str(locked), err=True)
+    if not result.documents and not result.weakened:
+        click.echo(f"`{what}` renders to nothing", err=True)
+    unknown = {one.unknown: one.why for one in result.weakened}
+    for text in talk(notes=(*result.locked, *result.suspect), unknown=unknown):
+        click.echo(text, err=True)
+    return max((error.exit_code for error in unknown.values()), default=0)
 
 
 def _pair(parameter: str) -> tuple[str, str]:

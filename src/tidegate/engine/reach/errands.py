@@ -18,8 +18,8 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, Request, Ticket, Watch
-from tidegate.world.facts import Outcome
+from tidegate.world.calls import Call, Request, Ticket, Watch, Write
+from tidegate.world.facts import Loss, Lost, Outcome, Sent
 from tidegate.world.protocol import World
 
 Came = TypeVar("Came")
@@ -57,7 +57,7 @@ class Errands:
     def __init__(self, world: World, *, first: int = 1) -> None:
         self._world = world
         self._last = first - 1
-        self._waiting: dict[Ticket, tuple[_Trip, int]] = {}
+        self._waiting: dict[Ticket, tuple[_Trip, int, bool]] = {}
         self._pausing: list[tuple[Ms, int, _Trip]] = []
         self.watches: dict[Ticket, str] = {}
         """The cluster of each watch, whose changes are told for as long as it lasts."""
@@ -80,7 +80,7 @@ class Errands:
         found = self._waiting.pop(ticket, None)
         if found is None:
             return False
-        trip, place = found
+        trip, place, _ = found
         trip.outcomes[place] = outcome
         trip.missing -= 1
         if not trip.missing:
@@ -96,6 +96,12 @@ class Errands:
     @property
     def alarm(self) -> Ms | None:
         return self._pausing[0][0] if self._pausing else None
+
+    def withdraw_writes(self) -> None:
+        """Let no write go any more; their errands hear that they are lost."""
+        for ticket in [one for one, (_, _, writes) in self._waiting.items() if writes]:
+            sent = Sent.NO if self._world.cancel(ticket) else Sent.MAYBE
+            self.answered(ticket, Lost(sent, Loss.WITHDRAWN, "it was withdrawn"))
 
     def withdraw(self) -> None:
         """Drop every errand and every watch; what was not sent yet never will be."""
@@ -123,7 +129,8 @@ class Errands:
             trip.outcomes = [None] * len(wish)
             trip.missing = len(wish)
             for place, ask in enumerate(wish):
-                self._waiting[self._submit(ask)] = (trip, place)
+                writes = isinstance(ask.request, Write)
+                self._waiting[self._submit(ask)] = (trip, place, writes)
             if wish:
                 return
             wish = trip.resume(())

@@ -143,10 +143,16 @@ def settle(turn: Turn, run: ItemRun, state: ItemState) -> None:
 
 
 def _close(turn: Turn, step: StepRun) -> None:
-    if step.trouble is None:
+    trouble = step.trouble
+    if trouble is None:
         _pass_gate(turn, step)
     else:
-        failed(turn, step, step.trouble.reason, step.trouble.sentence, final=step.trouble.final)
+        _fail_gate(turn, step, trouble)
+
+
+def _fail_gate(turn: Turn, step: StepRun, trouble: Trouble) -> None:
+    final = trouble.final or not turn.rollout.semantics.retry.gates
+    failed(turn, step, trouble.reason, trouble.sentence, final=final)
 
 
 def _pass_gate(turn: Turn, step: StepRun) -> None:
@@ -177,7 +183,7 @@ def _fail_waiting(turn: Turn, step: StepRun, reason: str, sentence: str) -> bool
     if held is not None:
         why = f": {held.waits}" if held.waits else ""
         sentence = f"{held.item.ref} {sentence}{why}"
-    failed(turn, step, reason, sentence)
+    _fail_gate(turn, step, Trouble(reason, sentence))
     return True
 
 

@@ -6,8 +6,11 @@ async with helm_workers() as workers:
     documents = await render(release, workers)
 """
 
+from tidegate.render.helm.absence import DependencyError
 from tidegate.render.helm.orders import Reference, argo_layers, flux_layers
 from tidegate.render.helm.release import (
+    Dependency,
+    FetchedChart,
     FileParameter,
     How,
     Inline,
@@ -17,17 +20,30 @@ from tidegate.render.helm.release import (
     ValuesText,
 )
 from tidegate.render.helm.rendering import helm_workers, render
+from tidegate.render.helm.value_files import (
+    RemoteValuesError,
+    ValueFiles,
+    find_file_parameter,
+    find_value_files,
+)
 
 __all__ = [
+    "Dependency",
+    "DependencyError",
+    "FetchedChart",
     "FileParameter",
     "How",
     "Inline",
     "Parameter",
     "Reference",
     "Release",
+    "RemoteValuesError",
+    "ValueFiles",
     "ValuesFile",
     "ValuesText",
     "argo_layers",
+    "find_file_parameter",
+    "find_value_files",
     "flux_layers",
     "helm_workers",
     "render",

@@ -17,11 +17,19 @@ from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.worker import serve
-from tidegate.render.helm import sdk, staging
+from tidegate.render.helm import dependencies, sdk, staging
+from tidegate.render.helm.absence import DependencyError
 from tidegate.render.helm.files import check_chart, inside
 from tidegate.render.helm.integers import NAME, restore, template_below
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Answer, Refused, Release, Rendered, Text
+from tidegate.render.helm.release import (
+    Answer,
+    Dependency,
+    Refused,
+    Release,
+    Rendered,
+    Text,
+)
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
@@ -53,6 +61,8 @@ def render(release: Release) -> Rendered:
         metadata = sdk.metadata_of(handle)
         _check(metadata, release)
         absent = sdk.absent_dependencies(handle, metadata)
+        if absent and not release.builds_dependencies:
+            dependencies.refuse(absent, release)
         integers = restore(values)
         if absent or integers or release.defaults or release.skip_schema:
             copy = stack.enter_context(staging.staged(chart, release.root))
@@ -105,13 +115,13 @@ def _change(
     copy: Path,
     *,
     chart: Path,
-    absent: tuple[sdk.Dependency, ...],
+    absent: tuple[Dependency, ...],
     integers: str,
     release: Release,
 ) -> None:
     """Whatever the chart needs that is not in its directory."""
     if absent:
-        staging.build(absent, chart=chart, copy=copy, release=release)
+        dependencies.build(absent, chart=chart, copy=copy, release=release)
     if release.skip_schema:
         staging.drop_schemas(copy)
     if release.defaults:
@@ -140,6 +150,7 @@ def _refuse(error: RenderError) -> Refused:
         column=where.column,
         field=where.field,
         hint=error.hint,
+        absent=error.dependencies if isinstance(error, DependencyError) else (),
     )
 
 

@@ -8,10 +8,11 @@ each reference in turn, the inline values last, and a `targetPath` on top of wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from tidegate.render.argo_build import expand
 from tidegate.render.helm.release import (
     FileParameter,
     How,
@@ -38,16 +39,18 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
 
 
 def argo_layers(
-    files: Iterable[ValuesFile] = (),
+    files: Iterable[ValuesFile | ValuesText] = (),
     *,
     text: str = "",
     parameters: Iterable[Parameter] = (),
     file_parameters: Iterable[FileParameter] = (),
+    variables: Mapping[str, str] | None = None,
 ) -> tuple[Layer, ...]:
     """`helm.valueFiles`, `values`, `parameters` and `fileParameters` of an Argo CD source.
 
     `valuesObject` is the release's own `values`; it takes the place of `text`, so give one of the
-    two. Of parameters with the same name and kind the last counts.
+    two. Of parameters with the same name and kind the last counts. Where `variables` are given,
+    values of parameters may name them.
     """
     ordered: list[Layer] = [*files]
     parameters = tuple(parameters)
@@ -56,7 +59,9 @@ def argo_layers(
     ordered.append(Inline())
     for how in (How.TYPED, How.STRING):
         chosen = {each.name: each for each in parameters if each.how is how}
-        ordered += (Parameter(each.name, _escape(each.value), how) for each in chosen.values())
+        for each in chosen.values():
+            value = each.value if variables is None else expand(each.value, variables)
+            ordered.append(Parameter(each.name, _escape(value), how))
     ordered += {each.name: each for each in file_parameters}.values()
     return tuple(ordered)
 

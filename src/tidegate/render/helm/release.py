@@ -71,6 +71,24 @@ class FileParameter(msgspec.Struct, frozen=True, tag="file-parameter", gc=False)
 Layer: TypeAlias = ValuesFile | ValuesText | Inline | Parameter | FileParameter
 
 
+class Dependency(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A chart that another one depends on, as its Chart.yaml, or better its Chart.lock, has it."""
+
+    name: str
+    version: str = ""
+    repository: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version or '*'} from {self.repository}"
+
+
+class FetchedChart(msgspec.Struct, frozen=True, gc=False):
+    """A dependency that somebody has brought: the directory of the chart, or its `.tgz`."""
+
+    dependency: Dependency
+    path: str
+
+
 class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One chart to render.
 
@@ -78,6 +96,10 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     the chart inside it, or its `.tgz`. `layers` say what is merged over the chart's own values, in
     that order; `argo_layers` and `flux_layers` make them. `defaults` replaces the chart's
     `values.yaml`, as `valuesFiles` of a Flux chart does.
+
+    Dependencies that the chart does not bring come from `fetched`, or from its own source. What
+    must come from elsewhere is fetched by the worker where `repositories` allow it, and else told
+    in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`.
     """
 
     root: str
@@ -93,6 +115,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_upgrade: bool = False
     skip_schema: bool = False
     repositories: tuple[str, ...] = ("https://", "oci://")
+    fetched: tuple[FetchedChart, ...] = ()
+    builds_dependencies: bool = True
 
     def __repr__(self) -> str:
         # Values may be secret, and what is printed ends in logs.
@@ -123,6 +147,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused", gc=False):
     column: int = 0
     field: str = ""
     hint: str = ""
+    absent: tuple[Dependency, ...] = ()
 
 
 Answer: TypeAlias = Rendered | Refused

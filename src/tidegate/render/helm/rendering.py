@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
@@ -21,6 +21,7 @@ from tidegate.errors import DocumentError, Place, ProcessError, RenderError, for
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import SECOND, Ms
+from tidegate.render.helm.absence import needs_fetching
 from tidegate.render.helm.release import Answer, Refused, Release, Rendered, Text
 from tidegate.render.scratch import scratch_directory
 
@@ -30,11 +31,12 @@ NOTES = "NOTES.txt"
 
 # Not `---` alone on a line, as YAML has it: Helm also parts `---apiVersion: v1`.
 _SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*")
-_EVENTS = frozenset(
+EVENTS = frozenset(
     f"{when}-{what}"
     for when in ("pre", "post")
     for what in ("install", "delete", "upgrade", "rollback")
 )
+"""What hooks may be for, tests aside."""
 
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
@@ -66,6 +68,12 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
 
     A document's place is the template's path inside the chart.
     """
+    rendered = await ask(release, workers)
+    return (*_crds(rendered.crds), *_objects(rendered.templates))
+
+
+async def ask(release: Release, workers: Workers) -> Rendered:
+    """What a worker makes of a release, as text."""
     try:
         answer = _decode(await workers.ask(_encode(release)))
     except ProcessError as error:
@@ -73,28 +81,36 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     match answer:
         case Refused():
             raise _raised(answer)
-        case Rendered(templates, crds):
-            return (*_crds(crds), *_objects(templates))
+        case Rendered():
+            return answer
 
 
 def _crds(crds: tuple[Text, ...]) -> Iterator[Document]:
     for crd in crds:
-        yield from _read(crd.text, crd.path, 0)
+        yield from read_piece(crd.text, crd.path, 0)
 
 
 def _objects(templates: tuple[Text, ...]) -> Iterator[Document]:
+    for path, number, piece in pieces_of(templates):
+        for document in read_piece(piece, path, number):
+            events = hook_events(document)
+            if events is None or events <= EVENTS:
+                yield document
+
+
+def pieces_of(templates: Iterable[Text]) -> Iterator[tuple[str, int, str]]:
+    """The text of each object: its template, its number there, and the text itself."""
     for template in templates:
         if template.path.endswith(NOTES):
             continue
         pieces = _SEPARATOR.split(template.text.lstrip())
         for number, piece in enumerate(each for each in pieces if each.strip()):
             # Helm ends every object with a line break, which a block of text at its end keeps.
-            for document in _read(piece.lstrip() + "\n", template.path, number):
-                if _is_kept(document):
-                    yield document
+            yield template.path, number, piece.lstrip() + "\n"
 
 
-def _read(text: str, path: str, number: int) -> Iterator[Document]:
+def read_piece(text: str, path: str, number: int) -> Iterator[Document]:
+    """The objects in a piece of text; a List becomes its items."""
     try:
         documents = read(text, path)
     except DocumentError as error:
@@ -111,20 +127,22 @@ def _read(text: str, path: str, number: int) -> Iterator[Document]:
         )
 
 
-def _is_kept(document: Document) -> bool:
-    """Not a test, and not a hook of an unknown kind, which Helm drops without a word."""
+def hook_events(document: Document) -> frozenset[str] | None:
+    """The events that a hook is for. None for what is no hook.
+
+    Helm drops a hook with an event that it does not know, without a word.
+    """
     metadata = document.body.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if not isinstance(annotations, dict):
-        return True
-    if HOOK not in annotations:
-        return True
-    events = {event.strip().lower() for event in str(annotations[HOOK] or "").split(",")}
-    return events <= _EVENTS
+    if not isinstance(annotations, dict) or HOOK not in annotations:
+        return None
+    return frozenset(event.strip().lower() for event in str(annotations[HOOK] or "").split(","))
 
 
 def _raised(refused: Refused) -> RenderError:
     where = Place(refused.place, refused.line, refused.column, refused.field)
+    if refused.absent:
+        return needs_fetching(refused.absent, where=where)
     return RenderError(
         refused.code, refused.problem, where=where if refused.place else None, hint=refused.hint
     )

@@ -22,19 +22,11 @@ from helm_python.errors import HelmError, HelmValuesError
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Release, Text
+from tidegate.render.helm.release import Dependency, Release, Text
 
 Handle: TypeAlias = ctypes.c_uint64
 
 _PROBE = "{{ semverCompare .Values.constraint .Capabilities.KubeVersion.String }}"
-
-
-class Dependency(msgspec.Struct, frozen=True, gc=False):
-    """A subchart that Chart.yaml names."""
-
-    name: str
-    version: str = ""
-    repository: str = ""
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):

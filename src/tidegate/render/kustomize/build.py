@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sysconfig
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,11 +13,13 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, ProcessError, RenderError, foreign
+from tidegate.errors import Place, ProcessError, RenderError, TidegateError, foreign
 from tidegate.external.process import Command, run
 from tidegate.external.tools import find_program
+from tidegate.external.worker import Workers
 from tidegate.render.kustomize.copy import scratch_directory
 from tidegate.render.kustomize.gather import Gathering, gather
+from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
 from tidegate.render.kustomize.kustomization import Body
 from tidegate.render.kustomize.output import (
     asks_for_origins,
@@ -27,8 +29,9 @@ from tidegate.render.kustomize.output import (
     with_origins,
     without_origin,
 )
+from tidegate.render.kustomize.plugins import Chart
 from tidegate.render.kustomize.refusal import refusal
-from tidegate.render.kustomize.request import Input, Overlay
+from tidegate.render.kustomize.request import Helm, Input, Overlay
 
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that is not there: whatever still wants to go out does not get far."""
@@ -38,15 +41,27 @@ Decrypt: TypeAlias = Callable[[Input], Awaitable[bytes]]
 
 
 class RemoteError(RenderError):
-    """The overlay names things that are not in its tree. `references` says which."""
+    """The overlay names things that are not in its tree. `references` says which.
+
+    Those among them that are charts of a repository are also in `charts`.
+    """
 
     references: tuple[str, ...] = ()
+    charts: Mapping[str, Chart] = {}
 
 
 class Tool(msgspec.Struct, frozen=True):
     """The program that builds."""
 
     argv: tuple[str, ...]
+
+
+class Bench(msgspec.Struct, frozen=True):
+    """Where a build takes place: the copy, what is in it, and the program."""
+
+    scratch: Path
+    gathering: Gathering
+    tool: Tool
 
 
 def find_tool() -> Tool:
@@ -67,26 +82,43 @@ def find_tool() -> Tool:
 
 
 async def build(
-    overlay: Overlay, *, tool: Tool | None = None, decrypt: Decrypt | None = None
+    overlay: Overlay,
+    *,
+    tool: Tool | None = None,
+    decrypt: Decrypt | None = None,
+    workers: Workers | None = None,
 ) -> tuple[Document, ...]:
     """The objects of an overlay, in kustomize's order, each with the file it comes from.
 
     `decrypt` is shown each file that Flux would decrypt on disk, and gives what shall stand there.
+    `workers` render charts where the overlay may inflate some and names no other program for it.
     """
     gathering = await asyncio.to_thread(gather, overlay)
     _refuse_remote(gathering)
-    if gathering.uses_charts and overlay.helm is None:
-        problem = "the overlay inflates Helm charts, and there is no helm to do so"
-        where = Place(overlay.path or ".", field="helmCharts")
-        hint = "allow charts for this build, or render the chart as a unit of its own"
-        raise RenderError("render.kustomize.helm", problem, where=where, hint=hint)
+    inflates = _who_inflates(gathering, workers)
     if decrypt is not None:
         for path, found in gathering.decryptable.items():
             gathering.copy.put(path, await decrypt(found))
     with scratch_directory() as scratch:
         await asyncio.to_thread(gathering.copy.write, scratch)
         (scratch / "tmp").mkdir()
-        return tuple(await _build_in(scratch, gathering, tool or find_tool()))
+        bench = Bench(scratch, gathering, tool or find_tool())
+        if inflates is None:
+            return tuple(await _build_on(bench))
+        return tuple(await _build_with_charts(bench, Inflation(scratch, inflates)))
+
+
+def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | None:
+    """Our workers, if charts are to be inflated and nobody else does it."""
+    helm = gathering.overlay.helm
+    if not gathering.uses_charts or (helm is not None and helm.command):
+        return None
+    if helm is None or workers is None:
+        problem = "the overlay inflates Helm charts, and there is no helm to do so"
+        where = Place(gathering.overlay.path or ".", field="helmCharts")
+        hint = "allow charts for this build, or render the chart as a unit of its own"
+        raise RenderError("render.kustomize.helm", problem, where=where, hint=hint)
+    return workers
 
 
 async def inputs_digest(overlay: Overlay, *, tool_version: str) -> str:
@@ -97,17 +129,36 @@ async def inputs_digest(overlay: Overlay, *, tool_version: str) -> str:
     return gathering.copy.digest(*more)
 
 
-async def _build_in(scratch: Path, gathering: Gathering, tool: Tool) -> list[Document]:
+async def _build_with_charts(bench: Bench, inflation: Inflation) -> list[Document]:
+    """Build while charts are inflated beside it. What a chart was refused for is told first."""
+    objects: list[Document] = []
+    refused: TidegateError | None = None
+    with inflation.listen() as listener:
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(inflation.serve(listener), name="inflate charts")
+            try:
+                objects = await _build_on(bench)
+            except TidegateError as error:
+                refused = error
+            finally:
+                serving.cancel()
+    if refused is not None:
+        raise inflation.refused or refused
+    return objects
+
+
+async def _build_on(bench: Bench) -> list[Document]:
+    gathering = bench.gathering
     if asks_for_origins(gathering.body):
-        objects = await _run(scratch, gathering, tool)
+        objects = await _run(bench)
         return place_objects(objects, objects, gathering)
     if _is_empty(gathering.body):
-        return await _run(scratch, gathering, tool)
-    top = scratch / gathering.top
-    truth = await _run(scratch, gathering, tool) if can_be_seen(gathering) else None
+        return await _run(bench)
+    top = bench.scratch / gathering.top
+    truth = await _run(bench) if can_be_seen(gathering) else None
     await asyncio.to_thread(top.write_text, to_yaml(with_origins(gathering.body)))
     try:
-        annotated = await _run(scratch, gathering, tool)
+        annotated = await _run(bench)
     except RenderError:
         if truth is None:
             raise
@@ -121,20 +172,25 @@ def _is_empty(body: Body) -> bool:
     return all(value is None for key, value in body.items() if key not in {"apiVersion", "kind"})
 
 
-async def _run(scratch: Path, gathering: Gathering, tool: Tool) -> list[Document]:
-    overlay = gathering.overlay
-    argv = [*tool.argv, str(Path(gathering.top).parent)]
+def _helm_options(helm: Helm) -> list[str]:
+    options = ["--enable-helm", "--helm-command", helm.command or PROGRAM]
+    if helm.kube_version:
+        options += ["--helm-kube-version", helm.kube_version]
+    for version in helm.api_versions:
+        options += ["--helm-api-versions", version]
+    return options
+
+
+async def _run(bench: Bench) -> list[Document]:
+    gathering, overlay = bench.gathering, bench.gathering.overlay
+    argv = [*bench.tool.argv, str(Path(gathering.top).parent)]
     argv += ["--load-restrictor", overlay.restriction.value]
     if overlay.helm is not None and gathering.uses_charts:
-        argv += ["--enable-helm", "--helm-command", overlay.helm.command]
-        if overlay.helm.kube_version:
-            argv += ["--helm-kube-version", overlay.helm.kube_version]
-        for version in overlay.helm.api_versions:
-            argv += ["--helm-api-versions", version]
+        argv += _helm_options(overlay.helm)
     command = Command(
         argv=tuple(argv),
-        cwd=scratch,
-        env=_environment(scratch, overlay),
+        cwd=bench.scratch,
+        env=_environment(bench.scratch, overlay),
         accepts=frozenset({0, 1}),
     )
     try:
@@ -165,6 +221,7 @@ def _environment(scratch: Path, overlay: Overlay) -> dict[str, str]:
         "GOMEMLIMIT": str(overlay.limits.memory // 2),
         "GOMAXPROCS": "1",
         **proxies,
+        **ENVIRONMENT,
         **(overlay.helm.env if overlay.helm else {}),
     }
 
@@ -181,4 +238,5 @@ def _refuse_remote(gathering: Gathering) -> None:
         where=gathering.remote[first],
     )
     error.references = references
+    error.charts = gathering.remote_charts
     raise error

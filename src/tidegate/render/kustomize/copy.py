@@ -86,7 +86,9 @@ def relative(path: str, start: str) -> str:
 def scratch_directory() -> Iterator[Path]:
     """Files of a build may hold secrets: nobody else may read them, and no disk shall keep them."""
     memory = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK | os.X_OK) else None
-    path = Path(tempfile.mkdtemp(prefix="tidegate-build-", dir=memory)).resolve()
+    # Only a kill leaves one behind; by its name one can tell whose it was.
+    prefix = f"tidegate-build-{os.getpid()}-"
+    path = Path(tempfile.mkdtemp(prefix=prefix, dir=memory)).resolve()
     try:
         yield path
     finally:

@@ -42,6 +42,7 @@ from tidegate.render.kustomize.tree import (
     find_manifests,
     is_below,
 )
+from tidegate.render.path_globs import find_matches, is_pattern
 
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
@@ -54,6 +55,7 @@ class Gathering:
     overlay: Overlay
     copy: Copy = field(default_factory=Copy, repr=False)
     remote: dict[str, Place] = field(default_factory=dict)
+    remote_charts: dict[str, Chart] = field(default_factory=dict)
     entered: set[str] = field(default_factory=set)
     decryptable: dict[str, Input] = field(default_factory=dict)
     uses_charts: bool = False
@@ -109,7 +111,7 @@ def _enter(gathering: Gathering, step: Step) -> None:
         body = made_kustomization(find_manifests(step.tree, step.directory))
     if is_top:
         overrides = gathering.overlay.overrides
-        body = apply_overrides(body, overrides, made=not name, exists=walk.exists)
+        body = apply_overrides(body, overrides, made=not name, nearby=walk)
         gathering.top = step.tree.copied(path)
     if step.plugins_for is not None:
         walk.refuse_more_than_a_list(body)
@@ -252,6 +254,7 @@ class Walk:
             self._take_all(tree, start.path, self.tree.copied(spot.path), at)
         elif chart.repository:
             self.gathering.remote.setdefault(chart.reference, self.where(at)())
+            self.gathering.remote_charts[chart.reference] = chart
         else:
             problem = f"there is no chart at `{foreign(chart.directory)}`, and no `repo` to get it"
             raise RenderError("render.kustomize.missing", problem, where=self.where(at)())
@@ -274,6 +277,22 @@ class Walk:
     def exists(self, text: str) -> bool:
         spot = self.tree.find(self.directory, text, where=self.where(("components",)))
         return spot.found is not Found.NOTHING
+
+    def exists_below(self, text: str) -> bool:
+        below = posixpath.normpath(f"/{text}").lstrip("/")
+        return self.exists(below or ".")
+
+    def matching(self, pattern: str) -> list[str]:
+        joined = posixpath.normpath(posixpath.join(self.directory, pattern))
+        if not is_pattern(pattern) or is_remote(pattern) or joined.startswith("../"):
+            return []
+        try:
+            found = find_matches(self.tree.root, joined)
+        except ValueError as error:
+            problem = f"`{foreign(pattern)}` is no pattern: {error}"
+            where = self.where(("components",))()
+            raise RenderError("render.kustomize.component", problem, where=where) from None
+        return [relative(path, self.directory) for path in found]
 
     def refuse_more_than_a_list(self, body: Body) -> None:
         more = sorted(set(body) - KEYS_OF_A_PLAIN_LIST)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
 
 import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.render.argo_build import expand
 from tidegate.render.kustomize.kustomization import Body
 from tidegate.render.kustomize.request import ArgoOverrides, FluxOverrides, Image, Patch
 
@@ -18,19 +20,32 @@ _KEEP = "*"
 _NOT_LOCAL = ("git::", "gh:", "ssh://", "https://", "http://", "git@", "github.com:", "github.com/")
 
 
+class Nearby(Protocol):
+    """What lies around the kustomization."""
+
+    def exists(self, text: str) -> bool:
+        """True if there is something at a path, seen from here."""
+
+    def exists_below(self, text: str) -> bool:
+        """As `exists`, for a path that `..` cannot lead out of this directory."""
+
+    def matching(self, pattern: str) -> list[str]:
+        """The paths that fit a pattern, seen from here."""
+
+
 def apply_overrides(
     body: Body,
     overrides: ArgoOverrides | FluxOverrides | None,
     *,
     made: bool,
-    exists: Callable[[str], bool],
+    nearby: Nearby,
 ) -> Body:
     """The kustomization to build. `made` says that there was no file before."""
     match overrides:
         case ArgoOverrides():
-            return _apply_argo(body, overrides, exists)
+            return _apply_argo(body, overrides, nearby)
         case FluxOverrides():
-            return _apply_flux(body, overrides, made=made, exists=exists)
+            return _apply_flux(body, overrides, made=made, exists=nearby.exists)
         case None:
             return body
 
@@ -44,7 +59,7 @@ def made_kustomization(manifests: list[str]) -> Body:
     return {**body, "resources": [f"./{path}" for path in manifests]}
 
 
-def _apply_argo(body: Body, wanted: ArgoOverrides, exists: Callable[[str], bool]) -> Body:
+def _apply_argo(body: Body, wanted: ArgoOverrides, nearby: Nearby) -> Body:
     """What `kustomize edit` would do, in the order in which Argo CD calls it."""
     changed = _with_texts(
         body,
@@ -53,7 +68,8 @@ def _apply_argo(body: Body, wanted: ArgoOverrides, exists: Callable[[str], bool]
         namespace=wanted.namespace,
     )
     if wanted.images:
-        changed["images"] = _set_images(changed, wanted.images)
+        images = tuple(expand(image, wanted.variables) for image in wanted.images)
+        changed["images"] = _set_images(changed, images)
     if wanted.replicas:
         counts: dict[str, Json] = {**wanted.replicas}
         kept = [entry for entry in _entries(body, "replicas") if entry.get("name") not in counts]
@@ -61,17 +77,35 @@ def _apply_argo(body: Body, wanted: ArgoOverrides, exists: Callable[[str], bool]
         changed["replicas"] = _by_name([*kept, *new])
     _add_labels(changed, wanted)
     annotations = wanted.common_annotations
+    if wanted.annotation_variables:
+        annotations = _expanded(annotations, wanted.variables)
     if annotations:
         force = wanted.force_common_annotations
         field = "commonAnnotations"
         changed[field] = _add_pairs(changed.get(field), annotations, force=force, field=field)
     _extend(changed, "patches", [_patch_body(patch) for patch in wanted.patches])
-    missing_is_fine = wanted.ignore_missing_components
-    present = [path for path in wanted.components if not missing_is_fine or exists(path)]
     listed = changed.get("components")
     known = listed if isinstance(listed, list) else []
-    _extend(changed, "components", [path for path in present if path not in known])
+    components = dict.fromkeys(_argo_components(wanted, nearby))
+    _extend(changed, "components", [path for path in components if path not in known])
     return changed
+
+
+def _argo_components(wanted: ArgoOverrides, nearby: Nearby) -> Iterator[str]:
+    """Those that are there, if others are to be ignored; of a pattern, all that fit.
+
+    What is to be ignored Argo CD looks for without leaving the directory, so that `../part` is
+    left out although it is there; and where all are left out, it has nothing to add and gives up.
+    """
+    present = wanted.components
+    if wanted.ignore_missing_components:
+        present = tuple(path for path in present if nearby.exists_below(path))
+        if wanted.components and not present:
+            problem = f"the component `{foreign(wanted.components[0])}` is not below the directory"
+            hint = "with `ignoreMissingComponents`, Argo CD wants at least one that is"
+            raise RenderError("render.kustomize.component", problem, hint=hint)
+    for path in present:
+        yield from nearby.matching(path) or [path]
 
 
 def _apply_flux(
@@ -181,13 +215,14 @@ def _merge_images(old: list[Body], images: tuple[Image, ...]) -> list[Json]:
 def _add_labels(body: Body, wanted: ArgoOverrides) -> None:
     if not wanted.common_labels:
         return
+    added = _expanded(wanted.common_labels, wanted.variables)
     force = wanted.force_common_labels
     if wanted.label_include_templates and not wanted.label_without_selector:
         problem = "`labelIncludeTemplates` needs `labelWithoutSelector`"
         raise RenderError("render.kustomize.label", problem)
     if not wanted.label_without_selector:
         field = "commonLabels"
-        pairs = _add_pairs(body.get(field), wanted.common_labels, force=force, field=field)
+        pairs = _add_pairs(body.get(field), added, force=force, field=field)
         body[field] = pairs
         return
     templates = wanted.label_include_templates
@@ -196,10 +231,12 @@ def _add_labels(body: Body, wanted: ArgoOverrides) -> None:
     if entry is None:
         entry = {"includeTemplates": True} if templates else {}
         labels.append(entry)
-    entry["pairs"] = _add_pairs(
-        entry.get("pairs"), wanted.common_labels, force=force, field="labels"
-    )
+    entry["pairs"] = _add_pairs(entry.get("pairs"), added, force=force, field="labels")
     body["labels"] = [*labels]
+
+
+def _expanded(pairs: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: expand(value, variables) for name, value in pairs.items()}
 
 
 def _is_like(entry: Body, *, templates: bool) -> bool:

@@ -44,7 +44,10 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArgoOverrides(msgspec.Struct, frozen=True, kw_only=True):
-    """`spec.source.kustomize` of an Application. Images are written as Argo CD writes them."""
+    """`spec.source.kustomize` of an Application. Images are written as Argo CD writes them.
+
+    Images and labels may name `variables` of the build; annotations where `annotation_variables`.
+    """
 
     name_prefix: str = ""
     name_suffix: str = ""
@@ -57,9 +60,11 @@ class ArgoOverrides(msgspec.Struct, frozen=True, kw_only=True):
     label_include_templates: bool = False
     common_annotations: Mapping[str, str] = {}
     force_common_annotations: bool = False
+    annotation_variables: bool = False
     patches: tuple[Patch, ...] = ()
     components: tuple[str, ...] = ()
     ignore_missing_components: bool = False
+    variables: Mapping[str, str] = {}
 
 
 class FluxOverrides(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,9 +112,12 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Helm(msgspec.Struct, frozen=True, kw_only=True):
-    """How `helmCharts` are rendered: a program that speaks like helm, and what it tells charts."""
+    """That `helmCharts` may be inflated, and what charts are told.
 
-    command: str
+    `command` is a program that speaks like helm. Without one our own workers do it.
+    """
+
+    command: str = ""
     kube_version: str = ""
     api_versions: tuple[str, ...] = ()
     env: Mapping[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
@@ -47,6 +48,9 @@ def without_condition(conditions: Conditions, name: str) -> Conditions:
 
 def moment_of(stamp: Json) -> Ms | None:
     """The moment that a time in a body names."""
-    if not isinstance(stamp, str):
-        return None
+    return _moment(stamp) if isinstance(stamp, str) else None
+
+
+@lru_cache(maxsize=256)
+def _moment(stamp: str) -> Ms:
     return Ms(int(datetime.fromisoformat(stamp).timestamp() * 1_000))

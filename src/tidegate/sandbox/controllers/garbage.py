@@ -105,7 +105,7 @@ def _delete(stored: Stored, propagation: Propagation) -> Write:
 def _concerns(view: View, event: Event) -> Iterator[Ref]:
     stored = event.stored
     if event.change is not Change.DELETED:
-        if stored.is_deleting or owner_references(stored.metadata):
+        if stored.is_deleting or _has_new_owners(event):
             yield stored.ref
         return
     yield from (own.ref for own in view.owned_by(stored.uid))
@@ -113,6 +113,13 @@ def _concerns(view: View, event: Event) -> Iterator[Ref]:
         kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
         for namespace in {stored.ref.namespace: None, "": None}:
             yield Ref(kind, namespace, str(reference.get("name")))
+
+
+def _has_new_owners(event: Event) -> bool:
+    """Owners that stay are no news: when one of them goes, that is a change of its own."""
+    owners = event.stored.metadata.get("ownerReferences")
+    before = event.before.metadata.get("ownerReferences") if event.before else None
+    return bool(owners) and owners != before
 
 
 GARBAGE = Controller("garbage", collect, _concerns)

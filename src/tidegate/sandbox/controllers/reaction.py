@@ -25,12 +25,12 @@ class At(NamedTuple):
 
 
 class Print(NamedTuple):
-    """A container prints these lines. The first run of a container begins a new log."""
+    """A container of the pod with this uid prints these lines, in this of its runs."""
 
-    ref: Ref
+    uid: str
     container: str
+    run: int
     lines: tuple[str, ...]
-    again: bool = False
 
 
 class View(Protocol):
@@ -64,3 +64,24 @@ class Controller(NamedTuple):
     concerns: Concerns
     delay: Ms = Ms(10)
     """How long after a change it looks; several changes in between are one look."""
+    kinds: tuple[Kind, ...] = ()
+    """Whose changes can concern it, in whatever group and version; none: those of every kind."""
+
+
+class Roster:
+    """Controllers that work together, and which of them are to be asked about a change."""
+
+    def __init__(self, controllers: Iterable[Controller]) -> None:
+        self._controllers = tuple(controllers)
+        self._asked: dict[str, tuple[Controller, ...]] = {}
+
+    def asked_about(self, kind: Kind) -> tuple[Controller, ...]:
+        """Worked out once for each name of a kind."""
+        found = self._asked.get(kind.name)
+        if found is None:
+            found = self._asked[kind.name] = tuple(
+                controller
+                for controller in self._controllers
+                if not controller.kinds or any(one.name == kind.name for one in controller.kinds)
+            )
+        return found

@@ -10,7 +10,7 @@ import msgspec
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import text
 from tidegate.sandbox.controllers.garbage import MANAGER
-from tidegate.sandbox.server.lifecycle import SUFFIX
+from tidegate.sandbox.server.lifecycle import spell
 from tidegate.sandbox.server.store import Body, Stored, owner_references
 from tidegate.world.calls import PatchForm, Propagation, Verb, Write
 
@@ -98,5 +98,4 @@ def is_controlled_by(stored: Stored, owner: Stored) -> bool:
 def digest_of(value: Json) -> str:
     """A short name for a value, in letters that make no words; the same for the same value."""
     encoded = msgspec.json.encode(value, order="deterministic")
-    drawn = hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest()
-    return "".join(SUFFIX[byte % len(SUFFIX)] for byte in drawn)
+    return spell(hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest())

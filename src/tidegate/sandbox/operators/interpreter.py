@@ -10,15 +10,14 @@ that servers keep: nothing is remembered between two looks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import Row, Stage
+from tidegate.model.objects import Json, Ref
+from tidegate.model.operators import Row
 from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
 from tidegate.sandbox.operators.catalogue import Catalogue
@@ -33,20 +32,14 @@ from tidegate.sandbox.server.store import Body, Event, Stored
 from tidegate.world.calls import PatchForm, Verb, Write
 from tidegate.world.facts import Missing, NotServed, is_refusal
 
-Durations: TypeAlias = Callable[[Kind, str], Ms | None]
-"""How long a stage of a kind takes; None leaves it to the row."""
 RETRY = Ms(10 * SECOND)
 
 
-def as_the_row_says(_kind: Kind, _stage: str) -> Ms | None:
-    return None
-
-
-def operators(rows: Iterable[Row], *, durations: Durations = as_the_row_says) -> Controller:
+def operators(rows: Iterable[Row]) -> Controller:
     """The operators of these rows as one controller; of two rows for a kind the last counts."""
     catalogue = Catalogue.of(rows)
     memories = Memories(catalogue)
-    player = _Player(catalogue, memories, durations)
+    player = _Player(catalogue, memories)
 
     def concerns(view: View, event: Event) -> Iterator[Ref]:
         return concerned(catalogue, memories.of(view), view, event)
@@ -70,7 +63,6 @@ class _Case:
 class _Player:
     catalogue: Catalogue
     memories: Memories
-    durations: Durations
 
     def look(self, view: View, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
@@ -91,7 +83,7 @@ class _Player:
             yield from make(view, stored, products_of(row, case.scope))
         else:
             since = max(available_since(server), case.since) if server else case.since
-            yield from self._go_on(view, case, reached + 1, since=since, now=now)
+            yield from _go_on(view, case, reached + 1, since=since, now=now)
 
     def _case(self, view: View, stored: Stored, row: Row) -> _Case:
         kind = stored.ref.kind
@@ -105,27 +97,24 @@ class _Player:
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
         return _Case(stored, row, scope, needed, since)
 
-    def _go_on(self, view: View, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
-        """To the next stage, if it is time."""
-        stage = case.row.stages[place]
-        due = Ms(since + self._span(case.stored.ref.kind, stage))
-        if now < due:
-            yield At(due)
-            return
-        products = products_of(case.row, case.scope, upto=place)
-        refused = yield from make(view, case.stored, products)
-        if refused:
-            yield At(Ms(now + RETRY))
-        elif stage.writes:
-            yield from _write(case.stored, status_of(stage.writes, case.scope), now)
-
-    def _span(self, kind: Kind, stage: Stage) -> Ms:
-        given = self.durations(kind, stage.name)
-        return stage.after if given is None else given
-
     def _unmet(self, view: View, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
         return next((one for one in asked if not self.catalogue.is_met(view, one)), None)
+
+
+def _go_on(view: View, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
+    """To the next stage, if it is time."""
+    stage = case.row.stages[place]
+    due = Ms(since + stage.span_for(case.stored.ref))
+    if now < due:
+        yield At(due)
+        return
+    products = products_of(case.row, case.scope, upto=place)
+    refused = yield from make(view, case.stored, products)
+    if refused:
+        yield At(Ms(now + RETRY))
+    elif stage.writes:
+        yield from _write(case.stored, status_of(stage.writes, case.scope), now)
 
 
 def _reached(case: _Case) -> int:

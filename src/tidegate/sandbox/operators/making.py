@@ -21,13 +21,20 @@ Making = Generator[Write | At, Outcome | None, bool]
 
 
 def make(view: View, maker: Stored, products: Iterable[Made]) -> Making:
-    """Make these; tells whether a server refused one."""
+    """Make these; tells whether a server refused one.
+
+    Of two that are the same object the first is made; the second adds what it lacks, as soon as it
+    is seen.
+    """
     refused = False
+    begun: set[Ref] = set()
     for made in products:
         write = _write_of(view, maker, made)
-        if write is not None:
-            outcome = yield write
-            refused = refused or (outcome is not None and is_refusal(outcome))
+        if write is None or (write.verb is Verb.CREATE and write.ref in begun):
+            continue
+        begun.add(write.ref)
+        outcome = yield write
+        refused = refused or (outcome is not None and is_refusal(outcome))
     return refused
 
 

@@ -14,12 +14,12 @@ from tidegate.documents import Document, FieldPath, find_places, read
 from tidegate.errors import DocumentError, OperatorsError, Place, TidegateError, foreign
 from tidegate.model.moment import parse_duration
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Hold, Row, Stage
+from tidegate.model.operators import Check, Hold, Operator, Row, Stage
 from tidegate.sandbox.operators.statuses import as_json, shows
 from tidegate.sandbox.operators.templates import FOR, IF, check_template
 
 ROWS = Path(__file__).with_name("rows")
-KEYS = ("rows", "holds")
+KEYS = ("operators", "rows", "holds")
 _T = TypeVar("_T")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _TOLD = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
@@ -57,6 +57,12 @@ def builtin_holds() -> tuple[Hold, ...]:
     return tuple(hold for file in _files() for hold in read_holds(file.read_bytes(), file.name))
 
 
+@cache
+def builtin_operators() -> tuple[Operator, ...]:
+    """The operators that tidegate knows by name."""
+    return tuple(one for file in _files() for one in read_operators(file.read_bytes(), file.name))
+
+
 def _files() -> list[Path]:
     return sorted(ROWS.glob("*.yaml"))
 
@@ -69,6 +75,11 @@ def read_rows(text: bytes, name: str) -> tuple[Row, ...]:
 def read_holds(text: bytes, name: str) -> tuple[Hold, ...]:
     """The holds of a file. Raises one ExceptionGroup with an error for each wrong hold."""
     return tuple(_read_all(text, name, key="holds", read_one=_read_hold))
+
+
+def read_operators(text: bytes, name: str) -> tuple[Operator, ...]:
+    """The operators of a file. Raises one ExceptionGroup with an error for each wrong one."""
+    return tuple(_read_all(text, name, key="operators", read_one=_read_operator))
 
 
 def _read_all(text: bytes, name: str, *, key: str, read_one: Callable[[Json], _T]) -> list[_T]:
@@ -96,7 +107,8 @@ def _entries_in(
     for one in document.body:
         if one not in KEYS:
             problem = f"a file of rows has no key `{foreign(one)}`"
-            error = OperatorsError("operators.key", problem, hint="it has `rows` and `holds`")
+            hint = "it has `operators`, `rows` and `holds`"
+            error = OperatorsError("operators.key", problem, hint=hint)
             wrong.append((_RowError(error, (one,)), document))
     entries = document.body.get(key)
     if isinstance(entries, list):
@@ -108,6 +120,10 @@ def _entries_in(
 
 def _read_hold(body: Json) -> Hold:
     return _convert(body, Hold)
+
+
+def _read_operator(body: Json) -> Operator:
+    return _convert(body, Operator)
 
 
 def _convert(body: Json, noun: type[_T]) -> _T:
@@ -132,28 +148,38 @@ def _with_spans(body: Json) -> Json:
     stages = body.get("stages") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(stages, list):
         return body
-    read_stages = [_with_span(stage, place) for place, stage in enumerate(stages)]
+    read_stages = [_with_paces(stage, ("stages", place)) for place, stage in enumerate(stages)]
     return {**body, "stages": read_stages}
 
 
-def _with_span(stage: Json, place: int) -> Json:
-    if not isinstance(stage, dict) or stage.get("after") is None:
-        return stage
-    written = stage["after"]
+def _with_paces(stage: Json, path: FieldPath) -> Json:
+    """The durations of a stage: its own, and those of its paces."""
+    paces = stage.get("paces") if isinstance(stage, dict) else None
+    if not isinstance(stage, dict) or not isinstance(paces, list):
+        return _with_span(stage, path)
+    spots = ((*path, "paces", place) for place in range(len(paces)))
+    read_paces = [_with_span(pace, spot) for pace, spot in zip(paces, spots, strict=True)]
+    return _with_span({**stage, "paces": read_paces}, path)
+
+
+def _with_span(part: Json, path: FieldPath) -> Json:
+    if not isinstance(part, dict) or part.get("after") is None:
+        return part
+    written = part["after"]
     try:
         span = parse_duration(written if isinstance(written, str) else "")
     except ValueError as error:
-        raise _no_span(written, str(error), place) from error
+        raise _no_span(written, str(error), path) from error
     if span < 0:
-        raise _no_span(written, "less than nothing", place)
-    return {**stage, "after": span}
+        raise _no_span(written, "less than nothing", path)
+    return {**part, "after": span}
 
 
-def _no_span(written: Json, why: str, place: int) -> _RowError:
+def _no_span(written: Json, why: str, path: FieldPath) -> _RowError:
     problem = f"`after` is `{foreign(str(written))}`, which is {why}"
     hint = "write it like `250ms`, `2s` or `1m30s`"
     error = OperatorsError("operators.duration", problem, hint=hint)
-    return _RowError(error, ("stages", place, "after"))
+    return _RowError(error, (*path, "after"))
 
 
 def _check_stages(stages: tuple[Stage, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What is in a value, and what a second value adds, changes and removes.
+"""What is in a value, and what a second value puts there and removes.
 
 Values are taken as their shape says: a field of a field, an item by its keys, or as one piece.
 What both values share by identity is not looked at, so a comparison costs what was touched.
@@ -6,7 +6,9 @@ What both values share by identity is not looked at, so a comparison costs what 
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.elements import FIELD, Element, item_element
@@ -18,22 +20,21 @@ Below: TypeAlias = dict[Element, Fields]
 SCALARS = frozenset({str, int, bool, float})
 
 
-class Comparison(NamedTuple):
-    """What was added, changed and removed, containers with what is in them."""
+class Comparison(msgspec.Struct, frozen=True, gc=False):
+    """What was put there, be it new or another, and what was removed; both with all inside."""
 
-    added: Fields = NOTHING
-    modified: Fields = NOTHING
+    put: Fields = NOTHING
     removed: Fields = NOTHING
 
     def outside(self, fields: Fields) -> Comparison:
         """The comparison but for these places and what is below them."""
-        return Comparison(
-            self.added.outside(fields), self.modified.outside(fields), self.removed.outside(fields)
-        )
+        if self is SAME or fields is NOTHING:
+            return self
+        return Comparison(self.put.outside(fields), self.removed.outside(fields))
 
 
 SAME = Comparison()
-MODIFIED = Comparison(modified=LEAF)
+ANOTHER = Comparison(put=LEAF)
 
 
 def same(one: Json, other: Json) -> bool:
@@ -146,7 +147,11 @@ def _whole(value: Json, layout: Layout) -> Fields:
     if isinstance(value, dict):
         children = layout.children
         return Fields(
-            True, {FIELD + name: _whole(inner, children[name]) for name, inner in value.items()}
+            True,
+            {
+                FIELD + name: LEAF if type(inner) in SCALARS else _whole(inner, children[name])
+                for name, inner in value.items()
+            },
         )
     items = layout.items
     return node(
@@ -169,7 +174,7 @@ def _compare(before: Json, after: Json, layout: Layout) -> Comparison:
     if is_one_piece(before, layout) or is_one_piece(after, layout):
         return _compare_pieces(before, after, layout)
     if not before and not after:
-        return SAME if same(before, after) else MODIFIED
+        return SAME if same(before, after) else ANOTHER
     if layout.is_list:
         return _compare_items(before, after, layout)
     return _compare_fields(_map(before), _map(after), layout)
@@ -180,9 +185,9 @@ def _compare_pieces(before: Json, after: Json, layout: Layout) -> Comparison:
     if same(before, after):
         return SAME
     if layout.is_atomic:
-        return MODIFIED
+        return ANOTHER
     inner = _compare_fields(_map(before), _map(after), layout)
-    return Comparison(inner.added, LEAF, inner.removed)
+    return Comparison(node(True, inner.put.below), inner.removed)
 
 
 def _map(value: Json) -> dict[str, Json]:
@@ -197,10 +202,10 @@ def _compare_fields(before: dict[str, Json], after: dict[str, Json], layout: Lay
             continue
         new = after[name]
         if old is not new and not (type(old) is type(new) and type(old) in SCALARS and old == new):
-            found.put(FIELD + name, _compare(old, new, layout.children[name]))
+            found.add(FIELD + name, _compare(old, new, layout.children[name]))
     for name, new in after.items():
         if name not in before:
-            found.added[FIELD + name] = _whole(new, layout.children[name])
+            found.put[FIELD + name] = _whole(new, layout.children[name])
     return found.comparison()
 
 
@@ -214,7 +219,7 @@ def _compare_items(before: Json, after: Json, layout: Layout) -> Comparison:
             _compare_item(element, ours, theirs, found, items)
         elif len(ours) > 1 and len(theirs) > 1:
             if not same([*ours], [*theirs]):
-                found.modified[element] = LEAF
+                found.put[element] = LEAF
         else:
             _compare_repeated(element, ours, theirs, found, items)
     return found.comparison()
@@ -224,9 +229,9 @@ def _compare_item(
     element: Element, old: list[Json], new: list[Json], found: _Found, layout: Layout
 ) -> None:
     if old and new:
-        found.put(element, _compare(old[0], new[0], layout))
+        found.add(element, _compare(old[0], new[0], layout))
     elif new:
-        found.added[element] = _whole(new[0], layout)
+        found.put[element] = _whole(new[0], layout)
     else:
         found.removed[element] = _whole(old[0], layout)
 
@@ -238,9 +243,9 @@ def _compare_repeated(
     if len(old) > 1:
         found.removed[element] = LEAF
         if new:
-            found.added[element] = _whole(new[0], layout)
+            found.put[element] = _whole(new[0], layout)
     else:
-        found.added[element] = LEAF
+        found.put[element] = LEAF
         if old:
             found.removed[element] = _whole(old[0], layout)
 
@@ -248,27 +253,19 @@ def _compare_repeated(
 class _Found:
     """A comparison in the making."""
 
-    __slots__ = ("added", "modified", "removed")
+    __slots__ = ("put", "removed")
 
     def __init__(self) -> None:
-        self.added: Below = {}
-        self.modified: Below = {}
+        self.put: Below = {}
         self.removed: Below = {}
 
-    def put(self, element: Element, inner: Comparison) -> None:
-        if inner is SAME:
-            return
-        added, modified, removed = inner
-        if added is not NOTHING:
-            self.added[element] = added
-        if modified is not NOTHING:
-            self.modified[element] = modified
-        if removed is not NOTHING:
-            self.removed[element] = removed
+    def add(self, element: Element, inner: Comparison) -> None:
+        if inner.put is not NOTHING:
+            self.put[element] = inner.put
+        if inner.removed is not NOTHING:
+            self.removed[element] = inner.removed
 
     def comparison(self) -> Comparison:
-        if not (self.added or self.modified or self.removed):
+        if not (self.put or self.removed):
             return SAME
-        return Comparison(
-            node(False, self.added), node(False, self.modified), node(False, self.removed)
-        )
+        return Comparison(node(False, self.put), node(False, self.removed))

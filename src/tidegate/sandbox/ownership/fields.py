@@ -125,7 +125,8 @@ def _difference(one: Fields, other: Fields) -> Fields:
     below: dict[Element, Fields] | None = None
     if one.below and other.below:
         for element in _shared(one, other):
-            found = _difference(one.below[element], other.below[element])
+            mine, theirs = one.below[element], other.below[element]
+            found = NOTHING if mine is theirs else _difference(mine, theirs)
             below = _replaced(one, below, element, found)
     if below is None:
         return one if own == one.own else node(own, one.below)

@@ -16,7 +16,7 @@ from tidegate.sandbox.ownership.fields import Fields, read_fields, write_fields
 
 FIELDS_TYPE = "FieldsV1"
 KNOWN = 50_000
-"""How many written entries are kept, by the identity of the entry."""
+"""How many encoded entries are kept, by the identity of the entry."""
 
 
 class Operation(StrEnum):
@@ -62,7 +62,7 @@ def in_order(entries: Iterable[Entry]) -> Owners:
     )
 
 
-_known: dict[int, tuple[Entry, dict[str, Json]]] = {}
+_known: dict[int, tuple[Entry, msgspec.Raw]] = {}
 
 
 class _Written(msgspec.Struct, rename="camel"):
@@ -101,19 +101,24 @@ def read_owners(written: Json) -> Owners | None:
 
 
 def write_owners(owners: Owners) -> list[Json]:
-    """The entries as a body has them. Most stay as they were, so what was written is kept."""
-    return [_written_once(entry) for entry in owners]
+    """The entries as a body has them."""
+    return [_write_entry(entry) for entry in owners]
 
 
-def _written_once(entry: Entry) -> dict[str, Json]:
+def encode_owners(owners: Owners) -> list[msgspec.Raw]:
+    """The same as bytes. Most entries stay as they were, so what was encoded is kept."""
+    return [_encoded_once(entry) for entry in owners]
+
+
+def _encoded_once(entry: Entry) -> msgspec.Raw:
     known = _known.get(id(entry))
     if known is not None and known[0] is entry:
         return known[1]
     if len(_known) >= KNOWN:
         _known.clear()
-    written = _write_entry(entry)
-    _known[id(entry)] = (entry, written)
-    return written
+    encoded = msgspec.Raw(msgspec.json.encode(_write_entry(entry)))
+    _known[id(entry)] = (entry, encoded)
+    return encoded
 
 
 def _write_entry(entry: Entry) -> dict[str, Json]:

@@ -50,7 +50,7 @@ NEVER_OWNED = fields_from(
 )
 
 
-class Author(NamedTuple):
+class Author(msgspec.Struct, frozen=True, gc=False):
     """Who writes, and when (RFC 3339, whole seconds)."""
 
     manager: str
@@ -88,7 +88,7 @@ def apply(
         first = Author(BEFORE_FIRST_APPLY, by.time)
         owners = _taken(_changes(terms.blank, live, terms), (), by=first, terms=terms)
     entry = _entry(Operation.APPLY, by, terms, fields.outside(terms.resets))
-    last = next((other for other in owners if other.identity == entry.identity), None)
+    last = _find(entry, owners)
     others = tuple(other for other in owners if other is not last)
     start = terms.blank if live is None else live
     body = _merged(start, intent, last, (entry, *others), terms.shape)
@@ -134,29 +134,32 @@ def _entry(operation: Operation, by: Author, terms: Terms, fields: Fields) -> En
     )
 
 
+def _find(entry: Entry, owners: Owners) -> Entry | None:
+    """What the same writer owned until now."""
+    return next((other for other in owners if other.identity == entry.identity), None)
+
+
 def _changes(before: Json, after: Json, terms: Terms) -> Comparison:
     return compare(before, after, terms.shape).outside(terms.resets)
 
 
 def _taken(changes: Comparison, owners: Owners, *, by: Author, terms: Terms) -> Owners:
     """The entries after an update by this author."""
-    kept = _unchanged(changes, owners)
-    taken = (changes.added | changes.modified) - NEVER_OWNED
+    taken = changes.put - NEVER_OWNED
     if taken.is_empty:
-        return _capped(kept)
+        return _capped(_unchanged(changes, owners))
     mine = _entry(Operation.UPDATE, by, terms, taken)
-    others = []
-    for entry in kept:
-        if entry.identity == mine.identity:
-            mine = msgspec.structs.replace(mine, fields=taken | entry.fields)
-        else:
-            others.append(entry)
-    return _capped((mine, *others))
+    last = _find(mine, owners)
+    if last is None:
+        return _capped((mine, *_unchanged(changes, owners)))
+    mine = msgspec.structs.replace(mine, fields=(last.fields - changes.removed) | taken)
+    others = tuple(entry for entry in owners if entry is not last)
+    return _capped((mine, *_unchanged(changes, others)))
 
 
 def _unchanged(changes: Comparison, owners: Iterable[Entry]) -> Owners:
     """The entries without what was changed; those that are left with nothing are gone."""
-    changed = changes.added | changes.modified | changes.removed
+    changed = changes.put | changes.removed
     kept = ((entry, entry.fields - changed) for entry in owners)
     return tuple(
         entry if fields is entry.fields else msgspec.structs.replace(entry, fields=fields)
@@ -166,11 +169,10 @@ def _unchanged(changes: Comparison, owners: Iterable[Entry]) -> Owners:
 
 
 def _conflicts(changes: Comparison, others: Owners) -> Conflicts | None:
-    changed = changes.added | changes.modified
     found = [
         (entry, show_path(path))
         for entry in sorted(others, key=lambda entry: entry.identity)
-        for path in (entry.fields & changed).paths()
+        for path in (entry.fields & changes.put).paths()
     ]
     if not found:
         return None
@@ -202,6 +204,8 @@ def _settled(before: Owners, entries: Iterable[Entry]) -> Owners:
 
 def _capped(owners: Owners) -> Owners:
     """At most ten updaters: the oldest of a version are put together."""
+    if len(owners) <= UPDATERS_LIMIT:
+        return owners
     updaters = sorted(
         (entry for entry in owners if entry.operation is Operation.UPDATE),
         key=lambda entry: (entry.time, entry.identity),

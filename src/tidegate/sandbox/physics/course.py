@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from functools import cache
 from typing import NamedTuple, TypedDict
 
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.operators import EVERY, Row
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +133,31 @@ class Rule(msgspec.Struct, frozen=True):
     changes: Changes
 
 
+class StageFit(msgspec.Struct, frozen=True, kw_only=True):
+    """Which stages of which custom resources. `*` stands for any text."""
+
+    group: str = EVERY
+    kind: str = EVERY
+    namespace: str = EVERY
+    name: str = EVERY
+    stage: str = EVERY
+
+    def is_about(self, row: Row) -> bool:
+        """Whether an object of a row may fit; the row for all other kinds is about any."""
+        if row.group == EVERY:
+            return True
+        return fnmatchcase(row.group, self.group) and any(
+            fnmatchcase(kind, self.kind) for kind in row.kinds
+        )
+
+
+class StageRule(msgspec.Struct, frozen=True):
+    """These stages of an operator take so long."""
+
+    when: StageFit
+    after: Ms
+
+
 class Assumption(msgspec.Struct, frozen=True, kw_only=True):
     """Something that is taken for true though no cluster vouches for it."""
 
@@ -146,6 +172,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     durations: Course = Course()
     rules: tuple[Rule, ...] = ()
+    stages: tuple[StageRule, ...] = ()
+    """How long operators take."""
     polls: tuple[str, ...] = ()
     """Patterns of commands that wait for a Service; regular expressions."""
     telemetry: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Who may refuse a write though its object is well: namespaces, service accounts, quotas, webhooks.
+"""Who may refuse an object that is well: namespaces, accounts, classes, quotas, webhooks.
 
 A webhook is not run. One whose Service has ready endpoints, or that is called by URL, is taken to
 agree. One whose Service is not there, or has no endpoint that is ready, fails as it would.
@@ -23,6 +23,10 @@ SERVICES = Resource("", "services")
 SLICES = Resource("discovery.k8s.io", "endpointslices")
 PODS = Resource("", "pods")
 QUOTAS = Resource("", "resourcequotas")
+PRIORITIES = Resource("scheduling.k8s.io", "priorityclasses")
+RUNTIMES = Resource("node.k8s.io", "runtimeclasses")
+SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
+"""Every cluster has these."""
 ADMISSION = "admissionregistration.k8s.io"
 HOOKS = (
     Resource(ADMISSION, "mutatingwebhookconfigurations"),
@@ -45,8 +49,10 @@ def admit(deed: Deed, store: Store) -> None:
     """Raise the refusal of the first who refuses."""
     if deed.operation == "CREATE":
         _check_namespace(deed, store)
-        _check_account(deed, store)
-        _check_quota(deed, store)
+        if deed.entry.resource == PODS:
+            _check_account(deed, store)
+            _check_classes(deed, store)
+            _check_quota(deed, store)
     if deed.entry.resource.group != ADMISSION:
         _check_webhooks(deed, store)
 
@@ -68,8 +74,6 @@ def _check_namespace(deed: Deed, store: Store) -> None:
 
 
 def _check_account(deed: Deed, store: Store) -> None:
-    if deed.entry.resource != PODS:
-        return
     spec = _dict(deed.body.get("spec"))
     name = str(spec.get("serviceAccountName") or "default")
     place = deed.ref.namespace
@@ -79,10 +83,23 @@ def _check_account(deed: Deed, store: Store) -> None:
         raise Refused(Forbidden(told))
 
 
+def _check_classes(deed: Deed, store: Store) -> None:
+    """What a pod says of its priority and of its runtime must be there."""
+    spec = _dict(deed.body.get("spec"))
+    priority = str(spec.get("priorityClassName") or "")
+    known = Ref(Kind("scheduling.k8s.io", "v1", "PriorityClass"), "", priority)
+    if priority and priority not in SYSTEM_PRIORITIES and store.get(PRIORITIES, known) is None:
+        told = f"no PriorityClass with name {priority} was found"
+        raise Refused(Forbidden(f'pods "{deed.ref.name}" is forbidden: {told}'))
+    runtime = str(spec.get("runtimeClassName") or "")
+    known = Ref(Kind("node.k8s.io", "v1", "RuntimeClass"), "", runtime)
+    if runtime and store.get(RUNTIMES, known) is None:
+        told = f'pod rejected: RuntimeClass "{runtime}" not found'
+        raise Refused(Forbidden(f'pods "{deed.ref.name}" is forbidden: {told}'))
+
+
 def _check_quota(deed: Deed, store: Store) -> None:
     """Pods are counted; of all that a quota can limit, this alone is looked at."""
-    if deed.entry.resource != PODS:
-        return
     place = deed.ref.namespace
     for quota in store.table(QUOTAS).rows(place):
         hard = _dict(_dict(quota.body.get("spec")).get("hard"))

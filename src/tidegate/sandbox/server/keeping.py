@@ -12,8 +12,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from tidegate.model.objects import Json
+from tidegate.sandbox.ownership.compare import SCALARS
+from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.terms import blank_of
-from tidegate.sandbox.schema.shape import DEDUCED, Shape, Type, child
+from tidegate.sandbox.schema.shape import Shape, Type
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body
 
@@ -23,10 +25,8 @@ Part = dict[str, Json]
 def keep(body: Body, entry: Entry) -> Body:
     """What is stored of a body."""
     if entry.is_custom:
-        metadata = body.get("metadata")
-        known = child(entry.shape, "metadata") or DEDUCED
-        return {**body, "metadata": _kept(metadata, known)}
-    kept = _kept(body, entry.shape)
+        return {**body, "metadata": keep_part(body.get("metadata"), "metadata", entry)}
+    kept = _kept(body, layout_of(entry.shape))
     if not isinstance(kept, dict):
         raise TypeError(kept)
     complete = DEFAULTS.get(entry.resource)
@@ -35,35 +35,42 @@ def keep(body: Body, entry: Entry) -> Body:
 
 def keep_part(value: Json, name: str, entry: Entry) -> Json:
     """What is stored of one part of a body."""
-    return _kept(value, child(entry.shape, name) or DEDUCED)
+    return _kept(value, layout_of(entry.shape).children[name])
 
 
-def _kept(value: Json, shape: Shape) -> Json:
+def _kept(value: Json, layout: Layout) -> Json:
     match value:
         case dict():
-            return _kept_object(value, shape)
+            return _kept_object(value, layout)
         case list():
-            items = shape.items() if shape.items else DEDUCED
+            items = layout.items
             return _same_or(value, [_kept(item, items) for item in value])
         case _:
             return value
 
 
-def _kept_object(value: Part, shape: Shape) -> Json:
+def _kept_object(value: Part, layout: Layout) -> Json:
+    shape = layout.shape
     if shape.values is not None and shape.values().type is Type.STRING:
         if None not in value.values():
             return value
         return {name: "" if inner is None else inner for name, inner in value.items()}
     kept: Part = {}
+    is_same = True
     for name, inner in value.items():
-        known = child(shape, name) or DEDUCED
-        told = _kept(inner, known)
-        if not _is_left_out(told, known):
+        if type(inner) in SCALARS:
+            kept[name] = inner
+            continue
+        place = layout.children[name]
+        told = _kept(inner, place)
+        if _is_left_out(told, place.shape):
+            is_same = False
+        else:
+            is_same = is_same and told is inner
             kept[name] = told
     for name, part in _always(shape).items():
         kept.setdefault(name, part)
-    is_same = len(kept) == len(value) and all(kept[name] is value.get(name) for name in kept)
-    return value if is_same else kept
+    return value if is_same and len(kept) == len(value) else kept
 
 
 @lru_cache(maxsize=2_048)

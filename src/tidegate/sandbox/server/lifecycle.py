@@ -10,6 +10,8 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.schema.causes import forbidden
+from tidegate.sandbox.server.jobs import select_own_pods
+from tidegate.sandbox.server.qos import service_class
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
 from tidegate.world.calls import Propagation, Write
@@ -19,6 +21,7 @@ NAMESPACES = Resource("", "namespaces")
 SERVICES = Resource("", "services")
 PODS = Resource("", "pods")
 JOBS = Resource("batch", "jobs")
+DEPLOYMENTS = Resource("apps", "deployments")
 PODS_STAY = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
@@ -28,6 +31,7 @@ DEFAULT_GRACE = 30
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 """What servers put behind generated names: no vowels, so no words."""
+_SPELLED = bytes(ord(SUFFIX[byte % len(SUFFIX)]) for byte in range(256))
 
 
 class Names:
@@ -44,7 +48,7 @@ class Names:
         return "-".join(parts)
 
     def suffixed(self, prefix: str) -> str:
-        ending = "".join(SUFFIX[byte % len(SUFFIX)] for byte in self._draw()[:5])
+        ending = spell(self._draw()[:5])
         return f"{prefix}{ending}" if prefix else ""
 
     def address(self) -> str:
@@ -56,6 +60,11 @@ class Names:
     def _draw(self) -> bytes:
         self._count += 1
         return hashlib.blake2b(f"{self._seed}/{self._count}".encode(), digest_size=16).digest()
+
+
+def spell(drawn: bytes) -> str:
+    """Bytes in the letters of generated names."""
+    return drawn.translate(_SPELLED).decode()
 
 
 def timestamp(now: Ms) -> str:
@@ -89,7 +98,9 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
     if entry.resource == SERVICES:
         return _service(begun, names)
     if entry.resource == PODS:
-        return {**begun, "status": {"phase": "Pending"}}
+        return {**begun, "status": {"phase": "Pending", "qosClass": service_class(begun)}}
+    if entry.resource == JOBS:
+        return select_own_pods(begun)
     return begun
 
 
@@ -115,11 +126,17 @@ def _service(body: Body, names: Names) -> Body:
 
 
 def count(body: Body, before: Stored, entry: Entry) -> Body:
-    """A spec that changed is counted: everything but metadata and status is spec."""
+    """A spec that changed is counted: everything but metadata and status is spec.
+
+    The annotations of a Deployment count too: its ReplicaSets get them.
+    """
     if not entry.is_counted:
         return body
     names = (set(body) | set(before.body)) - {"metadata", "status", "apiVersion", "kind"}
-    if all(same(body.get(name), before.body.get(name)) for name in names):
+    is_same = all(same(body.get(name), before.body.get(name)) for name in names)
+    if is_same and entry.resource == DEPLOYMENTS:
+        is_same = metadata_of(body).get("annotations") == before.metadata.get("annotations")
+    if is_same:
         return body
     metadata = {**metadata_of(body), "generation": before.generation + 1}
     return {**body, "metadata": metadata}

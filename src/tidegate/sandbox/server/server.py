@@ -8,14 +8,15 @@ from itertools import count
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, Live
 from tidegate.sandbox.schema.builtin import release
 from tidegate.sandbox.schema.structural import shapes_of
 from tidegate.sandbox.server import lifecycle
+from tidegate.sandbox.server.logs import Printed
 from tidegate.sandbox.server.refused import Refused, missing
 from tidegate.sandbox.server.register import Entry, Register, is_established
 from tidegate.sandbox.server.selection import SelectorError, selects
-from tidegate.sandbox.server.store import Body, Event, Resource, Store
+from tidegate.sandbox.server.store import Event, Resource, Store
 from tidegate.sandbox.server.writing import Writer
 from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write
 from tidegate.world.facts import (
@@ -49,7 +50,7 @@ class Server:
         self.store = Store(self._changed)
         self._told = told
         self._writer = Writer(self.store, now=now, names=lifecycle.Names(seed))
-        self.printed: dict[tuple[Ref, str], list[str]] = {}
+        self.printed = Printed()
         self._pages: dict[str, tuple[tuple[Live, ...], str]] = {}
         self._page_numbers = count(1)
 
@@ -140,19 +141,9 @@ class Server:
         )
 
     def _logs(self, request: Logs) -> Outcome:
-        pod = self._get(Get(request.ref))
-        if not isinstance(pod, Done):
-            return pod
         entry = self.register.find(request.ref.kind)
         stored = self.store.get(entry.resource, request.ref) if entry else None
-        names = containers_of(stored.body) if stored else []
-        if not request.container and len(names) > 1:
-            listed = " ".join(names)
-            told = f"a container name must be specified for pod {request.ref.name}"
-            return Invalid(f"{told}, choose one of: [{listed}]")
-        lines = self.printed.get((request.ref, request.container or names[0]), [])
-        shown = lines[-request.tail :] if request.tail else lines
-        return Said("".join(f"{line}\n" for line in shown).encode())
+        return self.printed.read(stored, request) if stored else self._get(Get(request.ref))
 
     def _http(self, request: Http) -> Outcome:
         if request.path == "/version":
@@ -170,10 +161,3 @@ class Server:
             self.store.drop(self.register.unlearn(body))
         elif is_established(body):
             self.register.learn(body, shapes_of(body.get("spec")))
-
-
-def containers_of(pod: Body) -> list[str]:
-    spec = pod.get("spec")
-    containers = spec.get("containers") if isinstance(spec, dict) else None
-    known = containers if isinstance(containers, list) else []
-    return [str(one.get("name")) for one in known if isinstance(one, dict)]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.sandbox.ownership.owners import Owners, write_owners
+from tidegate.sandbox.ownership.owners import Owners, encode_owners, write_owners
 from tidegate.world.calls import View
 from tidegate.world.facts import Change
 
@@ -31,18 +31,23 @@ class Resource(NamedTuple):
     plural: str
 
 
-class Stored:
-    """One state of one object. The version and the owners stand beside the body, not in it."""
+class Stored(msgspec.Struct, eq=False, gc=False):
+    """One state of one object. The version and the owners stand beside the body, not in it.
 
-    __slots__ = ("_lives", "body", "metadata", "owners", "ref", "version")
+    Thousands are kept. None can be part of a cycle, so the collector need not look at them.
+    """
 
-    def __init__(self, ref: Ref, body: Body, owners: Owners, version: int) -> None:
-        self.ref = ref
-        self.body = body
-        self.owners = owners
-        self.version = version
-        self.metadata = metadata_of(body)
-        self._lives: dict[tuple[Kind, View], Live] = {}
+    ref: Ref
+    body: Body
+    owners: Owners
+    version: int
+    metadata: dict[str, Json] = msgspec.field(default_factory=dict)
+    """That of the body."""
+    _full: Live | None = None
+    _partial: Live | None = None
+
+    def __post_init__(self) -> None:
+        self.metadata = metadata_of(self.body)
 
     @property
     def uid(self) -> str:
@@ -68,14 +73,18 @@ class Stored:
         return finalizers if isinstance(finalizers, list) else []
 
     def live(self, kind: Kind, view: View = View.FULL) -> Live:
-        """This state as it is told; encoded once."""
-        found = self._lives.get((kind, view))
-        if found is None:
-            ref = Ref(kind, self.ref.namespace, self.ref.name)
-            body = msgspec.json.encode(self._shown(kind, view))
-            found = Live(ref, self.uid, self.generation, str(self.version), body)
-            self._lives[kind, view] = found
-        return found
+        """This state as it is told; encoded once for a view."""
+        known = self._full if view is View.FULL else self._partial
+        if known is not None and known.ref.kind == kind:
+            return known
+        ref = self.ref if kind == self.ref.kind else msgspec.structs.replace(self.ref, kind=kind)
+        body = msgspec.json.encode(self._shown(kind, view))
+        live = Live(ref, self.uid, self.generation, str(self.version), body)
+        if view is View.FULL:
+            self._full = live
+        else:
+            self._partial = live
+        return live
 
     def head(self) -> Live:
         """What is known without encoding anything."""
@@ -88,18 +97,21 @@ class Stored:
             metadata["managedFields"] = write_owners(self.owners)
         return {**self.body, "metadata": metadata}
 
-    def _shown(self, kind: Kind, view: View) -> Body:
-        whole = self.whole()
+    def _shown(self, kind: Kind, view: View) -> dict[str, object]:
+        metadata: dict[str, object] = {**self.metadata, "resourceVersion": str(self.version)}
+        if self.owners:
+            metadata["managedFields"] = encode_owners(self.owners)
         if view is View.METADATA:
             return {
                 "apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadata",
-                "metadata": whole["metadata"],
+                "metadata": metadata,
             }
-        return {**whole, "apiVersion": kind.api_version, "kind": kind.name}
+        head = {"apiVersion": kind.api_version, "kind": kind.name}
+        return {**self.body, "metadata": metadata, **head}
 
 
-class Event(NamedTuple):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """A change: what is now, and what was before."""
 
     change: Change
@@ -119,6 +131,8 @@ class Table:
 
     def rows(self, namespace: str) -> list[Stored]:
         """In the order of namespace and name, as a server lists."""
+        if not self.objects:
+            return []
         if namespace:
             inside = self.objects.get(namespace, {})
             return [inside[name] for name in sorted(inside)]
@@ -159,7 +173,8 @@ class Store:
 
     def get(self, resource: Resource, ref: Ref) -> Stored | None:
         table = self._tables.get(resource)
-        return table.objects.get(ref.namespace, {}).get(ref.name) if table else None
+        inside = table.objects.get(ref.namespace) if table else None
+        return inside.get(ref.name) if inside else None
 
     def owned(self, uid: str) -> list[tuple[Resource, Ref]]:
         """The objects that name this uid as an owner."""
@@ -197,6 +212,8 @@ class Store:
         self._told(resource, event)
 
     def _index(self, resource: Resource, before: Stored | None, after: Stored | None) -> None:
+        if before and after and before.metadata is after.metadata:
+            return
         old = owner_uids(before.metadata) if before else ()
         new = owner_uids(after.metadata) if after else ()
         if old == new:

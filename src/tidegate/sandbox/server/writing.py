@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -18,11 +17,13 @@ from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.admission import Deed, admit
 from tidegate.sandbox.server.fixed import find_changed
 from tidegate.sandbox.server.inspection import inspect, inspect_change, unfit
+from tidegate.sandbox.server.jobs import find_foreign_labels
 from tidegate.sandbox.server.keeping import keep
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
 from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
+from tidegate.sandbox.server.subresources import change_status
 from tidegate.world.calls import PatchForm, Propagation, Verb, Write
 from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
 
@@ -33,8 +34,7 @@ KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSec
 """Metadata that no client changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True):
     """A write that is under way: to which kind, and what was there before."""
 
     write: Write
@@ -126,7 +126,9 @@ class Writer:
         else:
             body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
         if outline.before is not None:
-            raise Refused(Exists(f'{outline.entry.title} "{outline.ref.name}" already exists'))
+            told = f'{outline.entry.title} "{outline.ref.name}" already exists'
+            leaving = "object is being deleted: " if outline.before.is_deleting else ""
+            raise Refused(Exists(f"{leaving}{told}"))
         owners = update(outline.terms.blank, body, (), by=outline.author, terms=outline.terms)
         return self._commit_new(outline, body, owners, warnings)
 
@@ -159,7 +161,7 @@ class Writer:
         before = outline.before
         if before is None:
             raise missing(outline.entry, outline.ref.name)
-        body = changed(before.whole(managed=b"managedFields" in outline.write.body))
+        body = changed(_read_for(outline.write, before))
         self._check_version(outline, body)
         if outline.write.verb is Verb.REPLACE and outline.entry.is_custom:
             self._demand_version(outline, body)
@@ -194,14 +196,18 @@ class Writer:
     ) -> Done:
         """Give a new object its metadata and what its kind starts with, and store it."""
         entry = outline.entry
-        prefix = str(metadata_of(body).get("generateName", ""))
-        asked = msgspec.structs.replace(outline.ref, name=outline.ref.name or prefix)
+        ref = asked = outline.ref
+        if not ref.name:
+            prefix = str(metadata_of(body).get("generateName", ""))
+            asked = msgspec.structs.replace(ref, name=prefix)
         if outline.write.subresource:
             raise missing(entry, asked.name)
         admit(Deed(entry, "CREATE", asked, body), self._store)
-        name = outline.ref.name or self._names.suffixed(prefix)
-        ref = msgspec.structs.replace(outline.ref, name=name)
+        if not ref.name:
+            ref = msgspec.structs.replace(ref, name=self._names.suffixed(asked.name))
         begun = lifecycle.begin(body, entry, ref, now=self._now(), names=self._names)
+        if entry.resource == lifecycle.JOBS and (causes := [*find_foreign_labels(begun)]):
+            raise invalid(entry, ref.name, causes)
         if outline.write.dry_run:
             stored = Stored(ref, begun, owners, self._store.version)
         else:
@@ -211,7 +217,7 @@ class Writer:
     def _reset(self, outline: Outline, before: Stored, body: Body) -> Body:
         """What this way of writing cannot change is as it was."""
         if outline.write.subresource == "status":
-            return with_part({**before.body}, "status", body.get("status"))
+            return change_status(before, body, outline.entry)
         if outline.entry.has_status:
             return with_part(body, "status", before.body.get("status"))
         return body
@@ -233,7 +239,8 @@ class Writer:
         else:
             admit(Deed(entry, "UPDATE", before.ref, body), self._store)
             self._check_change(outline, before, body)
-            body = lifecycle.count(body, before, entry)
+            if not outline.write.subresource:
+                body = lifecycle.count(body, before, entry)
         if outline.write.dry_run:
             return Done(Stored(before.ref, body, owners, before.version).live(entry.kind), warnings)
         if lifecycle.is_over(body, entry):
@@ -325,6 +332,13 @@ def patched(live: Body, write: Write) -> Body:
     return body
 
 
+def _read_for(write: Write, before: Stored) -> Body:
+    """The object that a change starts from, with as much of its metadata as the change can ask."""
+    if b"metadata" not in write.body:
+        return before.body
+    return before.whole(managed=b"managedFields" in write.body)
+
+
 def _unmanaged(body: Body) -> Body:
     metadata = {k: v for k, v in metadata_of(body).items() if k != "managedFields"}
     return {**body, "metadata": metadata}
@@ -332,6 +346,8 @@ def _unmanaged(body: Body) -> Body:
 
 def settle_metadata(body: Body, before: Stored) -> Body:
     """What clients say of a life's own facts is not heard."""
+    if body.get("metadata") is before.metadata:
+        return body
     metadata = {
         key: value
         for key, value in metadata_of(body).items()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.reading import mapping, mappings, number, text
@@ -19,8 +20,7 @@ from tidegate.sandbox.server.store import Body, Stored
 CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(msgspec.Struct, frozen=True, kw_only=True):
     """A Job and its pods, counted. Pods without the tracking finalizer are in the status."""
 
     job: Stored

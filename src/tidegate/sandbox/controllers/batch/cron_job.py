@@ -230,4 +230,4 @@ def _concerns(_view: View, event: Event) -> Iterator[Ref]:
             yield owner
 
 
-CRON_JOBS = Controller("cron-jobs", keep_schedule, _concerns)
+CRON_JOBS = Controller("cron-jobs", keep_schedule, _concerns, kinds=(CRON_JOB, JOB))

@@ -19,7 +19,6 @@ from tidegate.sandbox.controllers.batch.case import (
     read_case,
 )
 from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
-from tidegate.sandbox.controllers.batch.order import read_order
 from tidegate.sandbox.controllers.batch.status import (
     Running,
     conditions_of,
@@ -46,9 +45,11 @@ JOB = Kind("batch", "v1", "Job")
 def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
     """Judge a Job by its pods, make or delete some, and say how it stands."""
     job = view.get(ref)
-    if job is None or finished_as(job.body) or read_order(job.body).is_foreign:
+    if job is None or finished_as(job.body):
         return
     case = read_case(view, job)
+    if case.order.is_foreign:
+        return
     ending = find_ending(case, now)
     running = _running(case)
     suspends = False
@@ -147,5 +148,5 @@ def _concerns_batched(_view: View, event: Event) -> Iterator[Ref]:
         yield ref
 
 
-JOBS = Controller("jobs", keep_job, _concerns_at_once)
-JOB_PODS = Controller("job-pods", keep_job, _concerns_batched, delay=BATCH)
+JOBS = Controller("jobs", keep_job, _concerns_at_once, kinds=(JOB,))
+JOB_PODS = Controller("job-pods", keep_job, _concerns_batched, delay=BATCH, kinds=(POD, JOB))

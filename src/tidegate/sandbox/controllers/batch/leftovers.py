@@ -73,5 +73,5 @@ def _concerns_pods(view: View, event: Event) -> Iterator[Ref]:
         yield from (own.ref for own in view.owned_by(stored.uid) if own.ref.kind == POD)
 
 
-FINISHED_JOBS = Controller("finished-jobs", remove_finished, _concerns_job)
-LEFT_PODS = Controller("left-pods", release_pod, _concerns_pods)
+FINISHED_JOBS = Controller("finished-jobs", remove_finished, _concerns_job, kinds=(JOB,))
+LEFT_PODS = Controller("left-pods", release_pod, _concerns_pods, kinds=(POD, JOB))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.sandbox.controllers.batch.case import Case
 from tidegate.sandbox.controllers.batch.pods import (
     FAILURES,
@@ -14,7 +14,7 @@ from tidegate.sandbox.controllers.batch.pods import (
 )
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.writes import create, owner_reference
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.store import Body
 from tidegate.world.calls import Write
 
 LONGEST_PREFIX = 58
@@ -29,7 +29,7 @@ def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
     """The creation of the next pod, of this index where the Job has indexes."""
     job = case.job
     template = mapping(job.body, "spec", "template")
-    labels = {**_own_labels(job), **mapping(template, "metadata", "labels")}
+    labels = mapping(template, "metadata", "labels")
     annotations = mapping(template, "metadata", "annotations")
     spec = mapping(template, "spec")
     prefix = f"{job.ref.name}-"
@@ -48,17 +48,6 @@ def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
         "ownerReferences": [owner_reference(job)],
     }
     return create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
-
-
-def _own_labels(job: Stored) -> dict[str, Json]:
-    if part(job.body, "spec", "manualSelector") is True:
-        return {}
-    return {
-        "batch.kubernetes.io/controller-uid": job.uid,
-        "batch.kubernetes.io/job-name": job.ref.name,
-        "controller-uid": job.uid,
-        "job-name": job.ref.name,
-    }
 
 
 def _indexed_prefix(name: str, index: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, number, part, text
@@ -13,8 +13,7 @@ UNLIMITED = 2**31 - 1
 OWN_CONTROLLER = "kubernetes.io/job-controller"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(msgspec.Struct, frozen=True, kw_only=True):
     """A Job's spec, read."""
 
     parallelism: int

@@ -6,7 +6,7 @@ Job's end is two writes: one that says how it will end, one that says it has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
@@ -20,8 +20,7 @@ from tidegate.sandbox.server.store import Body
 Conditions = list[dict[str, Json]]
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(msgspec.Struct, frozen=True):
     """The pods that are under way."""
 
     active: int
@@ -35,8 +34,7 @@ class Running:
         return Running(self.active - gone, self.ready - ready, self.terminating + gone)
 
 
-@dataclass(frozen=True, slots=True)
-class Counting:
+class Counting(msgspec.Struct, frozen=True):
     """The pods to be let go of now, and those of them that count."""
 
     released: tuple[JobPod, ...]

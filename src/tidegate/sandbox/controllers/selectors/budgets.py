@@ -18,6 +18,8 @@ from tidegate.sandbox.server.store import Body, Event, Stored, owner_references
 from tidegate.world.facts import Change
 
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget")
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
+DEPLOYMENT = "Deployment"
 
 
 def keep_budgets(view: View, ref: Ref, now: Ms) -> Looking:
@@ -71,19 +73,38 @@ def _numbers(view: View, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
 
 def _scale(view: View, pods: list[Stored]) -> int:
     """What the controllers of the pods are asked for, each once."""
+    seen: set[str] = set()
     scales: dict[str, int] = {}
     for pod in pods:
-        for reference in owner_references(pod.metadata):
-            uid = str(reference.get("uid"))
-            if reference.get("controller") is True and uid not in scales:
-                owner = view.get(_named(pod, reference))
-                scales[uid] = number(owner.body, "spec", "replicas", default=1) if owner else 0
+        reference = _controlling(pod)
+        uid = text(reference, "uid")
+        if not uid or uid in seen:
+            continue
+        seen.add(uid)
+        owner = _controller(view, pod)
+        if owner is not None:
+            scales[owner.uid] = number(owner.body, "spec", "replicas", default=1)
     return sum(scales.values())
 
 
-def _named(pod: Stored, reference: dict[str, Json]) -> Ref:
+def _controller(view: View, pod: Stored) -> Stored | None:
+    """Who decides how many such pods there are: a ReplicaSet of a Deployment does not."""
+    owner = view.get(_named(pod, _controlling(pod)))
+    if owner is not None and owner.ref.kind == REPLICA_SET:
+        above = _controlling(owner)
+        if text(above, "kind") == DEPLOYMENT:
+            return view.get(_named(owner, above))
+    return owner
+
+
+def _controlling(stored: Stored) -> Body:
+    references = owner_references(stored.metadata)
+    return next((one for one in references if one.get("controller") is True), {})
+
+
+def _named(stored: Stored, reference: Body) -> Ref:
     kind = Kind.of(text(reference, "apiVersion"), text(reference, "kind"))
-    return Ref(kind, pod.ref.namespace, text(reference, "name"))
+    return Ref(kind, stored.ref.namespace, text(reference, "name"))
 
 
 def _face(pod: Stored | None) -> tuple[dict[str, Json], bool, bool, str] | None:
@@ -104,4 +125,4 @@ def _is_seen(event: Event) -> bool:
     return event.change is Change.DELETED or _face(event.stored) != _face(event.before)
 
 
-BUDGETS = Controller("budgets", keep_budgets, _concerns, delay=Ms(100))
+BUDGETS = Controller("budgets", keep_budgets, _concerns, delay=Ms(100), kinds=(BUDGET, POD))

@@ -200,4 +200,4 @@ def _is_seen(event: Event) -> bool:
     return event.change is Change.DELETED or _face(event.stored) != _face(event.before)
 
 
-ENDPOINTS = Controller("endpoints", keep_endpoints, _concerns, delay=Ms(100))
+ENDPOINTS = Controller("endpoints", keep_endpoints, _concerns, delay=Ms(100), kinds=(SERVICE, POD))

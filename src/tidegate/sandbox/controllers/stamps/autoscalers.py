@@ -12,7 +12,13 @@ from tidegate.sandbox.controllers.steady import conditions_of, steady
 from tidegate.sandbox.server.store import Body, Event, Stored
 
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
-SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+SCALED = (
+    Kind("apps", "v1", "Deployment"),
+    Kind("apps", "v1", "StatefulSet"),
+    Kind("apps", "v1", "ReplicaSet"),
+    Kind("", "v1", "ReplicationController"),
+)
+SCALED_NAMES = frozenset(kind.name for kind in SCALED)
 SEEN = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
 UNSEEN = "the HPA controller was unable to get the target's current scale"
 ASLEEP = ("ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
@@ -59,7 +65,7 @@ def unmeasured(view: View, autoscaler: Stored, now: Ms) -> Body | None:
 def aiming_at(view: View, event: Event) -> Iterator[Ref]:
     """The autoscalers of a workload that came, or that has another number of pods."""
     stored, before = event.stored, event.before
-    if stored.ref.kind.name not in SCALED or _size(stored) == _size(before):
+    if stored.ref.kind.name not in SCALED_NAMES or _size(stored) == _size(before):
         return
     for autoscaler in view.all_of(AUTOSCALER, stored.ref.namespace):
         target = mapping(autoscaler.body, "spec", "scaleTargetRef")

@@ -29,6 +29,8 @@ class Stamp(NamedTuple):
     status: Status
     touches: Touches = nothing_else
     """Which objects of the kind are to be looked at when something else changes."""
+    touched_by: tuple[Kind, ...] = ()
+    """What else that is."""
 
 
 def stamping(stamp: Stamp) -> Controller:
@@ -50,4 +52,5 @@ def stamping(stamp: Stamp) -> Controller:
         else:
             yield from stamp.touches(view, event)
 
-    return Controller(f"stamp-{stamp.kind.name}", put, concerns, delay=stamp.delay)
+    kinds = (stamp.kind, *stamp.touched_by)
+    return Controller(f"stamp-{stamp.kind.name}", put, concerns, delay=stamp.delay, kinds=kinds)

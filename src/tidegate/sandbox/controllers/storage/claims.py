@@ -220,5 +220,5 @@ def _waits(view: View, claim: Stored) -> bool:
     return found is not None and waits_for_pod(found)
 
 
-CLAIMS = Controller("claims", keep_claim, _concerns_claims)
-CONSUMERS = Controller("consumers", choose_node, _concerns_pods)
+CLAIMS = Controller("claims", keep_claim, _concerns_claims, kinds=(CLAIM, VOLUME, STORAGE_CLASS))
+CONSUMERS = Controller("consumers", choose_node, _concerns_pods, kinds=(POD, CLAIM))

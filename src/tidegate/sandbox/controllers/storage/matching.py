@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import listed, mapping, part, text
 from tidegate.sandbox.controllers.reaction import View
 from tidegate.sandbox.server.lifecycle import timestamp
+from tidegate.sandbox.server.quantity import quantity_of
 from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Body, Stored
 
 CLAIM = Kind("", "v1", "PersistentVolumeClaim")
 VOLUME = Kind("", "v1", "PersistentVolume")
-QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:([eE][+-]?[0-9]+)|([numkMGTPE]i?|))")
-SCALES = {"": Fraction(1), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000)}
-SCALES |= {letter: Fraction(1000**power) for power, letter in enumerate("kMGTPE", 1)}
-SCALES |= {f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", 1)}
-
-
-def quantity_of(value: Json) -> Fraction:
-    """An amount as Kubernetes writes it: `10Gi`, `500M`, `1e9`; nothing where it is none."""
-    found = QUANTITY.fullmatch(str(value).replace("Ki", "ki"))
-    if found is None:
-        return Fraction(0)
-    number = Fraction(f"{found[1]}{found[2] or ''}")
-    return number * SCALES[(found[3] or "").replace("ki", "Ki")]
 
 
 def volume_status(phase: str, now: Ms) -> Body:

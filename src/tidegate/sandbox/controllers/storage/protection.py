@@ -49,4 +49,4 @@ def _concerns(view: View, event: Event) -> Iterator[Ref]:
                 yield ref
 
 
-PROTECTED_CLAIMS = Controller("protected-claims", protect, _concerns)
+PROTECTED_CLAIMS = Controller("protected-claims", protect, _concerns, kinds=(CLAIM, POD))

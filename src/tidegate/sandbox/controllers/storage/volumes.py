@@ -101,7 +101,7 @@ def _concerns_volumes(_view: View, event: Event) -> Iterator[Ref]:
 
 def provisioner(delay: Ms = PROVISIONING) -> Controller:
     """Whoever makes volumes, for every class alike, in the time it takes."""
-    return Controller("provisioner", provision, _concerns_asked, delay=delay)
+    return Controller("provisioner", provision, _concerns_asked, delay=delay, kinds=(CLAIM,))
 
 
-VOLUMES = Controller("volumes", keep_volume, _concerns_volumes)
+VOLUMES = Controller("volumes", keep_volume, _concerns_volumes, kinds=(VOLUME, CLAIM))

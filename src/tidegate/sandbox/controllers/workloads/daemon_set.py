@@ -247,4 +247,4 @@ def _moves_pods(event: Event) -> bool:
     return taints or event.stored.labels != before.labels
 
 
-DAEMON_SETS = Controller("daemon-sets", keep_watch, _concerns)
+DAEMON_SETS = Controller("daemon-sets", keep_watch, _concerns, kinds=(DAEMON_SET, POD, NODE))

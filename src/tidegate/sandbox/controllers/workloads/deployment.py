@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
+import msgspec
+
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, part, text
@@ -183,8 +185,10 @@ def _number(rollout: Rollout, now: Ms) -> Deeds:
 
 
 def _note_revision(rollout: Rollout, revision: str) -> Iterator[Write]:
+    """Written through the status, where an annotation does not count as a change of the spec."""
     if text(rollout.deployment.metadata, "annotations", REVISION) != revision:
-        yield patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
+        note = patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
+        yield msgspec.structs.replace(note, subresource="status")
 
 
 def _notes(rollout: Rollout) -> Body:
@@ -341,4 +345,6 @@ def _concerns(view: View, event: Event) -> Iterator[Ref]:
         yield owner
 
 
-DEPLOYMENTS = Controller("deployments", roll_out, _concerns, delay=Ms(5))
+DEPLOYMENTS = Controller(
+    "deployments", roll_out, _concerns, delay=Ms(5), kinds=(DEPLOYMENT, REPLICA_SET, POD)
+)

@@ -134,4 +134,4 @@ def _concerns(_view: View, event: Event) -> Iterator[Ref]:
             yield owner
 
 
-REPLICA_SETS = Controller("replica-sets", keep_replicas, _concerns)
+REPLICA_SETS = Controller("replica-sets", keep_replicas, _concerns, kinds=(REPLICA_SET, POD))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number, text
@@ -19,8 +19,7 @@ DESIRED, MAXIMUM = f"{PREFIX}desired-replicas", f"{PREFIX}max-replicas"
 QUARTER = "25%"
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
+class Crew(msgspec.Struct, frozen=True):
     """One ReplicaSet of a Deployment: what is asked of it, and what it says it has."""
 
     stored: Stored
@@ -38,8 +37,7 @@ class Crew:
         return _whole(text(self.stored.metadata, "annotations", name))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollout:
+class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     """What one look at a Deployment finds."""
 
     deployment: Stored

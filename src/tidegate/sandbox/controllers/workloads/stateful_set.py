@@ -211,7 +211,7 @@ def _make_pod(line: Line, place: int) -> Deeds:
 
 def _complain(line: Line, name: str, refusal: str) -> Iterator[Write | At]:
     owner = line.owner
-    said = f"create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
+    said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
     yield warn(owner, reason="FailedCreate", message=said, now=line.now, source=NAME)
     yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
 
@@ -299,4 +299,4 @@ def _concerns(_view: View, event: Event) -> Iterator[Ref]:
             yield owner
 
 
-STATEFUL_SETS = Controller("stateful-sets", keep_line, _concerns)
+STATEFUL_SETS = Controller("stateful-sets", keep_line, _concerns, kinds=(STATEFUL_SET, POD))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tidegate.model.moment import Ms
 from tidegate.model.reading import mappings, text
 from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.states import Box, Ended, Role, Running, Waiting
+from tidegate.sandbox.physics.kubelet.states import CREATING, Box, Ended, Role, Running, Waiting
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 
@@ -33,7 +33,7 @@ def phase_of(cast: Cast) -> str:
     if any(_is_pending(scene, box) for scene, box in cast):
         return "Pending"
     mains = [(scene, box) for scene, box in cast if scene.role is Role.MAIN]
-    ends = [_last_end(box) for _, box in mains if not isinstance(box.state, Running)]
+    ends = [_last_end(box) for _, box in mains if not _is_going_on(box)]
     if len(ends) < len(mains) or any(
         ended and scene.restarts_after(ended.code)
         for (scene, _), ended in zip(mains, ends, strict=True)
@@ -50,6 +50,12 @@ def _is_pending(scene: Scene, box: Box) -> bool:
             return box.last is None and not isinstance(box.state, Ended) and not box.started
         case Role.MAIN:
             return isinstance(box.state, Waiting) and box.last is None
+
+
+def _is_going_on(box: Box) -> bool:
+    """Running, or about to run another image."""
+    waits = isinstance(box.state, Waiting) and box.state.reason == CREATING
+    return isinstance(box.state, Running) or waits
 
 
 def _last_end(box: Box) -> Ended | None:

@@ -6,11 +6,20 @@ from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
 from tidegate.sandbox.physics.course import Course
+from tidegate.sandbox.physics.kubelet.ending import TERMINATED
 from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
+from tidegate.sandbox.physics.kubelet.marks import (
+    ENDED_BY_SIGNAL,
+    KILLED_BY_PROBE,
+    PROBES_FOLLOW,
+    assumed_of_start,
+    in_words,
+)
 from tidegate.sandbox.physics.kubelet.needs import missing_setting
 from tidegate.sandbox.physics.kubelet.probes import Probing
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.states import (
+    CREATING,
     Box,
     Ended,
     Role,
@@ -23,6 +32,8 @@ FIRST_PAUSE, LONGEST_PAUSE = Ms(10 * SECOND), Ms(300 * SECOND)
 STABLE = Ms(10 * MINUTE)
 """A container that ran so long begins its back-off anew."""
 UNSETTLED = "CreateContainerConfigError"
+PULLING = (CREATING, "ErrImagePull", "ImagePullBackOff")
+"""Why a container waits that has run before: for another image."""
 KILLED = 137
 ASK_AGAIN = Ms(10 * SECOND)
 """How often a kubelet looks whether what it missed is there."""
@@ -43,15 +54,17 @@ class Step(NamedTuple):
     alarm: Ms | None = None
     notes: tuple[Note, ...] = ()
     lines: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
 
 
 def advance(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
     """Take a container to where it is at this moment; `since` is when it may have begun."""
+    if box.image != scene.image and scene.role is not Role.INIT:
+        return _exchange(scene, box, since, now)
     match box.state:
-        case Waiting() if box.last is None:
-            return _begin(scene, box, since, now)
         case Waiting():
-            return _begin_again(scene, box, now)
+            last = box.last
+            return _begin(scene, box, since, now) if last is None else _again(scene, box, last, now)
         case Running():
             return _run(scene, box, box.state.began, now)
         case Ended():
@@ -71,7 +84,28 @@ def _begin(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
     begins = Ms(pulled + course.start)
     if now < begins:
         return Step(box, begins)
-    return _create(scene, box, now)
+    return _restart(scene, box, box.last, now) if box.last else _create(scene, box, now)
+
+
+def _exchange(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
+    """An image that is changed in place: its container ends, and begins anew without a pause."""
+    fresh = box._replace(image=scene.image)
+    match box.state:
+        case Running():
+            ended = Ended(TERMINATED, "Error", "", box.state.began, whole_second(now))
+            gone = fresh._replace(state=Waiting(CREATING), last=ended, started=False, ready=False)
+            step = _begin(scene, gone, ended.finished, now)
+            said = Note("Killing", f"Container {box.name} definition changed, will be restarted")
+            assumes = (ENDED_BY_SIGNAL, *step.assumes)
+            return step._replace(notes=(said, *step.notes), assumes=assumes)
+        case Waiting() if box.last is not None:
+            return _begin(scene, fresh._replace(state=Waiting(CREATING)), box.last.finished, now)
+        case Waiting():
+            return _begin(scene, fresh, since, now)
+        case Ended() if scene.restarts_after(box.state.code):
+            return _rest(scene, fresh, box.state, now)
+        case Ended():
+            return Step(box)
 
 
 def _create(scene: Scene, box: Box, now: Ms) -> Step:
@@ -82,7 +116,10 @@ def _create(scene: Scene, box: Box, now: Ms) -> Step:
         return Step(held, Ms(now + ASK_AGAIN), (Note("Failed", f"Error: {trouble}"),))
     began = whole_second(now)
     step = _run(scene, box._replace(state=Running(began)), began, now)
-    return step._replace(lines=(*scene.course.lines, *step.lines))
+    return step._replace(
+        lines=(*scene.course.lines, *step.lines),
+        assumes=(*assumed_of_start(scene.container), *step.assumes),
+    )
 
 
 def _pull(box: Box, course: Course, since: Ms, now: Ms) -> Step | Ms:
@@ -123,14 +160,16 @@ def _run(scene: Scene, box: Box, began: Ms, now: Ms) -> Step:
     alarms = (exit_.moment if exit_ else None, leaving.alarm, ready_alarm)
     alarm = min((one for one in alarms if one is not None), default=None)
     notes = (Note("Assumed", leaving.assumed, is_assumed=True),) if leaving.assumed else ()
-    return Step(box, alarm, notes)
+    return Step(box, alarm, notes, assumes=leaving.assumes)
 
 
 def _killed(exit_: Exit | None, probing: Probing, name: str) -> Exit | None:
     if probing.killed is None or (exit_ is not None and exit_.moment < probing.killed):
         return exit_
     said = f"Container {name} failed {probing.killer} probe, will be restarted"
-    return Exit(probing.killed, KILLED, "", killing=said)
+    why = f"killed by its {probing.killer} probe {in_words(PROBES_FOLLOW, KILLED_BY_PROBE)}"
+    assumes = (PROBES_FOLLOW, KILLED_BY_PROBE)
+    return Exit(probing.killed, KILLED, why, killing=said, assumes=assumes)
 
 
 def _probe(scene: Scene, box: Box, probing: Probing, now: Ms) -> tuple[Box, Ms | None]:
@@ -153,10 +192,14 @@ def _end(scene: Scene, box: Box, exit_: Exit, now: Ms) -> Step:
     ended = Ended(exit_.code, reason, exit_.message, began, whole_second(now))
     is_done = scene.role is Role.INIT and exit_.code == 0
     notes = (Note("Unhealthy", exit_.killing), Note("Killing", exit_.killing))
-    step = _rest(scene, box._replace(state=ended, started=False, ready=is_done), ended, now)
-    assumed = (Note("Assumed", exit_.message, is_assumed=True),) if exit_.is_assumed else ()
+    over = box._replace(state=ended, started=False, ready=is_done)
+    step = _rest(scene, over, ended, now)
+    if step.box.restarts > over.restarts:
+        # The next run is another look: what this one has said must be told first.
+        step = Step(over, now)
+    assumed = (Note("Assumed", exit_.message, is_assumed=True),) if exit_.assumes else ()
     told = (*(notes if exit_.killing else ()), *assumed, *step.notes)
-    return step._replace(notes=told, lines=exit_.lines)
+    return step._replace(notes=told, lines=exit_.lines, assumes=exit_.assumes)
 
 
 def _rest(scene: Scene, box: Box, ended: Ended, now: Ms) -> Step:
@@ -174,10 +217,9 @@ def _rest(scene: Scene, box: Box, ended: Ended, now: Ms) -> Step:
     return Step(box._replace(state=waiting, last=ended), due, (note,))
 
 
-def _begin_again(scene: Scene, box: Box, now: Ms) -> Step:
-    last = box.last
-    if last is None:
-        return Step(box)
+def _again(scene: Scene, box: Box, last: Ended, now: Ms) -> Step:
+    if isinstance(box.state, Waiting) and box.state.reason in PULLING:
+        return _begin(scene, box, last.finished, now)
     due = Ms(last.finished + pause_before_restart(box.restarts, last))
     return _restart(scene, box, last, now) if due <= now else Step(box, due)
 

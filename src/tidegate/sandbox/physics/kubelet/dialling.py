@@ -88,8 +88,11 @@ def answering_since(view: View, service: Ref) -> Ms | None:
 
 
 def _slices(view: View, service: Stored) -> list[Stored]:
+    """Those of the cluster's own controller; if they lead nowhere, those of anybody."""
     owned = [own for own in view.owned_by(service.uid) if own.ref.kind.name == SLICE.name]
-    return owned or [
+    if any(mappings(slice_.body, "endpoints") for slice_ in owned):
+        return owned
+    return [
         slice_
         for slice_ in view.all_of(SLICE, service.ref.namespace)
         if slice_.labels.get("kubernetes.io/service-name") == service.ref.name

@@ -11,11 +11,16 @@ from tidegate.sandbox.physics.kubelet.dialling import (
     dialled_services,
     does_poll,
 )
+from tidegate.sandbox.physics.kubelet.marks import (
+    DIAL_FAILS,
+    DIAL_POLLS,
+    HOSTS,
+    SERVERS_WAIT,
+    in_words,
+)
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.states import Box, Role, whole_second
 
-DIAL_FAILS, DIAL_POLLS = "dial-fails", "dial-polls"
-"""Assumptions, by the names that they have in a profile."""
 PATIENCE = 20
 """The pause of what waits is at most this part of its wait."""
 SOON = Ms(10 * SECOND)
@@ -30,20 +35,26 @@ class Exit(NamedTuple):
     message: str = ""
     lines: tuple[str, ...] = ()
     killing: str = ""
-    is_assumed: bool = False
+    assumes: tuple[str, ...] = ()
 
 
 class Leaving(NamedTuple):
-    """What is known of a container's end: the end, or when more will be known."""
+    """What is known of a container's end: the end, or when more will be known.
+
+    `assumed` says in words what `assumes` names.
+    """
 
     exit: Exit | None
     alarm: Ms | None = None
     assumed: str = ""
+    assumes: tuple[str, ...] = ()
 
 
 def foresee_exit(scene: Scene, box: Box, began: Ms, now: Ms) -> Leaving:
     """The end of a container that began then, as far as it can be told now."""
     failing = _failure(scene, box, began)
+    if scene.is_endless and not scene.course.dials:
+        return _serve(scene, failing, began, now)
     dialled = _dialled(scene)
     if not dialled:
         return Leaving(_earlier(failing, _done(scene, began)))
@@ -82,9 +93,16 @@ def _failure(scene: Scene, box: Box, began: Ms) -> Exit | None:
     return Exit(Ms(began + lasted), failure.code, "said by the scenario")
 
 
+def _serve(scene: Scene, failing: Exit | None, began: Ms, now: Ms) -> Leaving:
+    """A server goes on whoever answers. That somebody does not is told when it begins."""
+    silent = _silent(scene, _dialled(scene)) if whole_second(now) == began else None
+    if silent is None:
+        return Leaving(failing)
+    said = _said(silent, "and it goes on without", SERVERS_WAIT)
+    return Leaving(failing, assumed=said, assumes=(HOSTS, SERVERS_WAIT))
+
+
 def _dialled(scene: Scene) -> tuple[Dialled, ...]:
-    if scene.is_endless and not scene.course.dials:
-        return ()
     return dialled_services(scene.view, scene.pod, scene.container, scene.profile)
 
 
@@ -104,7 +122,7 @@ def _dial(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Lea
         return Leaving(_done(scene, began))
     message = _said(silent, "and its call fails", DIAL_FAILS)
     line = f"dial tcp: lookup {silent.host}: no endpoints"
-    return Leaving(Exit(now, 1, message, (line,), is_assumed=True))
+    return Leaving(Exit(now, 1, message, (line,), assumes=(HOSTS, DIAL_FAILS)))
 
 
 def _poll(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Leaving:
@@ -113,7 +131,8 @@ def _poll(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Lea
         waited = now - began
         is_first = scene.course.poll <= waited < 2 * scene.course.poll
         assumed = _said(silent, "and it waits", DIAL_POLLS) if is_first else ""
-        return Leaving(None, Ms(now + _pause(scene, Ms(waited))), assumed)
+        assumes = (HOSTS, DIAL_POLLS)
+        return Leaving(None, Ms(now + _pause(scene, Ms(waited))), assumed, assumes)
     since = max(answering_since(scene.view, one.service) or began for one in dialled)
     return Leaving(_done(scene, max(began, since)))
 
@@ -125,4 +144,4 @@ def _pause(scene: Scene, waited: Ms) -> Ms:
 
 def _said(silent: Dialled, consequence: str, assumption: str) -> str:
     service = f"{silent.service.namespace}/{silent.service.name}"
-    return f"Service {service} has no ready endpoints, {consequence} (assumed: {assumption})"
+    return f"Service {service} has no ready endpoints, {consequence} {in_words(assumption)}"

@@ -27,8 +27,9 @@ from tidegate.sandbox.physics.kubelet.conditions import (
     phase_of,
     write_conditions,
 )
-from tidegate.sandbox.physics.kubelet.containers import KILLED, Note, Step, advance
-from tidegate.sandbox.physics.kubelet.ending import end
+from tidegate.sandbox.physics.kubelet.containers import Note, Step, advance
+from tidegate.sandbox.physics.kubelet.ending import TERMINATED, end
+from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.schedule import schedule
@@ -92,7 +93,7 @@ def kubelet(profile: Profile, *, held: Held = nobody_holds) -> Controller:
                 yield At(Ms(now + LOOK_AGAIN))
             yield from _live(view, pod, scenes, now)
 
-    return Controller(KUBELET, react, _concerns)
+    return Controller(KUBELET, react, _concerns, kinds=(POD,))
 
 
 def _unready(scene: Scene) -> Scene:
@@ -174,7 +175,7 @@ def _live(view: View, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
     deadline = _deadline(look)
     is_overdue = deadline is not None and deadline <= now
     if is_overdue:
-        look.steps = [step._replace(box=_ended(step.box, KILLED, now)) for step in look.steps]
+        look.steps = [_overdue(step, now) for step in look.steps]
     elif deadline is not None:
         look.alarms.append(deadline)
     changes: Body = {}
@@ -182,8 +183,9 @@ def _live(view: View, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
         status = _status(look, since, is_overdue=is_overdue)
         known = mapping(pod.body, "status")
         changes = {key: value for key, value in status.items() if known.get(key) != value}
-    if changes:
-        outcome = yield _write(pod, changes)
+    marks = mark(pod, (name for step in look.steps for name in step.assumes))
+    if changes or marks:
+        outcome = yield _write(pod, changes, marks)
         if outcome is None or is_refusal(outcome):
             yield At(Ms(now + SECOND))
             return
@@ -266,6 +268,12 @@ def _ended(box: Box, code: int, now: Ms) -> Box:
     return box._replace(state=ended, started=False, ready=False)
 
 
+def _overdue(step: Step, now: Ms) -> Step:
+    ended = _ended(step.box, TERMINATED, now)
+    assumes = () if ended is step.box else (ENDED_BY_SIGNAL,)
+    return step._replace(box=ended, assumes=(*step.assumes, *assumes))
+
+
 def _deadline(look: _Look) -> Ms | None:
     seconds = number(look.pod.body, "spec", "activeDeadlineSeconds")
     return Ms(look.bound + seconds * SECOND) if seconds else None
@@ -311,11 +319,13 @@ def _is_news(look: _Look, since: Ms | None) -> bool:
     return is_prepared == (since is None) or bool(mappings(look.pod.body, "spec", "readinessGates"))
 
 
-def _write(pod: Stored, changes: Body) -> Write:
+def _write(pod: Stored, changes: Body, marks: Body) -> Write:
+    """A status, and what it rests on."""
+    parts: Body = {"metadata": marks} if marks else {}
     return Write(
         verb=Verb.PATCH,
         ref=pod.ref,
-        body=msgspec.json.encode({"status": changes}),
+        body=msgspec.json.encode({**parts, "status": changes}),
         subresource="status",
         uid=pod.uid,
         manager=KUBELET,
@@ -325,8 +335,7 @@ def _write(pod: Stored, changes: Body) -> Write:
 def _print(look: _Look) -> Looking:
     for step in look.steps:
         if step.lines:
-            again = step.box.restarts > 0
-            yield Print(look.pod.ref, step.box.name, step.lines, again=again)
+            yield Print(look.pod.uid, step.box.name, step.box.restarts, step.lines)
 
 
 def _say(look: _Look, *, has_changed: bool) -> Looking:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
+from tidegate.model.reading import text
 from tidegate.sandbox.controllers.reaction import View
 from tidegate.sandbox.physics.course import Course, Profile
 from tidegate.sandbox.physics.kubelet.probes import Probing, foresee
@@ -27,6 +28,10 @@ class Scene:
     """The pod's own; init containers and sidecars read it their way."""
     earlier: int
     """How many pods failed at the same work before this one."""
+
+    @property
+    def image(self) -> str:
+        return text(self.container, "image")
 
     @property
     def is_endless(self) -> bool:

@@ -26,6 +26,8 @@ SCHEDULER = "default-scheduler"
 ONLY_NODE = "node-1"
 """Where everything runs in a cluster that has no Node objects."""
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
+UNPREEMPTED = "not found"
+"""What a scheduler of this version adds when no node was even looked at."""
 SOONEST, LATEST = Ms(SECOND), Ms(10 * SECOND)
 
 
@@ -34,9 +36,10 @@ def schedule(view: View, pod: Stored, why_not: str, now: Ms) -> Looking:
     if listed(pod.body, "spec", "schedulingGates"):
         return
     claims = [(ref, view.get(ref)) for ref in claims_of(pod)]
-    trouble = why_not or _trouble_with(view, claims)
+    trouble = f"{why_not}." if why_not else _trouble_with(view, claims)
     if trouble:
-        yield from _report(pod, trouble, now)
+        nodes = len(view.all_of(NODE)) or 1
+        yield from _report(pod, f"0/{nodes} nodes are available: {trouble}", now)
     elif all(claim and _is_bound(claim) for _, claim in claims):
         yield bind(pod, _node(view, pod))
         return
@@ -44,9 +47,7 @@ def schedule(view: View, pod: Stored, why_not: str, now: Ms) -> Looking:
     yield At(Ms(now + min(max(waited // 4, SOONEST), LATEST)))
 
 
-def _report(pod: Stored, trouble: str, now: Ms) -> Looking:
-    is_whole = trouble.endswith("not found")
-    message = trouble if is_whole else f"0/1 nodes are available: {trouble}."
+def _report(pod: Stored, message: str, now: Ms) -> Looking:
     write = _unschedulable(pod, message, now)
     if write is not None:
         yield write
@@ -83,9 +84,9 @@ def _trouble_with(view: View, claims: list[tuple[Ref, Stored | None]]) -> str:
     """What a scheduler says of claims. Those that wait for a pod to be placed are no trouble."""
     for ref, claim in claims:
         if claim is None:
-            return f'persistentvolumeclaim "{ref.name}" not found'
+            return f'persistentvolumeclaim "{ref.name}" not found. {UNPREEMPTED}'
         if not _is_bound(claim) and not _waits_for_pod(view, claim):
-            return UNBOUND
+            return f"{UNBOUND}. {UNPREEMPTED}"
     return ""
 
 

@@ -45,6 +45,7 @@ class Box(NamedTuple):
 
     name: str
     image: str
+    """What it runs, which is not what it should run when that was changed in place."""
     state: Waiting | Running | Ended
     last: Ended | None = None
     restarts: int = 0
@@ -69,7 +70,7 @@ def read_box(container: Json, status: Json, waiting: str) -> Box:
     last = mapping(status, "lastState", "terminated")
     return Box(
         text(container, "name"),
-        text(container, "image"),
+        text(status, "image", default=text(container, "image")),
         _read_state(state, waiting),
         _read_ended(last) if last else None,
         number(status, "restartCount"),

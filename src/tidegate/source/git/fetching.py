@@ -16,8 +16,8 @@ from tidegate.errors import Place, SourceError, foreign
 from tidegate.model.source import GitRef, GitSource, RefKind, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.cache import CachedTree
-from tidegate.source.git_program import Git, explain, git_for
-from tidegate.source.git_refs import (
+from tidegate.source.git.program import Git, explain, git_for
+from tidegate.source.git.refs import (
     RemoteRefs,
     check_ref,
     choose_commit,

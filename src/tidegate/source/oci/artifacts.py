@@ -17,12 +17,13 @@ from tidegate.errors import Place, SourceError, foreign
 from tidegate.model.source import ChartSource, OciSource, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.archive import unpack
+from tidegate.source.cache import Kept
 from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
-from tidegate.source.download import Ask, web_for
-from tidegate.source.registry import Registry
+from tidegate.source.oci.registry import Registry
+from tidegate.source.oci.tag_filter import filter_tags
 from tidegate.source.semver import pick_highest, require_range
-from tidegate.source.tag_filter import filter_tags
 from tidegate.source.tree import MIB
+from tidegate.source.web.download import Ask, web_for
 
 MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json, "
@@ -158,7 +159,8 @@ async def _artifact(
         async def fill(place: Path) -> None:
             await _get_layer(source, layer, registry, place, access)
 
-        tree = await access.cache.keep(name, fill, shown=registry.shown)
+        kind = Kept.CHARTS if layer.media_type == CHART_LAYER else Kept.SOURCES
+        tree = await access.cache.keep(name, fill, shown=registry.shown, kind=kind)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 

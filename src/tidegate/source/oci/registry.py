@@ -11,7 +11,7 @@ import msgspec
 from tidegate.errors import Place, SourceError
 from tidegate.model.source import Credentials
 from tidegate.source.credentials import authorization
-from tidegate.source.download import UNAUTHORIZED, Ask, Got, Web, origin_of
+from tidegate.source.web.download import UNAUTHORIZED, Ask, Got, Web, origin_of
 
 MOST_PAGES = 100
 Shape = TypeVar("Shape")

@@ -1,0 +1,51 @@
+"""Options that several verbs share, so that they are called and explained alike."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+KUBE_VERSION = "v1.36.0"
+"""What charts see where no cluster is known; a test compares it with what is rendered so."""
+
+_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
+
+
+def _check_version(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
+    if not _VERSION.fullmatch(value):
+        raise click.BadParameter(f"`{value}` is not a version such as v1.36.0")
+    return value
+
+
+def _split(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
+    return tuple(part for value in values for part in value.split(",") if part)
+
+
+offline = click.option(
+    "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
+)
+repo_map = click.option(
+    "--repo-map",
+    "maps",
+    multiple=True,
+    metavar="URL=PATH",
+    help="Use a directory in the place of a repository; may be repeated.",
+)
+kube_version = click.option(
+    "--kube-version",
+    default=KUBE_VERSION,
+    show_default=True,
+    callback=_check_version,
+    help="The version of Kubernetes that charts see.",
+)
+api_versions = click.option(
+    "--api-versions",
+    multiple=True,
+    callback=_split,
+    metavar="GROUP/VERSION[/KIND]",
+    help="APIs that charts see besides the usual ones; may be repeated, or parted by commas.",
+)
+text_or_json = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How."
+)

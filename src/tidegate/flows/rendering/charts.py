@@ -1,0 +1,122 @@
+"""Render a chart: from the cache, or by a worker, with its dependencies fetched as sources."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import Document
+from tidegate.errors import Place, RenderError, TidegateError, foreign
+from tidegate.flows.rendering.outcome import Weakened, raise_all
+from tidegate.flows.rendering.stand_ins import empty_chart
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.model.source import ChartSource
+from tidegate.render.cache_keys import release_key
+from tidegate.render.helm import Release, render
+from tidegate.render.helm.absence import DependencyError
+from tidegate.render.helm.release import Dependency, FetchedChart
+from tidegate.source import Access, fetch
+
+REPOSITORIES = ("https://", "http://", "oci://")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Objects before decryption, and what is not among them."""
+
+    documents: tuple[Document, ...]
+    weakened: tuple[Weakened, ...] = ()
+
+
+async def render_chart(release: Release, workshop: Workshop, *, keeps: bool = True) -> Made:
+    """The objects of a chart. Workers have no network: what is absent is fetched here."""
+    release = msgspec.structs.replace(release, repositories=())
+    weakened: tuple[Weakened, ...] = ()
+    while True:
+        try:
+            tried = await _try(release, workshop, keeps=keeps)
+        except RenderError:
+            raise_all(tuple(one.why for one in weakened))
+            raise
+        if isinstance(tried, Made):
+            return Made(tried.documents, weakened)
+        fetched, unknown = await _fetch(tried, release, workshop)
+        weakened += unknown
+        release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
+
+
+async def _try(
+    release: Release, workshop: Workshop, *, keeps: bool
+) -> Made | tuple[Dependency, ...]:
+    """The objects, or what must be fetched before there are any."""
+    key = await _key(release) if keeps else ""
+    if key:
+        known = workshop.renders.find(key)
+        if known is not None:
+            return Made(known)
+        needs = workshop.renders.find_needs(key)
+        if needs:
+            return needs
+    try:
+        documents = await render(release, await workshop.workers())
+    except DependencyError as error:
+        if {one.dependency for one in release.fetched} & {*error.dependencies}:
+            raise
+        if key:
+            workshop.renders.keep_needs(key, error.dependencies)
+        return error.dependencies
+    if key:
+        workshop.renders.keep(key, documents)
+    return Made(documents)
+
+
+async def _key(release: Release) -> str:
+    """Empty for what cannot be rendered: the worker says it better."""
+    try:
+        return await asyncio.to_thread(release_key, release)
+    except (RenderError, OSError):
+        return ""
+
+
+async def _fetch(
+    needs: tuple[Dependency, ...], release: Release, workshop: Workshop
+) -> tuple[tuple[FetchedChart, ...], tuple[Weakened, ...]]:
+    """Each dependency; offline, what stands in for it where it cannot be had."""
+    for one in needs:
+        _refuse_repository(one, release)
+    access = await workshop.access(Path(release.root))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_fetch_one(one, access), name=f"fetch {one}") for one in needs]
+    found = [task.result() for task in tasks]
+    errors = tuple(one for one in found if isinstance(one, TidegateError))
+    if not access.offline:
+        raise_all(errors)
+    weakened = tuple(
+        Weakened(f"what the chart `{foreign(need.name)}` would add", error)
+        for need, error in zip(needs, found, strict=True)
+        if isinstance(error, TidegateError)
+    )
+    fetched = [
+        await empty_chart(need, access.cache) if isinstance(one, TidegateError) else one
+        for need, one in zip(needs, found, strict=True)
+    ]
+    return tuple(fetched), weakened
+
+
+async def _fetch_one(one: Dependency, access: Access) -> FetchedChart | TidegateError:
+    try:
+        snapshot = await fetch(ChartSource(one.repository, one.name, one.version), access)
+    except TidegateError as error:
+        return error
+    return FetchedChart(one, str(snapshot.root))
+
+
+def _refuse_repository(one: Dependency, release: Release) -> None:
+    if not one.repository.startswith(REPOSITORIES):
+        problem = f"the chart needs `{foreign(one.name)}` from `{foreign(one.repository)}`"
+        hint = "write the repository's address: " + ", ".join(f"`{each}`" for each in REPOSITORIES)
+        where = Place(f"{release.chart}/Chart.yaml", field="dependencies")
+        raise RenderError("render.helm.repository", problem, where=where, hint=hint)

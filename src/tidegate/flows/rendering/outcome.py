@@ -1,0 +1,57 @@
+"""What rendering gives: objects and what is to be said about them, or the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tidegate.documents import Document, FieldPath
+from tidegate.errors import TidegateError
+
+
+@dataclass(frozen=True, slots=True)
+class Weakened:
+    """Objects that could not be known, in words, and the error that says why."""
+
+    unknown: str
+    why: TidegateError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """The objects of a unit.
+
+    `hidden` names, for each, the fields that stood encrypted. `locked` says what no key opens:
+    placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
+    something is `weakened`, there are objects that are not here.
+    """
+
+    documents: tuple[Document, ...]
+    hidden: tuple[tuple[FieldPath, ...], ...]
+    locked: tuple[TidegateError, ...] = ()
+    suspect: tuple[TidegateError, ...] = ()
+    weakened: tuple[Weakened, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unrendered:
+    """Why a unit has no objects."""
+
+    errors: tuple[TidegateError, ...]
+
+
+def errors_of(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
+    """The errors in a group, however deep."""
+    for one in group.exceptions:
+        if isinstance(one, BaseExceptionGroup):
+            yield from errors_of(one)
+        else:
+            yield one
+
+
+def raise_all(errors: tuple[TidegateError, ...]) -> None:
+    """Raise what there is: nothing, one error, or all of them together."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("several things cannot be had", errors)

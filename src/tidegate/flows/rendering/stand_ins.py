@@ -1,0 +1,67 @@
+"""What stands in for things that could not be had, so that the rest can be rendered.
+
+A stand-in has no objects. Where a build does not work with it, the whole unit is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tidegate.documents.dump import to_yaml
+from tidegate.render.helm.release import Dependency, FetchedChart
+from tidegate.render.kustomize import Fetched
+from tidegate.source import Cache
+from tidegate.source.semver import read_range, read_version
+
+NOTHING = "nothing.yaml"
+_NUMBERS = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.-]+)?")
+
+
+async def empty_base(cache: Cache) -> Fetched:
+    """A file without objects."""
+
+    async def fill(place: Path) -> None:
+        await asyncio.to_thread((place / NOTHING).write_text, "")
+
+    name = "stand-in for a base"
+    tree = cache.find(name) or await cache.keep(name, fill, shown="a stand-in")
+    return Fetched(tree.root, NOTHING)
+
+
+async def empty_chart(dependency: Dependency, cache: Cache) -> FetchedChart:
+    """A chart without templates that goes by the name and a version that is asked for."""
+    version = fitting_version(dependency.version)
+    head = {"apiVersion": "v2", "name": dependency.name, "version": version}
+
+    async def fill(place: Path) -> None:
+        await asyncio.to_thread((place / "Chart.yaml").write_text, to_yaml({**head}))
+
+    name = f"stand-in for {dependency.name} {version}"
+    tree = cache.find(name) or await cache.keep(name, fill, shown="a stand-in")
+    return FetchedChart(dependency, str(tree.root))
+
+
+def fitting_version(wanted: str) -> str:
+    """Some version in a range: one that it is written with, or one just above."""
+    bounds = read_range(wanted or "*")
+    for text in _candidates(wanted):
+        version = read_version(text)
+        if version is not None and bounds is not None and bounds.takes(version):
+            return text
+    return "0.0.0"
+
+
+def _candidates(wanted: str) -> Iterator[str]:
+    yield wanted
+    for found in _NUMBERS.finditer(wanted):
+        major, minor, patch = (int(part or 0) for part in found.groups()[:3])
+        yield f"{major}.{minor}.{patch}{found[4] or ''}"
+        yield f"{major}.{minor}.{patch}"
+        yield f"{major}.{minor}.{patch + 1}"
+        yield f"{major}.{minor + 1}.0"
+        yield f"{major + 1}.0.0"
+        yield f"{max(major - 1, 0)}.0.0"
+    yield "1.0.0"

@@ -1,0 +1,58 @@
+"""Render whatever a unit asks for: a chart, an overlay or a directory of manifests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias
+
+from tidegate.flows.rendering.charts import Made, render_chart
+from tidegate.flows.rendering.outcome import Rendered
+from tidegate.flows.rendering.overlays import build_overlay
+from tidegate.flows.rendering.unsealing import Unsealing
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.render.helm import Release
+from tidegate.render.jsonnet import Jsonnet, render_directory
+from tidegate.render.kustomize import Overlay
+from tidegate.render.plain import Directory
+from tidegate.render.sops import Keys
+
+Asked: TypeAlias = Release | Overlay | Directory
+NO_JSONNET = Jsonnet()
+
+
+async def render_unit(
+    asked: Asked,
+    workshop: Workshop,
+    *,
+    keys: Keys | None = None,
+    jsonnet: Jsonnet = NO_JSONNET,
+    keeps: bool = True,
+) -> Rendered:
+    """The objects, decrypted where there is a key and with placeholders where not.
+
+    `jsonnet` is for directories. With `keeps` false the cache is left alone: for values that came
+    out of a Secret.
+    """
+    unsealing = Unsealing(workshop.setting.keys if keys is None else keys)
+    made = await _make(asked, workshop, unsealing, jsonnet=jsonnet, keeps=keeps)
+    opened = await unsealing.open_objects(made.documents, Path(asked.root))
+    return Rendered(
+        documents=opened.documents,
+        hidden=opened.hidden,
+        locked=opened.locked,
+        suspect=tuple(unsealing.suspect),
+        weakened=made.weakened,
+    )
+
+
+async def _make(
+    asked: Asked, workshop: Workshop, unsealing: Unsealing, *, jsonnet: Jsonnet, keeps: bool
+) -> Made:
+    match asked:
+        case Release():
+            return await render_chart(asked, workshop, keeps=keeps)
+        case Overlay():
+            return await build_overlay(asked, workshop, unsealing, keeps=keeps)
+        case Directory():
+            workers = await workshop.jsonnet_workers()
+            return Made(await render_directory(asked, jsonnet, workers))

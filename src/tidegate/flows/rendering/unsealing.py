@@ -1,0 +1,170 @@
+"""Open what SOPS has encrypted: inputs of a build before it, objects behind it, both in memory.
+
+What no key opens gets placeholders. A seal that is broken stops nothing, as it stops Flux from
+nothing, but it is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidegate.documents import Document, FieldPath, read
+from tidegate.documents.dump import to_yaml
+from tidegate.errors import Place, RenderError
+from tidegate.model.objects import Json
+from tidegate.render.kustomize import Input, Use
+from tidegate.render.sops import (
+    Decrypted,
+    Format,
+    Keys,
+    decrypt,
+    decrypt_file,
+    find_encrypted,
+    format_of,
+    is_encrypted,
+    placeholders,
+    refuse_broken,
+)
+from tidegate.render.sops.files import SIZE_LIMIT
+from tidegate.render.sops.formats import DOTENV_PREFIX
+from tidegate.render.sops.placeholders import PLACEHOLDER
+from tidegate.render.sops.tree import encrypted_fields
+
+WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.extra"})
+LONG_ENOUGH = 4
+"""A shorter secret is masked where it stands alone, not inside of other texts."""
+
+
+@dataclass(slots=True)
+class Unsealing:
+    """The keys for one unit, and what was found on the way."""
+
+    keys: Keys
+    has_met_inputs: bool = False
+    locked: list[RenderError] = field(default_factory=list)
+    suspect: list[RenderError] = field(default_factory=list)
+    secrets: set[str] = field(default_factory=set, repr=False)
+
+    async def open_input(self, found: Input) -> bytes:
+        """What a generator or a patch shall read in place of a file."""
+        reads, writes = _formats(found)
+        if not is_encrypted(found.content, reads):
+            return found.content
+        self.has_met_inputs = True
+        where = Place(found.path)
+        try:
+            opened = await decrypt_file(
+                found.content, self.keys, where=where, reads=reads, writes=writes
+            )
+        except RenderError as error:
+            if error.code not in WITHOUT_KEY:
+                raise
+            return self._stand_in(found, writes, error)
+        try:
+            refuse_broken(opened.seal, where)
+        except RenderError as error:
+            self.suspect.append(error)
+        self.secrets |= set(_secrets(found.content, opened.content, (reads, writes)))
+        return opened.content
+
+    async def open_objects(self, documents: Iterable[Document], root: Path) -> Decrypted:
+        """The objects, decrypted; `root` is where their files lie."""
+        documents = tuple(documents)
+        for name in sorted({one.place.name for one in find_encrypted(documents)}):
+            await self._check_file(root, name)
+        opened = await decrypt(documents, self.keys, offline=True)
+        self.locked += opened.locked
+        hidden = (
+            (*fields, *_fields_with(document.body, self.secrets))
+            for document, fields in zip(opened.documents, opened.hidden, strict=True)
+        )
+        return Decrypted(opened.documents, tuple(hidden), tuple(self.locked))
+
+    def _stand_in(self, found: Input, form: Format, error: RenderError) -> bytes:
+        match found.use:
+            case Use.FILE:
+                return found.content  # it is opened, or stood in for, in the object it becomes
+            case Use.ENV if form is Format.DOTENV:
+                self.locked.append(error)
+                return _without_values(found.content)
+            case Use.ENV | Use.PATCH:
+                self.locked.append(error)
+                parts = read(found.content, found.path)
+                return "---\n".join(to_yaml(placeholders(one).body) for one in parts).encode()
+
+    async def _check_file(self, root: Path, name: str) -> None:
+        """Verify the seal of the file that an object comes from, if it still is that file."""
+        content = await asyncio.to_thread(_read_inside, root, name)
+        if not is_encrypted(content, format_of(name)):
+            return
+        where = Place(name)
+        try:
+            refuse_broken((await decrypt_file(content, self.keys, where=where)).seal, where)
+        except RenderError as error:
+            if error.code == "render.sops.mac":
+                self.suspect.append(error)
+
+
+def _formats(found: Input) -> tuple[Format, Format]:
+    form = format_of(found.name)
+    if found.use is Use.ENV:
+        return (Format.DOTENV if form is Format.BINARY else form), Format.DOTENV
+    return form, form
+
+
+def _without_values(content: bytes) -> bytes:
+    lines = content.decode(errors="replace").splitlines()
+    kept = [line for line in lines if "=" in line and not line.startswith(("#", DOTENV_PREFIX))]
+    return "".join(f"{line.partition('=')[0]}={PLACEHOLDER}\n" for line in kept).encode()
+
+
+def _read_inside(root: Path, name: str) -> bytes:
+    path = (root / name).resolve()
+    if not path.is_relative_to(root.resolve()) or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(SIZE_LIMIT)
+
+
+def _secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -> Iterator[str]:
+    """The texts that were encrypted, so that they are masked wherever a build has put them."""
+    for text in _plain_secrets(sealed, opened, forms):
+        if text:
+            yield text
+            yield base64.b64encode(text.encode()).decode()
+
+
+def _plain_secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -> Iterator[str]:
+    match forms:
+        case (Format.YAML | Format.JSON, Format.YAML | Format.JSON):
+            for before, now in zip(read(sealed, ""), read(opened, ""), strict=True):
+                known = dict(_leaves(now.body))
+                values = (known.get(path) for path in encrypted_fields(before.body))
+                yield from (str(one) for one in values if not isinstance(one, bool | None))
+        case (_, Format.DOTENV | Format.INI):
+            lines = opened.decode(errors="replace").splitlines()
+            yield from (line.partition("=")[2].strip() for line in lines)
+        case _:
+            yield opened.decode(errors="replace").strip()
+
+
+def _fields_with(body: dict[str, Json], secrets: set[str]) -> Iterator[FieldPath]:
+    for path, value in _leaves(body) if secrets else ():
+        text = str(value)
+        if text in secrets or any(one in text for one in secrets if len(one) >= LONG_ENOUGH):
+            yield path
+
+
+def _leaves(value: Json, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Json]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _leaves(item, (*path, number))
+    elif value is not None:
+        yield path, value

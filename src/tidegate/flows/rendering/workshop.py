@@ -1,0 +1,108 @@
+"""What all units of one run share: the cache, the way to sources, warm workers, and turns."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from tidegate.external.worker import Workers
+from tidegate.render.cache import RenderCache
+from tidegate.render.helm import helm_workers
+from tidegate.render.jsonnet import jsonnet_workers
+from tidegate.render.sops import Keys
+from tidegate.source import Access, Cache, Checkout, find_checkouts, keyring_of
+
+
+def has_helm() -> bool:
+    return find_spec("helm_python") is not None
+
+
+def count_cores() -> int:
+    """How many of this machine's cores we may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How things may be had and opened. `maps` are directories that stand for addresses."""
+
+    cache: Cache
+    keys: Keys = field(default_factory=Keys)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    maps: tuple[Checkout, ...] = ()
+    offline: bool = False
+    cores: int = field(default_factory=count_cores)
+
+
+class Workshop:
+    """Open for as long as there is something to render. Nothing starts before it is needed."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.renders = RenderCache(setting.cache.renders)
+        self.builds = asyncio.Semaphore(setting.cores)
+        self._ends = AsyncExitStack()
+        self._workers: Workers | None = None
+        self._jsonnet: Workers | None = None
+        self._entering = asyncio.Lock()
+        self._nearby: dict[Path, tuple[Checkout, ...]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._ends.aclose()
+        if self.renders.has_grown:
+            await asyncio.to_thread(self.setting.cache.shrink)
+
+    async def workers(self) -> Workers:
+        """For all charts, as many as there are cores."""
+        async with self._entering:
+            if self._workers is None:
+                opening = helm_workers(count=self.setting.cores)
+                self._workers = await self._ends.enter_async_context(opening)
+            return self._workers
+
+    async def jsonnet_workers(self) -> Workers:
+        async with self._entering:
+            if self._jsonnet is None:
+                opening = jsonnet_workers(count=self.setting.cores)
+                self._jsonnet = await self._ends.enter_async_context(opening)
+            return self._jsonnet
+
+    async def workers_if_any(self) -> Workers | None:
+        """Nothing where the Helm SDK is not installed."""
+        return await self.workers() if has_helm() else None
+
+    async def access(self, near: Path | None) -> Access:
+        """The way to sources for a unit that lies here: its own repository is not fetched."""
+        setting = self.setting
+        access = Access(
+            cache=setting.cache,
+            keyring=keyring_of(setting.environment),
+            offline=setting.offline,
+            environment=setting.environment,
+            checkouts=setting.maps,
+        )
+        if near is None:
+            return access
+        async with self._entering:
+            if near not in self._nearby:
+                self._nearby[near] = await find_checkouts(near, access)
+        return msgspec.structs.replace(access, checkouts=(*setting.maps, *self._nearby[near]))

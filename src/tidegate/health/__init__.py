@@ -1,0 +1,1 @@
+"""One object, one verdict: a state, a reason for programs, a sentence for people."""

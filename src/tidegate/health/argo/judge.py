@@ -1,0 +1,124 @@
+"""One object, judged as Argo CD judges it: which rule is for which kind.
+
+The order is Argo CD's: an object that is being deleted, then what its scripts cover (rows, and the
+kinds below that rows cannot express), then what its engine knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from tidegate.health.argo.batch import judge_cron_job, judge_job
+from tidegate.health.argo.extension import judge_api_service, judge_definition
+from tidegate.health.argo.gateway import (
+    judge_backend_policy,
+    judge_gateway,
+    judge_gateway_class,
+    judge_route,
+)
+from tidegate.health.argo.gitops import judge_rollout, judge_workflow
+from tidegate.health.argo.hooks import is_held
+from tidegate.health.argo.pods import judge_pod
+from tidegate.health.argo.provided import judge_claim, judge_ingress, judge_service
+from tidegate.health.argo.scaling import judge_autoscaler, judge_budget, judge_old_autoscaler
+from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, say
+from tidegate.health.argo.workloads import (
+    judge_daemon_set,
+    judge_deployment,
+    judge_replica_set,
+    judge_stateful_set,
+)
+from tidegate.health.row_files import read_health_rows
+from tidegate.health.rows import Rows, judge_cases
+from tidegate.model.objects import Kind
+from tidegate.model.reading import part, text
+from tidegate.model.verdict import Verdict
+
+Judge: TypeAlias = Callable[[Body], Verdict]
+HERE = Path(__file__).parent
+GATEWAY = "gateway.networking.k8s.io"
+ANY = "*"
+
+RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
+    ("apps", "Deployment"): {"v1": judge_deployment},
+    ("apps", "ReplicaSet"): {"v1": judge_replica_set},
+    ("apps", "StatefulSet"): {"v1": judge_stateful_set},
+    ("apps", "DaemonSet"): {"v1": judge_daemon_set},
+    ("", "Pod"): {"v1": judge_pod},
+    ("", "Service"): {"v1": judge_service},
+    ("", "PersistentVolumeClaim"): {"v1": judge_claim},
+    ("batch", "Job"): {"v1": judge_job},
+    ("batch", "CronJob"): {ANY: judge_cron_job},
+    ("networking.k8s.io", "Ingress"): {ANY: judge_ingress},
+    ("extensions", "Ingress"): {ANY: judge_ingress},
+    ("autoscaling", "HorizontalPodAutoscaler"): {
+        "v1": judge_old_autoscaler,
+        "v2": judge_autoscaler,
+    },
+    ("policy", "PodDisruptionBudget"): {ANY: judge_budget},
+    ("apiregistration.k8s.io", "APIService"): {
+        "v1": judge_api_service,
+        "v1beta1": judge_api_service,
+    },
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): {ANY: judge_definition},
+    (GATEWAY, "Gateway"): {ANY: judge_gateway},
+    (GATEWAY, "GatewayClass"): {ANY: judge_gateway_class},
+    (GATEWAY, "HTTPRoute"): {ANY: judge_route},
+    (GATEWAY, "GRPCRoute"): {ANY: judge_route},
+    (GATEWAY, "BackendTLSPolicy"): {ANY: judge_backend_policy},
+    ("argoproj.io", "Workflow"): {ANY: judge_workflow},
+    ("argoproj.io", "Rollout"): {ANY: judge_rollout},
+}
+"""By group and kind, then by version: Argo CD's engine knows no other versions of its own kinds."""
+
+SHORT_NAMES = {"HorizontalPodAutoscaler": "HPA"}
+
+
+def judge(body: Body, rows: Rows | None = None) -> Verdict | None:
+    """What Argo CD says of an object; None where it has no check and passes it at once.
+
+    `rows` stand for the rows that tidegate brings. A kind that Argo CD has a script for, and we
+    have nothing for, is Unknown and not `checked`.
+    """
+    if part(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
+        return say(body, PROGRESSING, "PendingDeletion", "Pending deletion")
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    row = (builtin_rows() if rows is None else rows).find(kind.group, kind.name)
+    if row is not None:
+        return judge_cases(body, row)
+    known = RULES.get((kind.group, kind.name))
+    if known is None:
+        return _not_ours(kind)
+    rule = known.get(kind.version, known.get(ANY))
+    return _unsupported(body, kind) if rule is None else rule(body)
+
+
+def _unsupported(body: Body, kind: Kind) -> Verdict:
+    noun = SHORT_NAMES.get(kind.name, kind.name)
+    sentence = f"unsupported {noun} GVK: {kind.group}/{kind.version}, Kind={kind.name}"
+    return say(body, UNKNOWN, "VersionUnsupported", sentence)
+
+
+def _not_ours(kind: Kind) -> Verdict | None:
+    if not has_foreign_script(kind.group, kind.name):
+        return None
+    sentence = f"Argo CD has a script of its own for {kind.group}/{kind.name}; no row stands for it"
+    return Verdict(UNKNOWN, "NoRow", sentence, checked=False)
+
+
+@cache
+def builtin_rows() -> Rows:
+    """The rows that stand for scripts which Argo CD brings."""
+    files = sorted((HERE / "rows").glob("*.yaml"))
+    return Rows.of(row for file in files for row in read_health_rows(file.read_bytes(), file.name))
+
+
+@cache
+def has_foreign_script(group: str, kind: str) -> bool:
+    """Whether Argo CD has a script for a kind for which tidegate has neither rule nor row."""
+    lines = (HERE / "foreign_scripts.txt").read_text().splitlines()
+    return any(fnmatchcase(f"{group}/{kind}", line) for line in lines)

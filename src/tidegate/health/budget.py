@@ -1,0 +1,156 @@
+"""How long an object may lawfully take, by what it says itself.
+
+A gate's deadline is never shorter. Only what stands in the spec counts, and the defaults of the
+API: pulling an image, running an init container or doing a Job's work takes as long as it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from tidegate.health.probe_window import pod_window
+from tidegate.model.moment import MINUTE, SECOND, Ms, parse_duration
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping, number, text
+
+Body = dict[str, Json]
+
+NO_LIMIT = 2**31 - 1
+"""What Kubernetes takes for `never`, for progress deadlines and backoff limits alike."""
+PROGRESS_DEADLINE_SECONDS = 600
+BACKOFF_LIMIT = 6
+FIRST_BACKOFF = Ms(10 * SECOND)
+LONGEST_BACKOFF = Ms(10 * MINUTE)
+HELM_TIMEOUT = Ms(5 * MINUTE)
+LEAST_FLUX_TIMEOUT = Ms(30 * SECOND)
+DEFAULT_SHARE = "25%"
+
+
+def budget(body: Body) -> Ms | None:
+    """The time that an object's own spec gives it; None where it gives none."""
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    rule = _RULES.get((kind.group, kind.name))
+    span = rule(body) if rule else None
+    return span or None
+
+
+def _deployment(body: Body) -> Ms | None:
+    """Every step takes a pod's window; the last may take the whole progress deadline."""
+    window = _pod_of_set(body)
+    seconds = number(body, "spec", "progressDeadlineSeconds", default=PROGRESS_DEADLINE_SECONDS)
+    deadline = 0 if seconds >= NO_LIMIT else seconds * SECOND
+    return Ms((_rollout_steps(body) - 1) * window + max(deadline, window))
+
+
+def _stateful_set(body: Body) -> Ms | None:
+    """Pod after pod. Parallel sets are made at once, but updated in turn too."""
+    replicas = _replicas(body)
+    if text(body, "spec", "podManagementPolicy") == "Parallel":
+        rolling = mapping(body, "spec", "updateStrategy", "rollingUpdate")
+        at_once = _share(rolling.get("maxUnavailable", 1), replicas, up=False)
+        replicas = _turns(replicas - number(rolling, "partition"), max(1, at_once))
+    return Ms(max(1, replicas) * _pod_of_set(body))
+
+
+def _pod_of_set(body: Body) -> Ms:
+    ready = max(0, number(body, "spec", "minReadySeconds")) * SECOND
+    return Ms(pod_window(mapping(body, "spec", "template", "spec")) + ready)
+
+
+def _pod(body: Body) -> Ms | None:
+    return pod_window(mapping(body, "spec"))
+
+
+def _job(body: Body) -> Ms | None:
+    """Its deadline; else the pauses between all the attempts that it may make."""
+    deadline = number(body, "spec", "activeDeadlineSeconds")
+    if deadline > 0:
+        return Ms(deadline * SECOND)
+    limit = _backoff_limit(body)
+    attempt = max(0, number(body, "spec", "template", "spec", "activeDeadlineSeconds"))
+    return None if limit >= NO_LIMIT else Ms(_pauses(limit) + (limit + 1) * attempt * SECOND)
+
+
+def _backoff_limit(body: Body) -> int:
+    """Where each index has a limit of its own, the one for the whole Job counts no attempts."""
+    for_all = number(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
+    return max(0, number(body, "spec", "backoffLimitPerIndex", default=for_all))
+
+
+def _pauses(limit: int) -> int:
+    doubling = 0
+    pause = int(FIRST_BACKOFF)
+    while limit > 0 and pause < LONGEST_BACKOFF:
+        doubling += pause
+        pause *= 2
+        limit -= 1
+    return doubling + limit * LONGEST_BACKOFF
+
+
+def _helm_release(body: Body) -> Ms | None:
+    """The longest of its actions, with the retries it is allowed; endless ones count once."""
+    return Ms(max(_attempts(body, "install"), _attempts(body, "upgrade")))
+
+
+def _attempts(body: Body, action: str) -> int:
+    timeout = _span(body, "spec", "timeout") or HELM_TIMEOUT
+    once = _span(body, "spec", action, "timeout") or timeout
+    retries = max(0, number(body, "spec", action, "remediation", "retries"))
+    return once * (1 + retries)
+
+
+def _kustomization(body: Body) -> Ms | None:
+    """Its timeout, else its interval less the half minute that Flux leaves before the next."""
+    interval = _span(body, "spec", "interval") or Ms(0)
+    timeout = _span(body, "spec", "timeout") or Ms(interval - LEAST_FLUX_TIMEOUT)
+    return max(LEAST_FLUX_TIMEOUT, timeout)
+
+
+def _span(body: Body, *path: str) -> Ms | None:
+    """A duration; None where there is none, or none that Go would read as whole milliseconds."""
+    try:
+        return parse_duration(text(body, *path))
+    except ValueError:
+        return None
+
+
+def _replicas(body: Body) -> int:
+    return number(body, "spec", "replicas", default=1)
+
+
+def _rollout_steps(body: Body) -> int:
+    """How often a rolling update must wait for pods before all of them are new."""
+    if text(body, "spec", "strategy", "type") == "Recreate":
+        return 1
+    rolling = mapping(body, "spec", "strategy", "rollingUpdate")
+    replicas = _replicas(body)
+    surge = _share(rolling.get("maxSurge", DEFAULT_SHARE), replicas, up=True)
+    unavailable = _share(rolling.get("maxUnavailable", DEFAULT_SHARE), replicas, up=False)
+    return _turns(replicas, max(1, surge + unavailable))
+
+
+def _turns(replicas: int, at_once: int) -> int:
+    return max(1, -(-replicas // at_once))
+
+
+def _share(amount: Json, replicas: int, *, up: bool) -> int:
+    """A number of pods, or a percentage of them, rounded as the field asks."""
+    if isinstance(amount, str) and amount[:-1].isdecimal() and amount[-1] == "%":
+        percents = int(amount.removesuffix("%")) * replicas
+        return -(-percents // 100) if up else percents // 100
+    return amount if isinstance(amount, int) else 0
+
+
+_RULES: Mapping[tuple[str, str], Callable[[Body], Ms | None]] = MappingProxyType(
+    {
+        ("", "Pod"): _pod,
+        ("apps", "DaemonSet"): _pod_of_set,
+        ("apps", "Deployment"): _deployment,
+        ("apps", "ReplicaSet"): _pod_of_set,
+        ("apps", "StatefulSet"): _stateful_set,
+        ("batch", "Job"): _job,
+        ("helm.toolkit.fluxcd.io", "HelmRelease"): _helm_release,
+        ("kustomize.toolkit.fluxcd.io", "Kustomization"): _kustomization,
+    }
+)

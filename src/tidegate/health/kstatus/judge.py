@@ -1,0 +1,120 @@
+"""One object, judged as Flux judges it: the rules in their order, and who asks which.
+
+A verdict says of which generation it speaks: `status.observedGeneration`, else what the deciding
+condition observed, else 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from tidegate.health.kstatus.batch import judge_job
+from tidegate.health.kstatus.fields import Body, UnreadableError
+from tidegate.health.kstatus.generic import NOTHING_SAID, judge_first, judge_ready
+from tidegate.health.kstatus.pods import NOT_SCHEDULED, is_unschedulable, judge_pod, schedule_limit
+from tidegate.health.kstatus.resources import (
+    judge_at_once,
+    judge_claim,
+    judge_definition,
+    judge_disruption_budget,
+    judge_service,
+)
+from tidegate.health.kstatus.workloads import (
+    judge_daemon_set,
+    judge_deployment,
+    judge_replica_set,
+    judge_stateful_set,
+)
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind
+from tidegate.model.reading import number, text
+from tidegate.model.verdict import Health, Verdict
+
+GroupKind = tuple[str, str]
+
+POD: GroupKind = ("", "Pod")
+JOB: GroupKind = ("batch", "Job")
+ASKS_ITS_PODS: frozenset[GroupKind] = frozenset({("apps", "StatefulSet"), ("apps", "ReplicaSet")})
+
+RULES: Mapping[GroupKind, Callable[[Body], Verdict]] = MappingProxyType(
+    {
+        ("", "ConfigMap"): judge_at_once,
+        ("", "PersistentVolumeClaim"): judge_claim,
+        ("", "Secret"): judge_at_once,
+        ("", "Service"): judge_service,
+        ("apiextensions.k8s.io", "CustomResourceDefinition"): judge_definition,
+        ("apps", "DaemonSet"): judge_daemon_set,
+        ("apps", "Deployment"): judge_deployment,
+        ("apps", "ReplicaSet"): judge_replica_set,
+        ("apps", "StatefulSet"): judge_stateful_set,
+        ("batch", "CronJob"): judge_at_once,
+        ("extensions", "DaemonSet"): judge_daemon_set,
+        ("extensions", "Deployment"): judge_deployment,
+        ("extensions", "ReplicaSet"): judge_replica_set,
+        ("policy", "PodDisruptionBudget"): judge_disruption_budget,
+    }
+)
+
+
+def judge(body: Body, now: Ms) -> Verdict:
+    """How an object is. `now` matters only to a pod that finds no place."""
+    return _judge_as(_kind_of(body), body, now)
+
+
+def judge_with_pods(body: Body, pods: Iterable[Body], now: Ms) -> Verdict:
+    """How an object is that also answers for its pods: those that its selector selects.
+
+    Only StatefulSets and ReplicaSets do. Pods that are being deleted or have no place are no
+    failures: the first are on their way out, an autoscaler may help the others.
+    """
+    verdict = judge(body, now)
+    if _kind_of(body) not in ASKS_ITS_PODS or verdict.health is not Health.PROGRESSING:
+        return verdict
+    leaving = bool(text(body, "metadata", "deletionTimestamp"))
+    failures = 0 if leaving else sum(_has_failed(pod, now) for pod in pods)
+    if not failures:
+        return verdict
+    sentence = f"{failures} pods have failed"
+    return Verdict(Health.DEGRADED, "PodsFailed", sentence, speaks_of=verdict.speaks_of)
+
+
+def look_again(body: Body, now: Ms) -> Ms | None:
+    """When the verdict changes though the object does not; None for nearly every object."""
+    if _kind_of(body) != POD or judge(body, now).reason != NOT_SCHEDULED:
+        return None
+    limit = schedule_limit(body)
+    return limit if limit is not None and limit > now else None
+
+
+def _judge_as(kind: GroupKind, body: Body, now: Ms) -> Verdict:
+    try:
+        verdict = _ask(kind, body, now)
+    except UnreadableError as error:
+        verdict = Verdict(Health.UNKNOWN, "Unreadable", str(error))
+    observed = number(body, "status", "observedGeneration")
+    return msgspec.structs.replace(verdict, speaks_of=observed) if observed else verdict
+
+
+def _ask(kind: GroupKind, body: Body, now: Ms) -> Verdict:
+    if kind == JOB:
+        return judge_job(body)
+    first = judge_first(body)
+    if first is not None:
+        return first
+    if kind == POD:
+        return judge_pod(body, now)
+    rule = RULES.get(kind)
+    return rule(body) if rule else judge_ready(body) or NOTHING_SAID
+
+
+def _has_failed(pod: Body, now: Ms) -> bool:
+    """Items of a list do not name their kind, so a pod is taken for one."""
+    return _judge_as(POD, pod, now).health is Health.DEGRADED and not is_unschedulable(pod)
+
+
+def _kind_of(body: Body) -> GroupKind:
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    return kind.group, kind.name

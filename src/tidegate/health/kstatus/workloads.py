@@ -1,0 +1,160 @@
+"""What kstatus asks of the kinds that keep pods running.
+
+The first question that has a bad answer decides.
+"""
+
+from __future__ import annotations
+
+from tidegate.health.kstatus.fields import (
+    NO_CONDITION,
+    Body,
+    Condition,
+    condition_with,
+    conditions_of,
+    stated_number,
+    text_or,
+)
+from tidegate.health.kstatus.verdicts import current, failed, in_progress
+from tidegate.model.reading import number
+from tidegate.model.verdict import Verdict
+
+_NO_DEADLINE = 2**31 - 1
+"""What the Deployment controller takes for `no progress deadline`."""
+_UNSET = -1
+
+
+def judge_deployment(body: Body) -> Verdict:
+    conditions = conditions_of(body)
+    for condition in conditions:
+        if condition.name == "Progressing" and condition.reason == "ProgressDeadlineExceeded":
+            return failed("ProgressDeadlineExceeded", "Progress deadline exceeded", by=condition)
+    return _short_deployment(body) or _unavailable(body, conditions) or _available(body, conditions)
+
+
+def judge_stateful_set(body: Body) -> Verdict:
+    if text_or(body, "spec", "updateStrategy", "type") == "OnDelete":
+        return current("OnDelete", "StatefulSet is using the ondelete update strategy")
+    wanted, there = _wanted(body), number(body, "status", "replicas")
+    ready = number(body, "status", "readyReplicas")
+    short = (
+        _fewer("LessReplicas", "Replicas", there, wanted)
+        or _fewer("LessReady", "Ready", ready, wanted)
+        or _extra(there, wanted)
+    )
+    return short or _revised(body, wanted)
+
+
+def judge_daemon_set(body: Body) -> Verdict:
+    unseen = _never_seen(body)
+    if unseen is not None:
+        return unseen
+    wanted = number(body, "status", "desiredNumberScheduled", default=_UNSET)
+    if wanted == _UNSET:
+        return in_progress("NoDesiredNumber", "Missing .status.desiredNumberScheduled")
+    return (
+        _fewer("LessCurrent", "Current", number(body, "status", "currentNumberScheduled"), wanted)
+        or _fewer(
+            "LessUpdated", "Updated", number(body, "status", "updatedNumberScheduled"), wanted
+        )
+        or _fewer("LessAvailable", "Available", number(body, "status", "numberAvailable"), wanted)
+        or _fewer("LessReady", "Ready", number(body, "status", "numberReady"), wanted)
+        or current("AllScheduled", f"All replicas scheduled as expected. Replicas: {wanted}")
+    )
+
+
+def judge_replica_set(body: Body) -> Verdict:
+    failure = condition_with(body, "ReplicaFailure", "True")
+    if failure is not None:
+        sentence = "Replica Failure condition. Check Pods"
+        return in_progress("ReplicaFailure", sentence, by=failure)
+    wanted, there = _wanted(body), number(body, "status", "replicas")
+    labelled = number(body, "status", "fullyLabeledReplicas")
+    return (
+        _fewer("LessLabelled", "Labelled", labelled, wanted)
+        or _fewer("LessAvailable", "Available", number(body, "status", "availableReplicas"), wanted)
+        or _fewer("LessReady", "Ready", number(body, "status", "readyReplicas"), wanted)
+        or _extra(there, wanted)
+        or current("ReplicaSetAvailable", f"ReplicaSet is available. Replicas: {there}")
+    )
+
+
+def _wanted(body: Body) -> int:
+    return number(body, "spec", "replicas", default=1)
+
+
+def _fewer(reason: str, what: str, there: int, wanted: int) -> Verdict | None:
+    return in_progress(reason, f"{what}: {there}/{wanted}") if wanted > there else None
+
+
+def _extra(there: int, wanted: int) -> Verdict | None:
+    if there <= wanted:
+        return None
+    return in_progress("ExtraPods", f"Pending termination: {there - wanted}")
+
+
+def _short_deployment(body: Body) -> Verdict | None:
+    wanted, there = _wanted(body), number(body, "status", "replicas")
+    updated = number(body, "status", "updatedReplicas")
+    available = number(body, "status", "availableReplicas")
+    return (
+        _fewer("LessReplicas", "Replicas", there, wanted)
+        or _fewer("LessUpdated", "Updated", updated, wanted)
+        or _extra(there, wanted)
+        or _fewer("LessAvailable", "Available", available, updated)
+        or _fewer("LessReady", "Ready", number(body, "status", "readyReplicas"), wanted)
+    )
+
+
+def _unavailable(body: Body, conditions: tuple[Condition, ...]) -> Verdict | None:
+    """A Deployment without a deadline has no condition `Progressing`: none is asked for."""
+    deadline = number(body, "spec", "progressDeadlineSeconds", default=_NO_DEADLINE)
+    complete = any(
+        condition.name == "Progressing"
+        and condition.holds
+        and condition.reason == "NewReplicaSetAvailable"
+        for condition in conditions
+    )
+    if deadline != _NO_DEADLINE and not complete:
+        return in_progress("ReplicaSetNotAvailable", "ReplicaSet not Available")
+    if _availability(conditions) is None:
+        return in_progress("DeploymentNotAvailable", "Deployment not Available")
+    return None
+
+
+def _availability(conditions: tuple[Condition, ...]) -> Condition | None:
+    found = (one for one in conditions if one.name == "Available" and one.holds)
+    return next(found, None)
+
+
+def _available(body: Body, conditions: tuple[Condition, ...]) -> Verdict:
+    there = number(body, "status", "replicas")
+    by = _availability(conditions) or NO_CONDITION
+    return current("DeploymentAvailable", f"Deployment is available. Replicas: {there}", by=by)
+
+
+def _revised(body: Body, wanted: int) -> Verdict:
+    """A StatefulSet whose pods are ready: are they of the revision that is wanted?"""
+    updated = number(body, "status", "updatedReplicas")
+    strategy = ("spec", "updateStrategy", "rollingUpdate", "partition")
+    partition = number(body, *strategy, default=_UNSET)
+    if partition != _UNSET:
+        short = _fewer("PartitionRollout", "updated", updated, wanted - partition)
+        sentence = f"Partition rollout complete. updated: {updated}"
+        return short or current("PartitionComplete", sentence)
+    short = _fewer("LessCurrent", "current", number(body, "status", "currentReplicas"), wanted)
+    if short is not None:
+        return short
+    if text_or(body, "status", "currentRevision") != text_or(body, "status", "updateRevision"):
+        return in_progress("RevisionMismatch", "Waiting for updated revision to match current")
+    there = number(body, "status", "replicas")
+    return current("AllScheduled", f"All replicas scheduled as expected. Replicas: {there}")
+
+
+def _never_seen(body: Body) -> Verdict | None:
+    """Its controller always writes these two; until then it has not looked."""
+    kind = text_or(body, "kind")
+    if stated_number(body, "metadata", "generation") is None:
+        return in_progress("NoGeneration", f"{kind} metadata.generation not found")
+    if stated_number(body, "status", "observedGeneration") is None:
+        return in_progress("NoObservedGeneration", f"{kind} status.observedGeneration not found")
+    return None

@@ -1,0 +1,100 @@
+"""Objects that were rendered before, found again by the content they were rendered from.
+
+What is kept is as it was before decryption: nothing that SOPS has opened is ever handed in here.
+Where it is kept is the caller's business; what cannot be kept costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Protocol, cast
+
+import msgspec
+
+from tidegate.documents import Document, Duplicate, FieldPath
+from tidegate.errors import Place, TidegateError
+from tidegate.model.objects import Json
+from tidegate.render.helm.release import Dependency
+
+FORMAT = "1"
+"""Changed with whatever changes what the same input comes to."""
+COMPRESSION = 1
+
+
+class Store(Protocol):
+    """Keeps texts by name, for as long as there is room."""
+
+    def note(self, name: str, text: bytes) -> None: ...
+    def recall(self, name: str) -> bytes | None: ...
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    body: dict[str, object]
+    place: Place
+    part: int
+    inside: FieldPath
+    duplicates: tuple[Duplicate, ...]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[_Kept, ...]).decode
+_decode_needs = msgspec.msgpack.Decoder(tuple[Dependency, ...]).decode
+
+
+class RenderCache:
+    """What a key was rendered to, and what it turned out to need."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._series = f"{version('tidegate')} {FORMAT}"
+        self.has_grown = False
+
+    def find(self, key: str) -> tuple[Document, ...] | None:
+        """The objects with their places, in their order."""
+        kept = self._store.recall(self._name("objects", key))
+        if kept is None:
+            return None
+        try:
+            return tuple(_document(one) for one in _decode(zlib.decompress(kept)))
+        except (zlib.error, msgspec.MsgspecError):
+            return None
+
+    def keep(self, key: str, documents: Iterable[Document]) -> None:
+        try:
+            text = _encode([_kept(one) for one in documents])
+        except (OverflowError, UnicodeEncodeError):
+            return  # a number or a character that only Python knows
+        self._note(self._name("objects", key), text)
+
+    def find_needs(self, key: str) -> tuple[Dependency, ...]:
+        """What a chart turned out to need from elsewhere."""
+        kept = self._store.recall(self._name("needs", key))
+        try:
+            return () if kept is None else _decode_needs(zlib.decompress(kept))
+        except (zlib.error, msgspec.MsgspecError):
+            return ()
+
+    def keep_needs(self, key: str, needs: Iterable[Dependency]) -> None:
+        self._note(self._name("needs", key), _encode(tuple(needs)))
+
+    def _note(self, name: str, text: bytes) -> None:
+        try:
+            self._store.note(name, zlib.compress(text, COMPRESSION))
+        except TidegateError:
+            return
+        self.has_grown = True
+
+    def _name(self, what: str, key: str) -> str:
+        return f"{what} {self._series} {key}"
+
+
+def _kept(document: Document) -> _Kept:
+    body = cast("dict[str, object]", document.body)
+    return _Kept(body, document.place, document.part, document.inside, document.duplicates)
+
+
+def _document(kept: _Kept) -> Document:
+    body = cast("dict[str, Json]", kept.body)
+    return Document(body, kept.place, kept.part, kept.inside, kept.duplicates)

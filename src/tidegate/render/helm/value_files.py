@@ -1,0 +1,165 @@
+"""Which files `valueFiles` and `fileParameters` of an Application mean.
+
+    among = ValueFiles(root=tree, chart="charts/web", refs={"values": other}, variables=build)
+    layers = argo_layers(find_value_files(["values.yaml", "$values/envs/*.yaml"], among))
+
+A path starts at the chart, with a `/` at the root of the source, and with `$name/` at the root of
+the source that goes by this `ref`. Patterns become the files that fit; one that is also named by
+itself stands where it is named. Of what is named twice the first counts.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.render.argo_build import expand
+from tidegate.render.helm.release import FileParameter, ValuesFile, ValuesText
+from tidegate.render.path_globs import find_matches, is_pattern
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_REFERENCE = re.compile(r"\$\{?(\w+)\}?", re.ASCII)
+
+
+class RemoteValuesError(RenderError):
+    """Values must be fetched from web addresses. `urls` says from which, all of them."""
+
+    urls: tuple[str, ...] = ()
+
+
+class ValueFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Where value files are looked for.
+
+    `fetched` has the text for each web address that a first try reported.
+    """
+
+    root: Path
+    chart: str = "."
+    refs: Mapping[str, Path] = {}
+    variables: Mapping[str, str] = {}
+    ignore_missing: bool = False
+    fetched: Mapping[str, str] = {}
+    schemes: frozenset[str] = frozenset({"http", "https"})
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """One entry: a web address, or a path from a root on."""
+
+    said: str
+    path: str
+    root: str = ""
+    url: str = ""
+
+
+def find_value_files(
+    entries: Iterable[str], among: ValueFiles
+) -> tuple[ValuesFile | ValuesText, ...]:
+    """The layers that entries of `valueFiles` mean, in their order."""
+    read = [_read(entry, among) for entry in entries]
+    _refuse_remote(read, among)
+    named = {(entry.root, entry.path) for entry in read if not _is_glob(entry)}
+    layers: dict[tuple[str, str], ValuesFile | ValuesText] = {}
+    for entry in read:
+        if entry.url:
+            layers.setdefault(("", entry.url), ValuesText(among.fetched[entry.url], entry.url))
+        elif _is_glob(entry):
+            for path in _fitting(entry, among):
+                if (entry.root, path) not in named:
+                    layers.setdefault((entry.root, path), _file(entry.root, path, optional=False))
+        else:
+            layer = _file(entry.root, entry.path, optional=among.ignore_missing)
+            layers.setdefault((entry.root, entry.path), layer)
+    return tuple(layers.values())
+
+
+def find_file_parameter(name: str, path: str, among: ValueFiles) -> FileParameter:
+    """An entry of `fileParameters`, which means one file."""
+    entry = _read(path, among)
+    if entry.url:
+        problem = f"the parameter `{foreign(name)}` must come from a file of a source"
+        raise RenderError("render.helm.file", problem, where=Place(foreign(path)))
+    return FileParameter(name, entry.path if entry.root else f"/{entry.path}", entry.root)
+
+
+def _read(entry: str, among: ValueFiles) -> _Entry:
+    first, _, rest = entry.partition("/")
+    ref = among.refs.get(first.removeprefix("$")) if first.startswith("$") else None
+    if ref is not None:
+        path = _inside(expand(rest, among.variables), entry)
+        return _Entry(entry, path, str(ref))
+    _refuse_unknown(first, among, entry)
+    text = expand(entry, among.variables)
+    url = _URL.match(text)
+    if url is not None:
+        if url[1].lower() not in among.schemes:
+            problem = f"values are not fetched over `{foreign(url[1])}`"
+            hint = "allowed are " + ", ".join(f"`{scheme}`" for scheme in sorted(among.schemes))
+            raise RenderError("render.helm.file", problem, where=Place(foreign(entry)), hint=hint)
+        return _Entry(entry, "", url=text)
+    start = "" if text.startswith("/") else among.chart
+    return _Entry(entry, _inside(posixpath.join(start, text.lstrip("/")), entry))
+
+
+def _refuse_unknown(first: str, among: ValueFiles, entry: str) -> None:
+    """`$name/` that is neither a source nor a variable is a mistake, not the root."""
+    named = _REFERENCE.fullmatch(first)
+    if named is None or named[1] in among.variables:
+        return
+    problem = f"`{foreign(entry)}` starts at a source that is not there"
+    known = ", ".join(f"`${name}`" for name in sorted(among.refs))
+    hint = f"there are {known}" if known else "no source of the Application has a `ref`"
+    raise RenderError("render.helm.reference", problem, where=Place(foreign(entry)), hint=hint)
+
+
+def _inside(path: str, entry: str) -> str:
+    tidy = posixpath.normpath(path)
+    if tidy == ".." or tidy.startswith("../"):
+        problem = f"`{foreign(entry)}` leads out of the source"
+        hint = "keep charts, values and what they link to inside one source"
+        raise RenderError("render.helm.outside", problem, where=Place(foreign(entry)), hint=hint)
+    return tidy
+
+
+def _is_glob(entry: _Entry) -> bool:
+    return not entry.url and is_pattern(entry.path)
+
+
+def _fitting(entry: _Entry, among: ValueFiles) -> Iterator[str]:
+    root = Path(entry.root) if entry.root else among.root
+    where = Place(foreign(entry.said))
+    try:
+        found = find_matches(root, entry.path)
+    except ValueError as error:
+        problem = f"`{foreign(entry.said)}` is no pattern: {error}"
+        raise RenderError("render.helm.pattern", problem, where=where) from None
+    if not found and not among.ignore_missing:
+        problem = f"no file fits `{foreign(entry.said)}`"
+        hint = "set `ignoreMissingValueFiles` if that is fine"
+        raise RenderError("render.helm.file", problem, where=where, hint=hint)
+    yield from found
+
+
+def _file(root: str, path: str, *, optional: bool) -> ValuesFile:
+    return ValuesFile(path if root else f"/{path}", optional=optional, root=root)
+
+
+def _refuse_remote(entries: Iterable[_Entry], among: ValueFiles) -> None:
+    urls = tuple(
+        dict.fromkeys(entry.url for entry in entries if entry.url not in {"", *among.fetched})
+    )
+    if not urls:
+        return
+    more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+    error = RemoteValuesError(
+        "render.helm.remote-values",
+        f"the values at `{foreign(urls[0])}`{more} must be fetched first",
+        where=Place(foreign(urls[0])),
+        hint="allow the network, or keep the values in a source",
+    )
+    error.urls = urls
+    raise error

@@ -1,0 +1,160 @@
+"""The worker's own program: a Jsonnet file in, JSON or the parts of an error out.
+
+    python -m tidegate.render.jsonnet_engine
+
+What a file imports is read by us and not by the library: from inside its source, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+import msgspec
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.external.worker import serve
+from tidegate.render.jsonnet import Answer, Evaluated, Question, Refused, Variable
+
+MAX_FILE = 16 * 1024 * 1024
+
+# `app/a.jsonnet:3:5-9`, or `app/a.jsonnet:(3:5)-(7:2)`.
+_AT = re.compile(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
+_decode = msgspec.json.Decoder(Question).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class _Library(Protocol):
+    """As much of go-jsonnet as we use."""
+
+    def evaluate_snippet(  # noqa: PLR0913  (go-jsonnet has them so)
+        self,
+        filename: str,
+        src: str,
+        *,
+        ext_vars: dict[str, str],
+        ext_codes: dict[str, str],
+        tla_vars: dict[str, str],
+        tla_codes: dict[str, str],
+        import_callback: Callable[[str, str], tuple[str, bytes]],
+    ) -> str: ...
+
+
+def answer(request: bytes) -> bytes:
+    """One request of the worker's line."""
+    question = _decode(request)
+    reply: Answer
+    try:
+        reply = Evaluated(evaluate(question))
+    except RenderError as error:
+        where = error.where or Place(question.file)
+        reply = Refused(error.code, error.problem, where.name, where.line, where.column, error.hint)
+    return _encode(reply)
+
+
+def evaluate(question: Question) -> str:
+    """The JSON that a file comes to."""
+    imports = _Imports(question)
+    source = imports.read(question.file)
+    if source is None:
+        problem = f"`{foreign(question.file)}` is not there"
+        raise RenderError("render.jsonnet.import", problem, where=Place(question.file))
+    library = cast("_Library", import_module("_gojsonnet"))
+    text = ""
+    explained: RenderError | None = None
+    try:
+        text = library.evaluate_snippet(
+            question.file,
+            source.decode(errors="replace"),
+            ext_vars=_pairs(question.external, code=False),
+            ext_codes=_pairs(question.external, code=True),
+            tla_vars=_pairs(question.arguments, code=False),
+            tla_codes=_pairs(question.arguments, code=True),
+            import_callback=imports.find,
+        )
+    except RuntimeError as error:
+        explained = _explain(str(error), question.file)
+    if refused := imports.refused or explained:
+        raise refused
+    return text
+
+
+def _pairs(values: Iterable[Variable], *, code: bool) -> dict[str, str]:
+    return {one.name: one.value for one in values if one.code is code}
+
+
+class _Imports:
+    """Finds what files import. Paths are those inside the source."""
+
+    def __init__(self, question: Question) -> None:
+        self._root = Path(question.root).resolve()
+        self._searched = (*reversed(question.libraries), question.directory)
+        self.refused: RenderError | None = None
+
+    def find(self, base: str, wanted: str) -> tuple[str, bytes]:
+        """Called by the library, which does not survive exceptions: errors are kept for later."""
+        try:
+            return self._find(base, wanted)
+        except RenderError as error:
+            self.refused = self.refused or error
+            return wanted, b"error 'refused'"
+
+    def _find(self, base: str, wanted: str) -> tuple[str, bytes]:
+        for path in self._candidates(base, wanted):
+            content = self.read(path)
+            if content is not None:
+                return path, content
+        problem = f"`{foreign(wanted)}` is imported, and is not there"
+        hint = "libraries are named by `libs`, from the root of the source on"
+        where = Place(base.rstrip("/") or ".")
+        raise RenderError("render.jsonnet.import", problem, where=where, hint=hint)
+
+    def _candidates(self, base: str, wanted: str) -> Iterator[str]:
+        for start in (base, *self._searched):
+            yield posixpath.normpath(posixpath.join(start, wanted))
+
+    def read(self, path: str) -> bytes | None:
+        """A file's content; None where there is no file."""
+        try:
+            real = (self._root / path).resolve()
+        except (OSError, RuntimeError, ValueError):
+            return None
+        if not real.is_relative_to(self._root):
+            problem = f"`{foreign(path)}` leads out of the source"
+            raise RenderError("render.directory.outside", problem, where=Place(path))
+        try:
+            handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        except OSError:
+            return None
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return None
+            content = file.read(MAX_FILE + 1)
+        if len(content) > MAX_FILE:
+            problem = f"`{foreign(path)}` is larger than {MAX_FILE // 1024**2} MiB"
+            raise RenderError("render.directory.size", problem, where=Place(path))
+        return content
+
+
+def _explain(text: str, file: str) -> RenderError:
+    """go-jsonnet's words: why, and the innermost place."""
+    first, _, trace = text.partition("\n")
+    static = _AT.match(first)
+    if static is not None:
+        why = first[static.end() :].lstrip(")-0123456789: ")
+    else:
+        why = first.removeprefix("RUNTIME ERROR: ")
+    at = static or _AT.search(trace.replace("\t", "\n"))
+    place = Place(at["file"].strip(), int(at["line"]), int(at["column"])) if at else Place(file)
+    problem = f"the file cannot be evaluated: {foreign(why)}"
+    return RenderError("render.jsonnet.evaluation", problem, where=place)
+
+
+if __name__ == "__main__":
+    serve(answer)

@@ -1,0 +1,103 @@
+"""Inflates charts for kustomize, with our warm workers in the place of helm.
+
+    kustomize ── `python template web …` ── socket ── Inflation ── a Helm worker
+
+Kustomize runs the program that it is told is helm, with helm's arguments, in the directory of the
+build. It is told our own Python: then helm's commands are names of scripts, and these lie there.
+So no helm is needed, and no file has to be executable, which files in memory often must not be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.external.worker import Workers
+from tidegate.render.helm.manifest import print_manifest
+from tidegate.render.kustomize.helm_words import Asked, read_words
+from tidegate.render.kustomize.shim import CHUNK, SOCKET
+
+COMMANDS = ("version", "template", "pull")
+LARGEST_REQUEST = 1024 * 1024
+ENVIRONMENT = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+PROGRAM = sys.executable
+
+_VALUES = re.compile(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
+_TREE = re.compile(r"(?<![\w./-])/?tree/")
+
+
+class Inflation:
+    """Whoever kustomize asks, for one build. `refused` is what a chart was refused for."""
+
+    def __init__(self, scratch: Path, workers: Workers) -> None:
+        self._scratch = scratch
+        self._workers = workers
+        self.refused: RenderError | None = None
+
+    def listen(self) -> socket.socket:
+        """Put the scripts where kustomize will call them by name, and a socket beside them."""
+        for command in COMMANDS:
+            shutil.copyfile(Path(__file__).with_name("shim.py"), self._scratch / command)
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            listener.bind(str(self._scratch / SOCKET))
+        except OSError as error:
+            listener.close()
+            problem = f"charts cannot be inflated in `{self._scratch}`: {foreign(str(error))}"
+            hint = "give TMPDIR a shorter path"
+            raise RenderError("render.kustomize.helm", problem, hint=hint) from None
+        listener.listen()
+        listener.setblocking(False)
+        return listener
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Answer one request after another until cancelled; kustomize waits for each."""
+        loop = asyncio.get_running_loop()
+        while True:
+            line, _ = await loop.sock_accept(listener)
+            with line, suppress(ConnectionError):
+                line.setblocking(False)
+                await loop.sock_sendall(line, await self._answer(await _hear(line)))
+
+    async def _answer(self, request: bytes) -> bytes:
+        try:
+            asked = read_words(os.fsdecode(request).split("\0"), self._scratch)
+            try:
+                manifest = await print_manifest(
+                    asked.release, self._workers, printing=asked.printing
+                )
+            except RenderError as error:
+                raise _in_words_of_the_overlay(error, asked, self._scratch) from error
+            return b"+" + manifest.encode()
+        except RenderError as error:
+            self.refused = self.refused or error
+            # Kustomize quotes this in a message of its own, which nobody gets to see.
+            return b"-" + error.code.encode()
+
+
+async def _hear(line: socket.socket) -> bytes:
+    loop = asyncio.get_running_loop()
+    request = b""
+    while len(request) <= LARGEST_REQUEST and (piece := await loop.sock_recv(line, CHUNK)):
+        request += piece
+    return request
+
+
+def _in_words_of_the_overlay(error: RenderError, asked: Asked, scratch: Path) -> RenderError:
+    """The same error with paths as they are in the source: it speaks of our copy."""
+    place = error.where or Place(asked.release.chart)
+    inside = f"{asked.release.chart}/{place.name}"
+    name = _translated(inside if (scratch / inside).exists() else place.name)
+    where = Place(name, place.line, place.column, place.field)
+    return RenderError(error.code, _translated(error.problem), where=where, hint=error.hint)
+
+
+def _translated(text: str) -> str:
+    return _TREE.sub("", _VALUES.sub(r"values of \1", text))

@@ -1,0 +1,150 @@
+"""What a cluster begins with when an operator is there already.
+
+Its namespace, its CRDs, its workloads and their Services. The CRDs take any spec and any status:
+what an operator's own would refuse is taken here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
+from tidegate.sandbox.operators.references import MARK
+from tidegate.sandbox.physics.course import Fit, Rule
+from tidegate.sandbox.server.store import Body, metadata_of
+
+NAME_LABEL = "app.kubernetes.io/name"
+OPEN: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SCHEMA: Body = {"openAPIV3Schema": {**OPEN, "properties": {"spec": OPEN, "status": OPEN}}}
+HISSING = ("s", "x", "z", "ch", "sh")
+VOWELS = "aeiou"
+MARKED: Body = {"annotations": {MARK: "true"}}
+
+
+class Seat(NamedTuple):
+    """An operator, and the namespace that it lives in."""
+
+    operator: Operator
+    namespace: str
+
+
+def bodies_of(seats: Iterable[Seat], rows: Iterable[Row]) -> list[Body]:
+    """All objects of these operators."""
+    known = tuple(rows)
+    return [body for seat in seats for body in _bodies(seat, known)]
+
+
+def _bodies(seat: Seat, rows: tuple[Row, ...]) -> Iterator[Body]:
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": seat.namespace, **MARKED}}
+    for row in rows:
+        if row.operator == seat.operator.name:
+            yield from definitions_of(row)
+    for workload in seat.operator.workloads:
+        yield workload_of(workload, seat.namespace)
+    for service in seat.operator.services:
+        yield _service_of(service, seat.namespace)
+
+
+def definitions_of(row: Row) -> Iterator[Body]:
+    """A CRD for each kind of a row."""
+    for kind in row.kinds:
+        yield _definition(row, kind)
+
+
+def _definition(row: Row, kind: str) -> Body:
+    plural = row.plurals.get(kind) or plural_of(kind)
+    names: Body = {
+        "kind": kind,
+        "listKind": f"{kind}List",
+        "plural": plural,
+        "singular": kind.lower(),
+    }
+    inner: Body = {} if kind in row.statusless else {"subresources": {"status": {}}}
+    versions = [
+        {"name": name, "served": True, "storage": place == 0, "schema": SCHEMA, **inner}
+        for place, name in enumerate(row.versions)
+    ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{row.group}", **MARKED},
+        "spec": {
+            "group": row.group,
+            "names": names,
+            "scope": "Cluster" if kind in row.cluster_wide else "Namespaced",
+            "versions": [*versions],
+        },
+    }
+
+
+def plural_of(kind: str) -> str:
+    """The English plural of a kind, in small letters."""
+    word = kind.lower()
+    if word.endswith("y") and word[-2:-1] not in VOWELS:
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(HISSING) else f"{word}s"
+
+
+def workload_of(workload: Workload, namespace: str) -> Body:
+    """A workload with one pod."""
+    labels: Body = {**(workload.labels or {NAME_LABEL: workload.name})}
+    container: Body = {"name": "operator", "image": workload.image}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": str(workload.kind),
+        "metadata": {
+            "name": workload.name,
+            "namespace": namespace,
+            "labels": labels,
+            **MARKED,
+        },
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def _service_of(service: ServiceProduct, namespace: str) -> Body:
+    ports: list[Json] = [
+        {"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": service.name, "namespace": namespace, **MARKED},
+        "spec": {"selector": {**service.selector}, "ports": ports},
+    }
+
+
+def at_once(seats: Iterable[Seat]) -> list[Rule]:
+    """Rules of a profile under which these operators run as soon as they are there."""
+    soon = Ms(0)
+    return [
+        Rule(
+            Fit(kind=str(workload.kind), namespace=seat.namespace, name=workload.name),
+            {"pull": soon, "start": soon, "ready": soon},
+        )
+        for seat in seats
+        for workload in seat.operator.workloads
+    ]
+
+
+def together(*groups: Iterable[Body]) -> list[Body]:
+    """The objects of all groups, namespaces and CRDs first.
+
+    Of an object that two groups have, the later one counts.
+    """
+    found = {_identity(body): body for group in groups for body in group}
+    order = ("Namespace", "CustomResourceDefinition")
+    rank = {kind: place for place, kind in enumerate(order)}
+    return sorted(found.values(), key=lambda body: rank.get(str(body.get("kind")), len(order)))
+
+
+def _identity(body: Body) -> tuple[str, str, str, str]:
+    metadata = metadata_of(body)
+    group = str(body.get("apiVersion")).rpartition("/")[0]
+    return group, str(body.get("kind")), str(metadata.get("namespace")), str(metadata.get("name"))

@@ -1,0 +1,111 @@
+"""The cache as its users see it: trees by name, texts by name, and one bound for all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+from tidegate.source.cache.holding import CachedTree, Holding, Item, Kept, sum_up
+from tidegate.source.cache.shelf import Shelf
+from tidegate.source.cache.trees import Trees
+from tidegate.source.tree import MIB
+
+DEFAULT_LIMIT = 2048 * MIB
+LAYOUT = "1"
+EVERYTHING = frozenset(Kept)
+
+
+def default_cache_root() -> Path:
+    """Where caches live on this system, by the usual variable."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
+    return base / "tidegate"
+
+
+class Cache:
+    """One directory, shared. Trees handed out stay until `close`, or the end of the process."""
+
+    def __init__(self, root: Path, *, limit: int = DEFAULT_LIMIT) -> None:
+        self.root = root
+        self.limit = limit
+        base = root / f"v{LAYOUT}"
+        making = base / "making"
+        self._trees = Trees(base / "trees", making=making)
+        self._answers = Shelf(base / "notes", making=making, kind=Kept.ANSWERS)
+        self.renders = Shelf(base / "renders", making=making, kind=Kept.RENDERS)
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    def turn(self, name: str) -> asyncio.Lock:
+        """Within this process, one at a time fetches the same thing."""
+        return self._turns.setdefault(name, asyncio.Lock())
+
+    def find(self, name: str) -> CachedTree | None:
+        """The tree that goes by this name."""
+        note = self.recall(name)
+        return self._trees.take(note.decode()) if note else None
+
+    async def keep(
+        self,
+        name: str,
+        fill: Callable[[Path], Awaitable[None]],
+        *,
+        shown: str,
+        kind: Kept = Kept.SOURCES,
+    ) -> CachedTree:
+        """Make a tree with `fill`, which is given an empty directory, and keep it by this name.
+
+        `shown` is how errors call the source.
+        """
+        tree = await self._trees.make(fill, shown=shown, kind=kind)
+        self.note(name, tree.digest.encode())
+        await asyncio.to_thread(self.shrink)
+        return tree
+
+    def note(self, name: str, text: bytes) -> None:
+        """Remember what somebody answered by a name; the last one counts."""
+        self._answers.note(name, text)
+
+    def recall(self, name: str) -> bytes | None:
+        return self._answers.recall(name)
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """What is in it, kind by kind."""
+        items = list(self._items())
+        return tuple(sum_up(kind, items) for kind in Kept)
+
+    def shrink(self, limit: int | None = None, *, kinds: frozenset[Kept] = EVERYTHING) -> int:
+        """Remove what was used least recently until the rest is within the limit.
+
+        Gives the number of bytes that are free again. Only these kinds are counted and removed.
+        """
+        limit = self.limit if limit is None else limit
+        items = sorted(item for item in self._items() if item.kind in kinds)
+        total, freed = sum(item.size for item in items), 0
+        for item in items:
+            if total - freed > limit and self._remove(item):
+                freed += item.size
+        self._trees.tidy()
+        return freed
+
+    def clear(self, *, kinds: frozenset[Kept] = EVERYTHING) -> int:
+        """Remove all of these kinds that nobody uses now."""
+        return self.shrink(limit=-1, kinds=kinds)
+
+    def close(self) -> None:
+        """Let go of every tree that was handed out."""
+        self._trees.close()
+
+    def _items(self) -> Iterator[Item]:
+        for part in (self._trees, self._answers, self.renders):
+            yield from part.items()
+
+    def _remove(self, item: Item) -> bool:
+        match item.kind:
+            case Kept.SOURCES | Kept.CHARTS:
+                return self._trees.remove(item)
+            case Kept.ANSWERS:
+                return self._answers.remove(item)
+            case Kept.RENDERS:
+                return self.renders.remove(item)

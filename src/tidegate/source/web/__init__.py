@@ -1,0 +1,1 @@
+"""Web servers: files over HTTP."""

@@ -1,0 +1,97 @@
+"""Nouns with sensible defaults, for tests that care about one thing in them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.health.budget import budget
+from tidegate.model.manifest import Manifest, WantedUnit
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.model.reading import mapping, text
+from tidegate.plan.build import build_plan
+from tidegate.testing.desk import Body
+
+WAVE = "argocd.argoproj.io/sync-wave"
+
+
+def an_object(kind: str, name: str, *, namespace: str = "default", **parts: Json) -> Body:
+    """A body: `an_object("apps/v1 Deployment", "web", spec={...})`."""
+    api_version, _, word = kind.partition(" ")
+    metadata: Body = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": api_version, "kind": word, "metadata": metadata, **parts}
+
+
+def a_config_map(name: str = "settings", **data: str) -> Body:
+    return an_object("v1 ConfigMap", name, data={**data})
+
+
+def a_pod_template(name: str, *, image: str = "app:1", **spec: Json) -> Body:
+    container: Json = {"name": "app", "image": image}
+    return {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], **spec}}
+
+
+def a_deployment(name: str = "web", *, image: str = "app:1", replicas: int = 1) -> Body:
+    spec: Body = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": name}},
+        "template": a_pod_template(name, image=image),
+    }
+    return an_object("apps/v1 Deployment", name, spec=spec)
+
+
+def a_job(name: str = "migrate", *, image: str = "app:1", ttl: int | None = None) -> Body:
+    spec: Body = {"template": a_pod_template(name, image=image, restartPolicy="Never")}
+    if ttl is not None:
+        spec["ttlSecondsAfterFinished"] = ttl
+    return an_object("batch/v1 Job", name, spec=spec)
+
+
+def noted(body: Body, **notes: str) -> Body:
+    """The body with annotations under `test.tidegate.dev/`, for controllers of a test's own."""
+    if not notes:
+        return body
+    known = mapping(body, "metadata", "annotations")
+    added = {f"test.tidegate.dev/{name.replace('_', '-')}": note for name, note in notes.items()}
+    metadata = {**mapping(body, "metadata"), "annotations": {**known, **added}}
+    return {**body, "metadata": metadata}
+
+
+def a_manifest(body: Body, *, wave: int = 0, phase: str = "sync") -> Manifest:
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
+    defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
+    is_definition = kind.name == "CustomResourceDefinition"
+    return Manifest(
+        ref=ref,
+        body=msgspec.json.encode(body),
+        wave=wave,
+        phase=phase,
+        defines=defines if is_definition else ("", ""),
+    )
+
+
+def a_unit(
+    *waves: Body | tuple[Body, ...],
+    name: str = "shop",
+    after: tuple[str, ...] = (),
+    rules: str = "argo",
+    staged: bool = False,
+) -> WantedUnit:
+    """A unit whose objects come in these waves, one after another."""
+    manifests = tuple(
+        a_manifest(body, wave=number)
+        for number, bodies in enumerate(waves)
+        for body in (bodies if isinstance(bodies, tuple) else (bodies,))
+    )
+    unit = PlannedUnit(name=name, rules=rules)
+    return WantedUnit(unit=unit, manifests=manifests, after=after, staged=staged)
+
+
+def a_plan(*waves: Body | tuple[Body, ...] | WantedUnit) -> Plan:
+    """A plan of units, or of one unit whose objects come in these waves."""
+    units = tuple(one for one in waves if isinstance(one, WantedUnit))
+    bodies = tuple(one for one in waves if not isinstance(one, WantedUnit))
+    return build_plan((*units, a_unit(*bodies)) if bodies else units, budget=budget)

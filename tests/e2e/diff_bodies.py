@@ -1,0 +1,48 @@
+"""Objects of built-in kinds, each with a change, and what that change asks for."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from tests.promises.objects import at
+from tidegate.model.change import Fate
+from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mapping
+from tidegate.testing import Body
+
+FILE = Path(__file__).parents[1] / "data" / "diff" / "builtin-kinds.yaml"
+
+
+class Case(NamedTuple):
+    """A body, the same with another value at one place, and what becomes of the object."""
+
+    name: str
+    fate: Fate
+    body: Body
+    changed: Body
+
+
+def read_cases() -> list[Case]:
+    known: Json = yaml.safe_load(FILE.read_text())
+    assert isinstance(known, list)
+    return [_read_case(row) for row in known if isinstance(row, dict)]
+
+
+def _read_case(row: Body) -> Case:
+    body = mapping(row, "body")
+    changed = copy.deepcopy(body)
+    *way, last = listed(row, "at")
+    spot: Json = changed
+    for step in way:
+        spot = at(spot, step if isinstance(step, int) else str(step))
+    if isinstance(spot, list) and isinstance(last, int):
+        spot[last : last + 1] = [row["value"]] if "value" in row else []
+    elif isinstance(spot, dict) and isinstance(last, str):
+        spot.pop(last, None)
+        spot.update({last: row["value"]} if "value" in row else {})
+    assert changed != body, row["name"]
+    return Case(str(row["name"]), Fate(str(row["becomes"])), body, changed)

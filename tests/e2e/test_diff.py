@@ -1,0 +1,90 @@
+"""Comparisons, held against what a real server does with the same objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.conftest import Site
+from tests.e2e.diff_bodies import Case, read_cases
+from tests.fakes.write_sequences import random_sequences
+from tests.unit.plan.foreseen import (
+    changes_between,
+    is_touched,
+    not_kept_by_seal,
+    surprises_of,
+)
+from tests.unit.plan.takeover import OURS, take_over
+from tidegate.model.change import Fate
+from tidegate.model.reading import mapping, part
+from tidegate.plan.adoption import LAST_APPLIED
+from tidegate.plan.diff import compare
+from tidegate.testing import Body, Desk, body_of, real_world
+from tidegate.world.facts import Done, Forbidden, Invalid
+
+pytestmark = pytest.mark.kube
+
+FOLLOWING = {"spec.externalTrafficPolicy", "spec.ports[].nodePort"}
+"""What a server sets by itself when a Service becomes another type."""
+
+
+async def test_what_was_just_applied_is_kept_and_a_change_is_foreseen(site: Site) -> None:
+    async with site.desk(site.kubeconfig()) as desk:
+        wrong = [
+            f"{case.name}: {line}" for case in read_cases() for line in await _tried(desk, case)
+        ]
+
+    assert wrong == []
+
+
+async def test_a_comparison_foresees_what_an_apply_changes_among_many_managers(
+    plane: ControlPlane,
+) -> None:
+    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+        surprises = await surprises_of(world, random_sequences(25, seed=3))
+
+    assert surprises == []
+
+
+async def test_what_client_side_apply_left_goes_when_we_take_over(site: Site) -> None:
+    async with site.desk(site.kubeconfig()) as desk:
+        taken = await take_over(desk, from_manager="kubectl-client-side-apply")
+
+    assert [field.path for field in taken.foreseen.fields] == [
+        "metadata.labels.team",
+        "spec.minReadySeconds",
+    ]
+    assert part(taken.live, "spec", "minReadySeconds") is None
+    assert part(taken.live, "metadata", "labels") == {"tier": "front"}
+    assert LAST_APPLIED not in mapping(taken.live, "metadata", "annotations")
+    assert taken.after.deed is Fate.KEEP
+
+
+async def _tried(desk: Desk, case: Case) -> list[str]:
+    """What is wrong with the comparisons of one object, before and after its change."""
+    live = body_of(await desk.apply(case.body, force=True))
+    found = compare(case.body, live, manager=OURS)
+    wrong = [] if found.deed is Fate.KEEP else [f"not kept: {found}"]
+    wrong += not_kept_by_seal(case.body, live, manager=OURS)
+    foreseen = compare(case.changed, live, manager=OURS)
+    if foreseen.deed is not case.fate:
+        wrong.append(f"{case.fate} was to be foreseen: {foreseen}")
+    outcome = await desk.apply(case.changed, force=True)
+    if isinstance(outcome, Invalid | Forbidden) != (case.fate is Fate.RECREATE):
+        wrong.append(f"foreseen was {foreseen}, and the server says {type(outcome).__name__}")
+    if isinstance(outcome, Done):
+        paths = [field.path for field in foreseen.fields]
+        wrong += _untold(paths, live, body_of(outcome))
+    return wrong
+
+
+def _untold(paths: list[str], before: Body, after: Body) -> Iterator[str]:
+    really = [path for path in changes_between(before, after) if path not in FOLLOWING]
+    for path in really:
+        if not any(is_touched(path, other) for other in paths):
+            yield f"`{path}` changed; foreseen were {paths}"
+    for path in paths:
+        if not any(is_touched(path, other) for other in really):
+            yield f"`{path}` did not change; what did: {really}"

@@ -1,0 +1,107 @@
+"""Workloads without pods: a Deployment, a Job or an Ingress becomes ready after a while of its own.
+
+Annotations that begin with `test.tidegate.dev/` say how, in milliseconds: `after` it is ready,
+before that `sick` for so long. One with `never` stays as it is, one with `dies` fails for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, number, text
+from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.writes import set_status
+from tidegate.sandbox.faults import Fault
+from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.world import Sandbox
+
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+JOB = Kind("batch", "v1", "Job")
+INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
+KINDS = (DEPLOYMENT, JOB, INGRESS)
+PREFIX = "test.tidegate.dev/"
+
+
+def note(stored: Stored, name: str, default: int = 0) -> int:
+    return int(text(stored.body, "metadata", "annotations", PREFIX + name, default=str(default)))
+
+
+class Nurse:
+    """Remembers since when each object is as it is."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, int], Ms] = {}
+
+    def look(self, view: View, ref: Ref, now: Ms) -> Looking:
+        stored = view.get(ref)
+        if stored is None or stored.is_deleting or note(stored, "never"):
+            return
+        since = self._since.setdefault((stored.uid, stored.generation), now)
+        sick, ready = Ms(since + note(stored, "sick")), Ms(since + note(stored, "after", 20))
+        if now < sick:
+            yield from _say(stored, "sick")
+            yield At(sick)
+        elif note(stored, "dies"):
+            yield from _say(stored, "dead")
+        elif now < ready:
+            yield from _say(stored, "busy")
+            yield At(ready)
+        else:
+            yield from _say(stored, "well")
+
+
+def _say(stored: Stored, state: str) -> Looking:
+    status = STATUSES[stored.ref.kind](stored, state)
+    if status != mapping(stored.body, "status"):
+        yield set_status(stored, status)
+
+
+def _deployment(stored: Stored, state: str) -> Body:
+    wanted = number(stored.body, "spec", "replicas", default=1)
+    ready = wanted if state == "well" else 0
+    status: Body = {
+        "observedGeneration": stored.generation,
+        "replicas": wanted,
+        "updatedReplicas": wanted,
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+    }
+    if state in ("sick", "dead"):
+        status["conditions"] = [_condition("Progressing", "False", "ProgressDeadlineExceeded")]
+    return status
+
+
+def _job(_: Stored, state: str) -> Body:
+    if state == "well":
+        return {"succeeded": 1, "conditions": [_condition("Complete", "True", "Done")]}
+    if state == "dead":
+        return {"failed": 1, "conditions": [_condition("Failed", "True", "BackoffLimitExceeded")]}
+    return {"active": 1}
+
+
+def _ingress(_: Stored, state: str) -> Body:
+    return {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]} if state == "well" else {}}
+
+
+def _condition(kind: str, status: str, reason: str) -> Json:
+    return {"type": kind, "status": status, "reason": reason, "message": f"it is {reason}"}
+
+
+STATUSES = {DEPLOYMENT: _deployment, JOB: _job, INGRESS: _ingress}
+
+
+def _concerns(_: View, event: Event) -> Iterable[Ref]:
+    ref = event.stored.ref
+    return (ref,) if ref.kind in KINDS else ()
+
+
+def nurse_of(nurse: Nurse) -> Controller:
+    return Controller("nurse", nurse.look, _concerns, Ms(5))
+
+
+def quick_sandbox(*, seed: int = 0, faults: tuple[Fault, ...] = ()) -> Sandbox:
+    """A cluster whose workloads obey their annotations and nothing else."""
+    return Sandbox(seed=seed, faults=faults, controllers=(*API_CONTROLLERS, nurse_of(Nurse())))

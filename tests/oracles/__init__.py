@@ -1,0 +1,1 @@
+"""Programs that know the answer: the real thing, asked for what the tests replay offline."""

@@ -1,0 +1,1 @@
+"""What Argo CD itself says of objects: `python -m tests.oracles.argo_health` asks it and writes."""

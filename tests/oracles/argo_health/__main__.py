@@ -1,0 +1,70 @@
+"""Asks the real Argo CD what it says of some thousand bodies, and keeps its answers.
+
+It needs Go and the network: `python -m tests.oracles.argo_health`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from tests.oracles.argo_health import builtin_kinds, script_kinds
+from tests.oracles.argo_health.shapes import Shape
+
+HERE = Path(__file__).parent
+ANSWERS = HERE.parents[1] / "data" / "health" / "argo.jsonl.gz"
+SEED = 20261115
+
+
+def shapes() -> list[Shape]:
+    ours = (builtin_kinds.workloads, builtin_kinds.others, builtin_kinds.argo)
+    theirs = (
+        script_kinds.gateway,
+        script_kinds.flux,
+        script_kinds.ready_or_not,
+        script_kinds.platform,
+        script_kinds.databases,
+        script_kinds.crossplane,
+    )
+    return [shape for make in (*ours, *theirs) for shape in make()]
+
+
+def bodies() -> list[bytes]:
+    """Each body once, in the order of their shapes."""
+    rng = Random(SEED)
+    made = (msgspec.json.encode(shape.body(rng)) for shape in shapes() for _ in range(shape.amount))
+    return list(dict.fromkeys(made))
+
+
+def build(folder: str) -> Path:
+    go = shutil.which("go")
+    if go is None:
+        sys.exit("Go is needed; it was not found on PATH")
+    program = Path(folder) / "argo_health"
+    subprocess.run([go, "build", "-o", str(program), "."], cwd=HERE, check=True)
+    return program
+
+
+def main(program: Path | None = None) -> None:
+    asked = bodies()
+    with tempfile.TemporaryDirectory() as folder:
+        run = [str(program or build(folder))]
+        told = subprocess.run(run, input=b"\n".join(asked), stdout=subprocess.PIPE, check=True)
+    answers = told.stdout.splitlines()
+    rows = (
+        b'{"body":' + body + b',"answer":' + answer + b"}\n"
+        for body, answer in zip(asked, answers, strict=True)
+    )
+    ANSWERS.parent.mkdir(parents=True, exist_ok=True)
+    ANSWERS.write_bytes(gzip.compress(b"".join(rows), mtime=0))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

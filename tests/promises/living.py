@@ -1,0 +1,65 @@
+"""Clusters that live, for facts that hold on all of them: controllers at work, and a kubelet.
+
+The real one has the controllers and the scheduler of Kubernetes and runs no pods of its own. Where
+a fact needs a kubelet, ours is set loose on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from plane import ControlPlane
+from tests.promises.objects import ACCOUNT, a_namespace
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Live, Ref
+from tidegate.testing import Desk, live_in, live_of, real_world
+from tidegate.world.line import Line
+from tidegate.world.protocol import World
+
+_numbers = itertools.count(1)
+
+
+@asynccontextmanager
+async def a_living_sandbox() -> AsyncIterator[Desk]:
+    yield await _settle_in(make_living(Simulation()))
+
+
+@asynccontextmanager
+async def a_real_cluster(plane: ControlPlane, *, has_kubelet: bool) -> AsyncIterator[Desk]:
+    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+        desk = await _settle_in(world)
+        if not has_kubelet:
+            yield desk
+            return
+        async with _our_kubelet(plane):
+            yield desk
+
+
+@asynccontextmanager
+async def _our_kubelet(plane: ControlPlane) -> AsyncIterator[None]:
+    """Runs beside the test, on a connection of its own."""
+    async with (
+        real_world(kubeconfig=plane.kubeconfig("tidegate")) as world,
+        asyncio.TaskGroup() as group,
+    ):
+        until = Ms(world.now() + 3 * MINUTE)
+        task = group.create_task(live_in(world, Simulation(), until=until), name="kubelet")
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+async def _settle_in(world: World) -> Desk:
+    """A desk in a namespace of its own, in which pods can be made."""
+    name = f"living-{next(_numbers)}"
+    line = Line(world)
+    live_of(await Desk(line).create(a_namespace(name)))
+    desk = Desk(line, namespace=name)
+    account = Ref(ACCOUNT, name, "default")
+    await desk.settled(account, lambda live: isinstance(live, Live))
+    return desk

@@ -1,0 +1,153 @@
+"""Promises about clusters that live: the facts of a table, and those that take their time.
+
+Where a kubelet is needed it is ours on every world: what it writes is assumed, what controllers
+make of it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import msgspec
+import pytest
+
+from plane import ControlPlane
+from tests.promises.facts import (
+    FACTS,
+    Fact,
+    a_late_class,
+    a_pod,
+    a_pod_with_claim,
+    holds,
+    is_about,
+    is_said,
+)
+from tests.promises.living import a_living_sandbox, a_real_cluster
+from tests.promises.objects import POD, a_claim, a_container, a_job, at
+from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.reading import mappings, text
+from tidegate.testing import Body, Desk, body_of, items_of, live_of
+from tidegate.world.calls import Selection
+from tidegate.world.facts import Outcome
+
+EVENT = Kind("", "v1", "Event")
+WORLDS = ["sandbox", pytest.param("kube", marks=pytest.mark.kube)]
+URL: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
+
+
+@pytest.fixture(scope="module")
+def bare_plane() -> Iterator[ControlPlane]:
+    """A control plane whose pods nobody runs."""
+    with ControlPlane.start(runs_pods=False) as running:
+        yield running
+
+
+@pytest.fixture(params=WORLDS)
+async def controlled(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+    """A cluster with controllers and a scheduler."""
+    if request.param == "sandbox":
+        async with a_living_sandbox() as desk:
+            yield desk
+        return
+    plane = request.getfixturevalue("bare_plane")
+    assert isinstance(plane, ControlPlane)
+    async with a_real_cluster(plane, has_kubelet=False) as desk:
+        yield desk
+
+
+@pytest.fixture(params=WORLDS)
+async def inhabited(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+    """The same with our kubelet."""
+    if request.param == "sandbox":
+        async with a_living_sandbox() as desk:
+            yield desk
+        return
+    plane = request.getfixturevalue("bare_plane")
+    assert isinstance(plane, ControlPlane)
+    async with a_real_cluster(plane, has_kubelet=True) as desk:
+        yield desk
+
+
+def read(live: Live | None) -> Body:
+    body: Body = {} if live is None else msgspec.json.decode(live.body)
+    return body
+
+
+async def events(desk: Desk) -> list[Body]:
+    return [read(live) for live in items_of(await desk.page(Selection(EVENT, desk.namespace)))]
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
+async def test_what_is_said_of_an_object_is_a_fact(controlled: Desk, fact: Fact) -> None:
+    namespace = controlled.namespace
+
+    for body in fact.given:
+        live_of(await controlled.apply(body))
+
+    ref = Ref(fact.kind, namespace, "web")
+    await controlled.settled(ref, lambda live: holds(fact, read(live), namespace))
+    if fact.event is not None:
+        await controlled.eventually(
+            lambda: controlled.page(Selection(EVENT, namespace)),
+            lambda page: _tells(fact, page, namespace),
+        )
+
+
+def _tells(fact: Fact, page: Outcome, namespace: str) -> bool:
+    return fact.event is not None and any(
+        is_about(event, fact) and is_said(fact.event, event, namespace)
+        for event in map(read, items_of(page))
+    )
+
+
+async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(controlled: Desk) -> None:
+    live_of(await controlled.apply(a_late_class()))
+    claim = live_of(await controlled.apply(a_claim(storageClassName="later"))).ref
+    await controlled.settled(claim, is_in("Pending"))
+
+    pod = live_of(await controlled.apply(a_pod_with_claim())).ref
+
+    await controlled.settled(claim, is_in("Bound"))
+    placed = await controlled.settled(pod, lambda live: bool(at(read(live), "spec", "nodeName")))
+    assert not [one for one in await events(controlled) if text(one, "type") == "Warning"]
+    assert at(read(placed), "status", "phase") in ("Pending", "Running")
+
+
+async def test_a_missing_secret_spends_the_deadline_of_a_job_and_not_its_failures(
+    inhabited: Desk,
+) -> None:
+    container = {**a_container("run"), "env": [URL]}
+    pod: Body = {"restartPolicy": "Never", "containers": [container]}
+    job = a_job(template={"spec": pod}, backoffLimit=0, activeDeadlineSeconds=5)
+
+    ref = live_of(await inhabited.apply(job)).ref
+    held = await inhabited.eventually(
+        lambda: inhabited.page(Selection(POD, inhabited.namespace)),
+        lambda page: any(b"CreateContainerConfigError" in one.body for one in items_of(page)),
+    )
+    meanwhile = body_of(await inhabited.get(ref))
+    ended = await inhabited.settled(ref, has_failed)
+
+    told = mappings(read(items_of(held)[0]), "status", "containerStatuses")
+    assert [at(one, "state", "waiting", "message") for one in told] == ['secret "db" not found']
+    assert at(meanwhile, "status", "active") == 1
+    assert at(meanwhile, "status", "failed") is None
+    reasons = [text(one, "reason") for one in mappings(read(ended), "status", "conditions")]
+    assert set(reasons) == {"DeadlineExceeded"}
+
+
+async def test_a_missing_pull_secret_holds_nothing_up(inhabited: Desk) -> None:
+    pod = live_of(await inhabited.apply(a_pod(imagePullSecrets=[{"name": "missing"}]))).ref
+
+    await inhabited.settled(pod, is_in("Running"))
+
+    assert not [one for one in await events(inhabited) if text(one, "type") == "Warning"]
+
+
+def has_failed(live: Live | None) -> bool:
+    conditions = mappings(read(live), "status", "conditions")
+    return any(text(one, "type") == "Failed" for one in conditions)
+
+
+def is_in(phase: str) -> Callable[[Live | None], bool]:
+    return lambda live: at(read(live), "status", "phase") == phase

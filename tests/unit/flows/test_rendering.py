@@ -1,0 +1,145 @@
+"""Rendering units: what is kept, what is never kept, and where secrets are while they are open."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.render.helm_charts import a_release, data_of, names_of, write_chart
+from tests.unit.render.sops_program import AgeKey, encrypt
+from tidegate.flows.rendering import Rendered, Setting, Workshop, render_unit
+from tidegate.flows.rendering.unsealing import Unsealing
+from tidegate.render.helm import Release
+from tidegate.render.kustomize import Overlay, Tool, build
+from tidegate.render.plain import Directory
+from tidegate.source import Cache, Kept
+
+CANARY = "kea-winters-in-the-alps"
+# Stands for kustomize, and writes down where it finds itself.
+WITNESS = """#!{python}
+import json, os, sys
+found = dict(place=os.getcwd(), mode=os.stat(".").st_mode & 0o777, token=open("tree/token").read())
+with open({report!r}, "w") as report:
+    json.dump(found, report)
+print("apiVersion: v1\\nkind: ConfigMap\\nmetadata:\\n  name: a")
+"""
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(cache=Cache(tmp_path / "cache"), offline=True)
+
+
+def kept(setting: Setting) -> int:
+    return next(one.count for one in setting.cache.holdings() if one.kind is Kept.RENDERS)
+
+
+def is_gone(place: str) -> bool:
+    return not Path(place).exists()
+
+
+async def rendered(unit: Release | Overlay | Directory, setting: Setting) -> Rendered:
+    async with Workshop(setting) as workshop:
+        return await render_unit(unit, workshop)
+
+
+async def test_what_may_not_be_kept_is_not(setting: Setting, tmp_path: Path) -> None:
+    write_chart(tmp_path / "web")
+    release = a_release("web", root=tmp_path)
+
+    async with Workshop(setting) as workshop:
+        first = await render_unit(release, workshop, keeps=False)
+        before = kept(setting)
+        second = await render_unit(release, workshop)
+
+    assert (before, kept(setting)) == (0, 1)
+    assert second == first
+
+
+async def test_a_directory_is_read_each_time(setting: Setting, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+
+    found = await rendered(Directory(root=tmp_path), setting)
+
+    assert len(found.documents) == 1
+    assert kept(setting) == 0
+
+
+async def test_a_value_that_helm_writes_as_a_float_stays_one(
+    setting: Setting, tmp_path: Path
+) -> None:
+    body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop}\ndata: {a: 1.0, b: 1, c: 1e3}\n"
+    write_chart(tmp_path / "web", template=body)
+    release = a_release("web", root=tmp_path)
+
+    first = await rendered(release, setting)
+    again = await rendered(release, setting)
+
+    assert repr(data_of(again.documents)) == repr(data_of(first.documents))
+
+
+async def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
+    setting = Setting(cache=Cache(tmp_path / "cache", limit=0), offline=True)
+    write_chart(tmp_path / "web")
+
+    found = await rendered(a_release("web", root=tmp_path), setting)
+
+    assert len(found.documents) == 1
+    assert kept(setting) == 0
+
+
+async def test_generator_inputs_are_open_only_in_a_private_place_that_is_gone_afterwards(
+    tmp_path: Path,
+) -> None:
+    key = AgeKey.generate()
+    tree, report, program = tmp_path / "tree", tmp_path / "report", tmp_path / "witness"
+    tree.mkdir()
+    (tree / "kustomization.yaml").write_text("secretGenerator:\n- {name: a, files: [token]}\n")
+    (tree / "token").write_bytes(encrypt(tree / "token", CANARY, key))
+    program.write_text(WITNESS.format(python=sys.executable, report=str(report)))
+    program.chmod(0o755)
+    unsealing = Unsealing(key.keys)
+
+    await build(Overlay(root=tree), tool=Tool((str(program),)), decrypt=unsealing.open_input)
+
+    found = json.loads(report.read_bytes())
+    assert (found["mode"], found["token"]) == (0o700, CANARY)
+    assert is_gone(found["place"])
+    if sys.platform == "linux":
+        assert found["place"].startswith("/dev/shm/")  # noqa: S108  (nothing is written there)
+    assert unsealing.has_met_inputs
+    assert CANARY not in repr(unsealing)
+
+
+async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
+    setting: Setting, tmp_path: Path
+) -> None:
+    key = AgeKey.generate()
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n"
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "kustomization.yaml").write_text(
+        "resources: [web.yaml]\npatches: [{path: patch.yaml}]\n"
+        "replacements:\n- source: {kind: ConfigMap, name: web, fieldPath: data.motto}\n"
+        "  targets:\n  - select: {kind: ConfigMap, name: other}\n    fieldPaths: [data.copy]\n"
+    )
+    (tree / "web.yaml").write_text(
+        f"{head}data: {{a: b}}\n---\n{head.replace('web', 'other')}data: {{copy: x}}\n"
+    )
+    patch = f"{head}data:\n  motto: {CANARY}\n"
+    (tree / "patch.yaml").write_bytes(
+        encrypt(tree / "patch.yaml", patch, key, "--encrypted-regex", "^data$")
+    )
+
+    async with Workshop(setting) as workshop:
+        found = await render_unit(Overlay(root=tree), workshop, keys=key.keys)
+
+    hidden = dict(zip(names_of(found.documents), found.hidden, strict=True))
+    assert hidden == {
+        "ConfigMap web": (("data", "motto"),),
+        "ConfigMap other": (("data", "copy"),),
+    }
+    assert kept(setting) == 0

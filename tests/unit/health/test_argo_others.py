@@ -1,0 +1,122 @@
+"""What Argo CD has no words for, in ours: addresses, volumes, Pods that wait, scripts that stop."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.health.argo import judge
+from tidegate.model.objects import Json
+from tidegate.model.verdict import Health, Verdict
+
+
+def verdict_on(body: dict[str, Json]) -> Verdict:
+    verdict = judge(body)
+    assert verdict is not None
+    return verdict
+
+
+def an_object(kind: str, spec: dict[str, Json], status: dict[str, Json]) -> dict[str, Json]:
+    version, _, name = kind.rpartition(" ")
+    metadata: dict[str, Json] = {"name": "web", "generation": 5}
+    return {
+        "apiVersion": version,
+        "kind": name,
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def with_condition(**said: Json) -> dict[str, Json]:
+    return {"conditions": [{**said}]}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"ip": "192.0.2.1"}, "the load balancer gave 192.0.2.1"),
+        ({"hostname": "web.example"}, "the load balancer gave web.example"),
+        ({}, "the load balancer gave an address"),
+    ],
+)
+def test_an_ingress_names_the_address_it_was_given(given: dict[str, Json], sentence: str) -> None:
+    status: dict[str, Json] = {"loadBalancer": {"ingress": [given]}}
+
+    verdict = verdict_on(an_object("networking.k8s.io/v1 Ingress", {}, status))
+
+    assert verdict == Verdict(Health.HEALTHY, "AddressAssigned", sentence)
+
+
+def test_a_service_without_a_load_balancer_waits_for_nothing() -> None:
+    verdict = verdict_on(an_object("v1 Service", {"type": "ClusterIP"}, {}))
+
+    assert (verdict.health, verdict.reason) == (Health.HEALTHY, "NothingToWaitFor")
+
+
+def test_a_claim_names_its_volume() -> None:
+    body = an_object("v1 PersistentVolumeClaim", {"volumeName": "pv-7"}, {"phase": "Bound"})
+
+    assert verdict_on(body) == Verdict(Health.HEALTHY, "Bound", "bound to pv-7")
+
+
+def test_a_pod_that_nobody_places_says_what_the_scheduler_says() -> None:
+    status = {
+        "phase": "Pending",
+        **with_condition(
+            type="PodScheduled", status="False", reason="Unschedulable", message="no node is free"
+        ),
+    }
+
+    verdict = verdict_on(an_object("v1 Pod", {"restartPolicy": "Always"}, status))
+
+    assert verdict == Verdict(Health.PROGRESSING, "Unschedulable", "no node is free")
+
+
+def test_a_pod_that_is_placed_counts_its_containers() -> None:
+    containers: list[Json] = [{"name": "web", "ready": True}, {"name": "side", "ready": False}]
+    status: dict[str, Json] = {"phase": "Running", "containerStatuses": containers}
+
+    verdict = verdict_on(an_object("v1 Pod", {"restartPolicy": "Always"}, status))
+
+    assert verdict.sentence == "1 of 2 containers are ready"
+
+
+def test_a_gateway_speaks_of_the_generation_in_its_condition() -> None:
+    status = with_condition(type="Programmed", status="True", observedGeneration=5)
+
+    verdict = verdict_on(an_object("gateway.networking.k8s.io/v1 Gateway", {}, status))
+
+    assert verdict == Verdict(Health.HEALTHY, "Programmed", "Gateway is healthy", speaks_of=5)
+
+
+def test_a_condition_without_a_message_leaves_the_word_to_its_reason() -> None:
+    status = with_condition(type="Accepted", status="False", reason="Invalid", message="")
+
+    verdict = verdict_on(an_object("gateway.networking.k8s.io/v1 Gateway", {}, status))
+
+    assert verdict == Verdict(Health.DEGRADED, "Invalid", "Invalid")
+
+
+def test_a_condition_without_a_reason_is_told_by_its_name() -> None:
+    status = with_condition(type="Ready", status="False", message="no")
+
+    verdict = verdict_on(an_object("cert-manager.io/v1 Issuer", {}, status))
+
+    assert verdict == Verdict(Health.DEGRADED, "NotReady", "no")
+
+
+def test_an_object_at_which_argo_cds_script_stops_is_unknown() -> None:
+    body = an_object("argoproj.io/v1alpha1 Rollout", {}, {"replicas": 1})
+
+    verdict = verdict_on(body)
+
+    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, "NotUnderstood")
+
+
+def test_a_long_message_is_cut_and_kept_on_one_line() -> None:
+    status = with_condition(type="Ready", status="False", message="a\nb " + "c" * 500)
+
+    verdict = verdict_on(an_object("cert-manager.io/v1 Issuer", {}, status))
+
+    assert verdict.sentence.startswith("a b ccc")
+    assert len(verdict.sentence) == 200

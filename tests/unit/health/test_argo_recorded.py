@@ -1,0 +1,120 @@
+"""Thousands of bodies, and what Argo CD 3.5.6 itself said of each.
+
+tests/data/health/argo.jsonl.gz is written by `python -m tests.oracles.argo_health`.
+"""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tidegate.errors import foreign
+from tidegate.health.argo import builtin_rows, judge
+from tidegate.health.argo.judge import RULES
+from tidegate.model.objects import Json, Kind
+from tidegate.model.verdict import Health, Verdict
+
+ANSWERS = Path(__file__).parents[2] / "data" / "health" / "argo.jsonl.gz"
+SCRIPT_ERRORS = ("<string>:", "failed to convert conditions annotation")
+"""How messages begin that tell of a program's mistake and not of the object."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What Argo CD said; a script that makes up its mind on nothing leaves the status out."""
+
+    status: str = "Unknown"
+    message: str = ""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    body: dict[str, object]
+    answer: Answer | None
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One body, Argo CD's answer, ours."""
+
+    kind: Kind
+    body: dict[str, Json]
+    theirs: Answer | None
+    ours: Verdict | None
+
+
+@cache
+def judged() -> tuple[Judged, ...]:
+    lines = gzip.decompress(ANSWERS.read_bytes()).splitlines()
+    bodies = [msgspec.json.decode(line)["body"] for line in lines]
+    answers = [msgspec.json.decode(line, type=Asked).answer for line in lines]
+    return tuple(
+        Judged(Kind.of(body["apiVersion"], body["kind"]), body, answer, judge(body))
+        for body, answer in zip(bodies, answers, strict=True)
+    )
+
+
+def in_rules(one: Judged) -> bool:
+    return (one.kind.group, one.kind.name) in RULES
+
+
+def test_every_object_has_the_health_that_argo_cd_gives_it() -> None:
+    differing = [
+        (one.body, one.theirs, one.ours)
+        for one in judged()
+        if one.ours is None or one.ours.checked
+        if (one.ours and one.ours.health.value) != (one.theirs and one.theirs.status)
+    ]
+
+    assert differing[:1] == []
+
+
+def test_where_argo_cd_has_words_for_a_builtin_kind_they_are_ours() -> None:
+    differing = [
+        (one.body, one.theirs, one.ours)
+        for one in judged()
+        if one.ours is not None and one.theirs is not None and in_rules(one)
+        if one.theirs.message.strip(", ") and not one.theirs.message.startswith(SCRIPT_ERRORS)
+        if foreign(one.theirs.message) != one.ours.sentence
+    ]
+
+    assert differing[:1] == []
+
+
+def test_every_verdict_has_a_reason_for_programs_and_a_sentence_for_people() -> None:
+    verdicts = [(one.body, one.ours) for one in judged() if one.ours is not None]
+
+    silent = [(body, ours) for body, ours in verdicts if not (ours.reason and ours.sentence)]
+
+    assert silent[:1] == []
+
+
+def test_a_kind_whose_script_has_no_row_is_unknown_and_not_checked() -> None:
+    unchecked = {one.kind.name for one in judged() if one.ours and not one.ours.checked}
+
+    assert unchecked == {"Elasticsearch"}
+
+
+@pytest.mark.parametrize("kind", sorted(RULES))
+def test_every_rule_was_asked_for_what_is_well_and_what_is_not(kind: tuple[str, str]) -> None:
+    said = {
+        one.theirs.status
+        for one in judged()
+        if (one.kind.group, one.kind.name) == kind and one.theirs is not None
+    }
+
+    assert Health.HEALTHY in said
+    assert len(said) > 1
+
+
+def test_every_row_was_asked_for_what_is_well() -> None:
+    well = {
+        (one.kind.group, one.kind.name)
+        for one in judged()
+        if one.theirs is not None and one.theirs.status == Health.HEALTHY
+    }
+
+    unproven = {key for key in builtin_rows().named if "*" not in "".join(key) and key not in well}
+
+    assert unproven == set()

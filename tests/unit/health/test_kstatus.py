@@ -1,0 +1,233 @@
+"""What our kstatus tells beyond Flux's: of which generation, whether it is final, when to look."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tidegate.health.kstatus import judge, judge_with_pods, look_again
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.verdict import Health
+
+Body = dict[str, Json]
+
+CREATED = Ms(1_800_000_000_000)
+STAMP = datetime.fromtimestamp(CREATED // 1000, UTC).isoformat()
+LATER = Ms(CREATED + 60_000)
+
+
+def an_object(kind: str, status: Body, *, generation: int = 2, spec: Body | None = None) -> Body:
+    api_version, _, name = kind.rpartition(" ")
+    metadata: Body = {"name": "web", "generation": generation, "creationTimestamp": STAMP}
+    written = {"metadata": metadata, "spec": spec or {}, "status": status}
+    return {"apiVersion": api_version, "kind": name, **written}
+
+
+def saying(name: str, status: str = "True", **more: Json) -> Json:
+    return [{"type": name, "status": status, **more}]
+
+
+def a_set(**status: Json) -> Body:
+    spec: Body = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}
+    return an_object("apps/v1 StatefulSet", {"observedGeneration": 2, **status}, spec=spec)
+
+
+def a_waiting_pod(reason: str = "Unschedulable") -> Body:
+    scheduled = saying("PodScheduled", "False", reason=reason)
+    return an_object("v1 Pod", {"phase": "Pending", "conditions": scheduled})
+
+
+def a_crash_looping_pod(**metadata: Json) -> Body:
+    state: Json = {"waiting": {"reason": "CrashLoopBackOff"}}
+    status: Body = {"phase": "Running", "containerStatuses": [{"name": "app", "state": state}]}
+    return {"metadata": {"name": "web-0", **metadata}, "status": status}
+
+
+def test_a_verdict_speaks_of_the_observed_generation() -> None:
+    body = an_object(
+        "example.com/v1 Thing",
+        {"observedGeneration": 2, "conditions": saying("Ready", observedGeneration=1)},
+    )
+
+    assert judge(body, LATER).speaks_of == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "condition"),
+    [
+        ("cert-manager.io/v1 Certificate", "Ready"),
+        ("example.com/v1 Thing", "Stalled"),
+        ("example.com/v1 Thing", "Reconciling"),
+        ("apiextensions.k8s.io/v1 CustomResourceDefinition", "Established"),
+        ("batch/v1 Job", "Complete"),
+    ],
+)
+def test_without_one_a_verdict_speaks_of_what_the_deciding_condition_observed(
+    kind: str, condition: str
+) -> None:
+    other: Json = {"type": "Other", "status": "True", "observedGeneration": 9}
+    deciding: Json = {"type": condition, "status": "True", "observedGeneration": 4}
+
+    verdict = judge(an_object(kind, {"conditions": [other, deciding]}), LATER)
+
+    assert verdict.speaks_of == 4
+
+
+def test_an_available_deployment_speaks_of_what_its_availability_observed() -> None:
+    available = saying("Available", observedGeneration=4)
+    body = an_object("apps/v1 Deployment", {"conditions": available}, spec={"replicas": 0})
+
+    verdict = judge(body, LATER)
+
+    assert (verdict.health, verdict.speaks_of) == (Health.HEALTHY, 4)
+
+
+def test_a_verdict_on_an_older_generation_says_so() -> None:
+    body = an_object("apps/v1 Deployment", {"observedGeneration": 1})
+
+    verdict = judge(body, LATER)
+
+    assert (verdict.health, verdict.speaks_of) == (Health.PROGRESSING, 1)
+
+
+def test_an_object_that_says_nothing_is_taken_for_healthy_but_not_checked() -> None:
+    verdict = judge(an_object("example.com/v1 Thing", {}), LATER)
+
+    assert (verdict.health, verdict.checked, verdict.speaks_of) == (Health.HEALTHY, False, 0)
+
+
+@pytest.mark.parametrize("kind", ["v1 ConfigMap", "apps/v1 Deployment", "batch/v1 CronJob"])
+def test_a_kind_that_has_a_rule_is_checked(kind: str) -> None:
+    assert judge(an_object(kind, {}), LATER).checked
+
+
+@pytest.mark.parametrize("condition", ["Failed", "Complete"])
+def test_a_job_that_ended_stays_as_it_is(condition: str) -> None:
+    body = an_object("batch/v1 Job", {"conditions": saying(condition)})
+
+    assert judge(body, LATER).final
+
+
+def test_a_rollout_past_its_deadline_may_yet_come_through() -> None:
+    condition = saying("Progressing", "False", reason="ProgressDeadlineExceeded")
+    body = an_object("apps/v1 Deployment", {"observedGeneration": 2, "conditions": condition})
+
+    verdict = judge(body, LATER)
+
+    assert (verdict.health, verdict.final) == (Health.DEGRADED, False)
+
+
+def test_a_job_that_runs_is_in_progress_even_while_it_is_deleted() -> None:
+    body = an_object("batch/v1 Job", {"observedGeneration": 1, "startTime": STAMP})
+    body["metadata"] = {"generation": 2, "deletionTimestamp": STAMP}
+
+    verdict = judge(body, LATER)
+
+    assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "JobInProgress")
+
+
+def test_what_is_being_deleted_progresses_and_says_so() -> None:
+    body = an_object("apps/v1 Deployment", {})
+    body["metadata"] = {"deletionTimestamp": STAMP}
+
+    verdict = judge(body, LATER)
+
+    assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "Terminating")
+
+
+def test_a_field_of_a_wrong_type_is_named_and_its_value_is_not_told() -> None:
+    body = an_object("argoproj.io/v1alpha1 Rollout", {"observedGeneration": "hunter2"})
+
+    verdict = judge(body, LATER)
+
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.sentence == "status.observedGeneration is not a whole number"
+
+
+@pytest.mark.parametrize(
+    ("age", "health"),
+    [(14_999, Health.PROGRESSING), (15_000, Health.DEGRADED), (15_001, Health.DEGRADED)],
+)
+def test_a_pod_has_fifteen_seconds_to_find_a_place(age: int, health: Health) -> None:
+    assert judge(a_waiting_pod(), Ms(CREATED + age)).health is health
+
+
+def test_a_pod_without_a_readable_birth_has_no_time_left() -> None:
+    pod = a_waiting_pod()
+    pod["metadata"] = {"creationTimestamp": "2027-01-15"}
+
+    assert judge(pod, Ms(0)).reason == "PodUnschedulable"
+
+
+def test_whoever_judges_a_pod_too_early_is_told_when_to_look_again() -> None:
+    pod = a_waiting_pod()
+
+    moment = look_again(pod, Ms(CREATED + 4_000))
+
+    assert moment == CREATED + 15_000
+    assert judge(pod, Ms(moment - 1)).health is Health.PROGRESSING
+    assert judge(pod, moment).health is Health.DEGRADED
+
+
+@pytest.mark.parametrize(
+    ("body", "now"),
+    [
+        (a_waiting_pod(), LATER),
+        (a_waiting_pod("SchedulingGated"), CREATED),
+        (an_object("apps/v1 Deployment", {}), CREATED),
+    ],
+    ids=["a pod that has failed", "a pod that is held back", "a deployment"],
+)
+def test_other_verdicts_change_only_with_their_object(body: Body, now: Ms) -> None:
+    assert look_again(body, now) is None
+
+
+def test_a_condition_that_borrows_the_words_of_a_rule_sets_no_alarm() -> None:
+    words = saying("Reconciling", reason="PodNotScheduled")
+
+    assert look_again(an_object("v1 Pod", {"conditions": words}), LATER) is None
+
+
+def test_a_crash_looping_pod_fails_the_set_that_waits_for_it() -> None:
+    verdict = judge_with_pods(a_set(replicas=1), [a_crash_looping_pod()], LATER)
+
+    assert (verdict.health, verdict.reason) == (Health.DEGRADED, "PodsFailed")
+    assert (verdict.sentence, verdict.speaks_of) == ("1 pods have failed", 2)
+
+
+def test_pods_count_though_items_of_a_list_do_not_name_their_kind() -> None:
+    pods = [a_crash_looping_pod(), {**a_crash_looping_pod(), "apiVersion": "v1", "kind": "Pod"}]
+
+    assert judge_with_pods(a_set(), pods, LATER).sentence == "2 pods have failed"
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [a_crash_looping_pod(deletionTimestamp=STAMP), a_waiting_pod()],
+    ids=["being deleted", "without a place"],
+)
+def test_pods_that_may_yet_go_or_come_do_not_fail_their_set(pod: Body) -> None:
+    assert judge_with_pods(a_set(), [pod], LATER).health is Health.PROGRESSING
+
+
+def test_a_set_that_is_complete_is_healthy_whatever_its_pods_do() -> None:
+    body = a_set(replicas=2, readyReplicas=2, currentReplicas=2)
+
+    assert judge_with_pods(body, [a_crash_looping_pod()], LATER).health is Health.HEALTHY
+
+
+def test_a_set_that_is_being_deleted_is_not_failed_by_its_pods() -> None:
+    body = a_set()
+    body["metadata"] = {"deletionTimestamp": STAMP}
+
+    verdict = judge_with_pods(body, [a_crash_looping_pod()], LATER)
+
+    assert verdict.reason == "Terminating"
+
+
+def test_a_deployment_does_not_ask_its_pods() -> None:
+    body = an_object("apps/v1 Deployment", {})
+
+    assert judge_with_pods(body, [a_crash_looping_pod()], LATER).health is Health.PROGRESSING

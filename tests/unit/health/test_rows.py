@@ -1,0 +1,174 @@
+"""Health as rows: which case decides, what it says, and which rows are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.errors import OperatorsError
+from tidegate.health.argo import judge
+from tidegate.health.row_files import read_health_rows
+from tidegate.health.rows import Rows, judge_cases, judge_row
+from tidegate.model.objects import Json
+from tidegate.model.operators import Check, Row, Stage
+from tidegate.model.verdict import Health, Verdict
+
+WIDGETS = """
+rows:
+- group: shop.example
+  kinds: [Widget]
+  source: our own manual
+  observed: status.observedGeneration
+  cases:
+  - health: Suspended
+    reason: Paused
+    says: it is paused
+    when: [{path: spec.paused, values: [true]}]
+  - {health: Degraded, final: true, when: [{condition: Ready, values: ["False"]}]}
+  - {health: Healthy, tells: status.note, when: [{condition: Ready}]}
+  otherwise: {health: Progressing, reason: NoStatus, says: it is being made}
+- group: "*.shop.example"
+  kinds: ["*"]
+  source: our own manual
+  cases: [{health: Healthy, when: [{path: status.phase, values: [Done]}]}]
+"""
+ROWS = Rows.of(read_health_rows(WIDGETS.encode(), "widgets.yaml"))
+DATABASE = Row(
+    group="shop.example",
+    kinds=("Database",),
+    versions=("v1",),
+    source="our own manual",
+    stages=(Stage(name="ready"),),
+    ready_when=(Check(path="status.phase", values=("Up",)), Check(condition="Ready")),
+    observed="status.seen",
+)
+
+
+def a_widget(ready: str = "", *, seen: int = 2, **spec: Json) -> dict[str, Json]:
+    told: list[Json] = [
+        {"type": "Ready", "status": ready, "reason": "Checked", "message": "it was looked at"}
+    ]
+    return {
+        "apiVersion": "shop.example/v1",
+        "kind": "Widget",
+        "metadata": {"name": "one", "generation": 2},
+        "spec": {**spec},
+        "status": {
+            "observedGeneration": seen,
+            "conditions": told if ready else [],
+            "note": "all is well",
+        },
+    }
+
+
+def a_database(phase: str, ready: str, seen: int = 1) -> dict[str, Json]:
+    told: list[Json] = [
+        {"type": "Ready", "status": ready, "reason": "Starting", "message": "it starts"}
+    ]
+    return {
+        "metadata": {"name": "db", "generation": 1},
+        "status": {"phase": phase, "seen": seen, "conditions": told},
+    }
+
+
+def test_the_first_case_that_holds_decides() -> None:
+    verdict = judge(a_widget("False", paused=True), ROWS)
+
+    assert verdict == Verdict(Health.SUSPENDED, "Paused", "it is paused", speaks_of=2)
+
+
+def test_a_case_speaks_with_the_condition_that_it_asks_for() -> None:
+    verdict = judge(a_widget("False"), ROWS)
+
+    expected = Verdict(Health.DEGRADED, "Checked", "it was looked at", final=True, speaks_of=2)
+    assert verdict == expected
+
+
+def test_a_case_can_speak_with_another_field() -> None:
+    verdict = judge(a_widget("True"), ROWS)
+
+    assert verdict == Verdict(Health.HEALTHY, "Checked", "all is well", speaks_of=2)
+
+
+def test_where_no_case_holds_the_last_word_is_the_otherwise() -> None:
+    verdict = judge(a_widget(), ROWS)
+
+    assert verdict == Verdict(Health.PROGRESSING, "NoStatus", "it is being made", speaks_of=2)
+
+
+def test_a_status_that_lags_behind_says_nothing() -> None:
+    verdict = judge(a_widget("True", seen=1), ROWS)
+
+    assert verdict is not None
+    assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "GenerationNotObserved")
+    assert verdict.speaks_of == 1
+
+
+def test_a_pattern_stands_for_every_kind_of_every_group() -> None:
+    body: dict[str, Json] = {"metadata": {"name": "one"}, "status": {"phase": "Done"}}
+
+    verdict = judge({"apiVersion": "toys.shop.example/v1", "kind": "Ball", **body}, ROWS)
+
+    assert verdict == Verdict(Health.HEALTHY, "Healthy", "status.phase is Done")
+
+
+def test_a_row_by_name_goes_before_a_pattern() -> None:
+    named = ROWS.find("shop.example", "Widget")
+
+    assert named is not None
+    assert named.kinds == ("Widget",)
+
+
+def test_a_condition_tells_the_generation_where_the_status_does_not() -> None:
+    row = ROWS.named["shop.example", "Widget"]
+    condition: dict[str, Json] = {"type": "Ready", "status": "True", "observedGeneration": 7}
+
+    verdict = judge_cases({"metadata": {}, "status": {"conditions": [condition]}}, row)
+
+    assert verdict.speaks_of == 7
+
+
+def test_an_operators_object_is_healthy_when_all_of_its_row_holds() -> None:
+    verdict = judge_row(a_database("Up", "True"), DATABASE)
+
+    assert verdict == Verdict(Health.HEALTHY, "Ready", "it starts", speaks_of=1)
+
+
+def test_an_operators_object_says_what_is_missing() -> None:
+    verdict = judge_row(a_database("Booting", "True"), DATABASE)
+
+    sentence = "status.phase is Booting"
+    assert verdict == Verdict(Health.PROGRESSING, "NotReady", sentence, speaks_of=1)
+
+
+def test_an_operators_object_whose_condition_is_not_true_says_the_conditions_words() -> None:
+    verdict = judge_row(a_database("Up", "False"), DATABASE)
+
+    assert verdict == Verdict(Health.PROGRESSING, "Starting", "it starts", speaks_of=1)
+
+
+def test_an_operator_that_has_not_looked_yet_is_waited_for() -> None:
+    verdict = judge_row(a_database("Up", "True", seen=0), DATABASE)
+
+    assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "GenerationNotObserved")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ("rows:\n- {group: a, kinds: [B], source: c}", 2),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [{health: Well}]}", 2),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [], when: []}", 2),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [], observed: '..'}", 2),
+        ("rows: 3", 1),
+        ("row: []", 1),
+    ],
+)
+def test_a_row_that_is_wrong_is_refused_at_its_place(wrong: str, line: int) -> None:
+    with pytest.raises(ExceptionGroup) as refusal:
+        read_health_rows(wrong.encode(), "mine.yaml")
+
+    (error,) = refusal.value.exceptions
+    assert isinstance(error, OperatorsError)
+    assert error.code == "health.row"
+    assert error.where is not None
+    assert (error.where.name, error.where.line) == ("mine.yaml", line)

@@ -1,0 +1,53 @@
+"""Claims about objects: what stands at a path, and whether it is what it should be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.checks import find, holds, parse_path
+from tidegate.model.objects import Json
+from tidegate.model.operators import Check
+
+BODY: dict[str, Json] = {
+    "metadata": {"annotations": {"a.b/c": "yes"}},
+    "spec": {"ports": [{"name": "http"}, {"name": "admin"}], "paused": False, "size": 1},
+    "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("spec.size", 1),
+        ("spec.ports[1].name", "admin"),
+        ("spec.ports[7].name", None),
+        ("spec.ports[name=http].name", "http"),
+        ('metadata.annotations["a.b/c"]', "yes"),
+        ("spec.size.more", None),
+    ],
+)
+def test_a_path_leads_to_what_stands_there(path: str, found: Json) -> None:
+    assert find(BODY, path) == found
+
+
+@pytest.mark.parametrize("text", ["", ".spec", "spec..size", "spec[", "spec.ports[x]"])
+def test_what_is_no_path_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="path"):
+        parse_path(text)
+
+
+@pytest.mark.parametrize(
+    ("check", "is_so"),
+    [
+        (Check(condition="Ready"), True),
+        (Check(condition="Ready", values=("False",)), False),
+        (Check(path="spec.size", values=(1, 2)), True),
+        (Check(path="spec.size", values=(True,)), False),
+        (Check(path="spec.paused"), False),
+        (Check(path="spec.ports"), True),
+        (Check(path="spec.paused", absent=True), False),
+        (Check(path="spec.nothing", absent=True), True),
+    ],
+)
+def test_a_check_holds_or_does_not(check: Check, *, is_so: bool) -> None:
+    assert holds(check, BODY) is is_so

@@ -1,0 +1,42 @@
+"""Live objects for comparisons, as a server would tell them."""
+
+from __future__ import annotations
+
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping
+from tidegate.testing import Body
+
+OURS = "tidegate"
+
+
+def an_entry(manager: str, fields: Body, *, operation: str = "Apply", **parts: Json) -> Body:
+    head: Body = {"manager": manager, "operation": operation, "apiVersion": "v1"}
+    return {**head, "fieldsType": "FieldsV1", "fieldsV1": fields, **parts}
+
+
+def a_live(body: Body, *entries: Body, **metadata: Json) -> Body:
+    """The body as it lives: with an identity, and with these owners."""
+    told: Body = {
+        **mapping(body, "metadata"),
+        "uid": "1",
+        "resourceVersion": "7",
+        "managedFields": [*entries],
+        **metadata,
+    }
+    return {**body, "metadata": told}
+
+
+def applied(body: Body, *entries: Body, manager: str = OURS) -> Body:
+    """The body as it lives once a manager has applied it, where lists are one piece."""
+    said: Body = {name: body[name] for name in body if name not in {"apiVersion", "kind"}}
+    metadata = {name: value for name, value in mapping(body, "metadata").items() if name != "name"}
+    said["metadata"] = metadata
+    if not metadata:
+        del said["metadata"]
+    return a_live(body, an_entry(manager, _fields(said)), *entries)
+
+
+def _fields(value: Json) -> Body:
+    if not isinstance(value, dict):
+        return {}
+    return {f"f:{name}": _fields(inner) for name, inner in value.items()}

@@ -1,0 +1,53 @@
+"""An object that somebody else applied is taken over: the same story for every world."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tests.promises.objects import a_deployment, labelled
+from tidegate.model.change import Difference
+from tidegate.model.objects import Json, Ref
+from tidegate.model.reading import mapping
+from tidegate.plan.adoption import LAST_APPLIED, adopted_managers, adoption_patch
+from tidegate.plan.diff import compare
+from tidegate.testing import Body, Desk, body_of
+from tidegate.world.calls import PatchForm
+from tidegate.world.facts import Done, Outcome
+
+OURS = "tidegate"
+
+
+class Taken(NamedTuple):
+    """What was foreseen, and the object after it was taken over and applied."""
+
+    managers: tuple[str, ...]
+    foreseen: Difference
+    live: Body
+    after: Difference
+
+
+async def take_over(desk: Desk, *, from_manager: str) -> Taken:
+    """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
+    wanted = a_deployment(replicas=0, paused=True)
+    old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
+    old["metadata"] = {**mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}
+    ref = await desk.ref(wanted)
+    body_of(await desk.create(old, manager=from_manager))
+    body_of(await desk.patch(ref, {"metadata": {"labels": {"tier": "front"}}}, manager="operator"))
+    live = body_of(await desk.get(ref))
+
+    managers = adopted_managers(live, OURS)
+    foreseen = compare(wanted, live, manager=OURS)
+    await desk.eventually(lambda: _adopt(desk, ref), lambda outcome: isinstance(outcome, Done))
+    after = body_of(await desk.apply(wanted, force=True, manager=OURS))
+    return Taken(managers, foreseen, after, compare(wanted, after, manager=OURS))
+
+
+async def _adopt(desk: Desk, ref: Ref) -> Outcome:
+    """A conflict where a controller wrote in between."""
+    patch = adoption_patch(body_of(await desk.get(ref)), OURS)
+    assert patch is not None
+    operations: list[Json] = msgspec.json.decode(patch)
+    return await desk.patch(ref, operations, form=PatchForm.JSON, manager=OURS)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.promises.objects import a_config_map, a_namespace
+from tests.unit.plan.takeover import OURS, take_over
+from tidegate.model.change import Fate
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, part
+from tidegate.plan.adoption import LAST_APPLIED, adopted_managers, adoption_patch
+from tidegate.plan.owned import entries_of, fields_of
+from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.world.calls import PatchForm
+from tidegate.world.facts import Conflict
+from tidegate.world.line import Line
+
+
+async def a_desk() -> Desk:
+    line = Line(sandbox_world())
+    await Desk(line).create(a_namespace("shop"))
+    return Desk(line, namespace="shop")
+
+
+def an_entry(manager: str, fields: Body, **parts: Json) -> Body:
+    head: Body = {"manager": manager, "operation": "Update", "apiVersion": "v1"}
+    return {**head, "fieldsType": "FieldsV1", "fieldsV1": fields, **parts}
+
+
+def owned_by(*entries: Body) -> Body:
+    metadata: Body = {"name": "web", "resourceVersion": "7", "managedFields": [*entries]}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+@pytest.mark.parametrize(
+    "manager", ["kubectl-client-side-apply", "helm", "argocd-controller", "kustomize-controller"]
+)
+async def test_what_others_left_goes_when_we_take_over(manager: str) -> None:
+    taken = await take_over(await a_desk(), from_manager=manager)
+
+    assert taken.managers == (manager,)
+    assert [field.path for field in taken.foreseen.fields] == [
+        "metadata.labels.team",
+        "spec.minReadySeconds",
+    ]
+    assert part(taken.live, "spec", "minReadySeconds") is None
+    assert part(taken.live, "metadata", "labels") == {"tier": "front"}
+    assert LAST_APPLIED not in mapping(taken.live, "metadata", "annotations")
+    assert taken.after.deed is Fate.KEEP
+
+
+async def test_without_adoption_it_would_stay() -> None:
+    desk = await a_desk()
+    old = a_config_map(color="red", size="m")
+    await desk.create(old, manager="kubectl-client-side-apply")
+
+    after = body_of(await desk.apply(a_config_map(color="red"), force=True))
+
+    assert after["data"] == {"color": "red", "size": "m"}
+
+
+async def test_an_object_that_changed_meanwhile_is_not_taken_over() -> None:
+    desk = await a_desk()
+    live = body_of(await desk.create(a_config_map(color="red"), manager="helm"))
+    ref = await desk.ref(live)
+    patch = adoption_patch(live, OURS)
+    assert patch is not None
+    await desk.patch(ref, {"data": {"size": "m"}}, manager="anna")
+
+    operations: list[Json] = msgspec.json.decode(patch)
+    outcome = await desk.patch(ref, operations, form=PatchForm.JSON, manager=OURS)
+
+    assert isinstance(outcome, Conflict)
+
+
+def test_all_that_kubectl_and_the_engines_own_is_adopted() -> None:
+    names = ["anna", "before-first-apply", "Helm", "helm-controller", "kubectl", "kubectl-edit"]
+
+    managers = adopted_managers(owned_by(*(an_entry(name, {}) for name in names)), OURS)
+
+    assert managers == tuple(sorted(names[1:]))
+
+
+def test_what_a_subresource_wrote_stays_with_its_writer() -> None:
+    live = owned_by(an_entry("kubectl", {"f:status": {}}, subresource="status"))
+
+    assert adopted_managers(live, OURS) == ()
+    assert adoption_patch(live, OURS) is None
+
+
+def test_what_our_manager_applied_is_ours_and_what_it_updated_is_adopted() -> None:
+    applied = an_entry("argocd-controller", {"f:data": {"f:a": {}}}, operation="Apply")
+    updated = an_entry("argocd-controller", {"f:data": {".": {}, "f:b": {}}})
+
+    assert adopted_managers(owned_by(applied), "argocd-controller") == ()
+    assert adopted_managers(owned_by(applied, updated), "argocd-controller") == (
+        "argocd-controller",
+    )
+
+
+def test_entries_become_one_and_others_are_left_alone() -> None:
+    live = owned_by(
+        an_entry(OURS, {"f:data": {"f:a": {}}}, operation="Apply", time="2026-01-01T00:00:00Z"),
+        an_entry("helm", {"f:data": {".": {}, "f:b": {}}}, time="2026-01-02T00:00:00Z"),
+        an_entry("anna", {"f:data": {"f:c": {}}}),
+    )
+
+    patch: list[Json] = msgspec.json.decode(adoption_patch(live, OURS) or b"[]")
+
+    value = part(patch[0], "value")
+    merged: Body = {"metadata": {"managedFields": value}}
+    assert [entry["manager"] for entry in entries_of(merged)] == [OURS, "anna"]
+    assert fields_of(merged, OURS) == {"f:data": {".": {}, "f:a": {}, "f:b": {}}}
+    assert entries_of(merged)[0]["time"] == "2026-01-02T00:00:00Z"
+    assert part(patch[1], "value") == "7"

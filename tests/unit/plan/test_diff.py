@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from tests.promises.objects import (
+    CONFIG_MAP,
+    SECRET,
+    a_config_map,
+    a_container,
+    a_deployment,
+    a_gate,
+    a_job,
+    a_namespace,
+    a_pod_template,
+    a_service,
+    an_object,
+    labelled,
+)
+from tests.unit.plan.lives import OURS, a_live, an_entry, applied
+from tidegate.model.change import MASK, Fate, FieldChange
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping
+from tidegate.plan.diff import compare, stale
+from tidegate.plan.seal import digest_of, seal
+from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.world.line import Line
+
+
+async def really_applied(body: Body) -> Body:
+    """The body as it lives in the sandbox after we applied it."""
+    line = Line(sandbox_world())
+    await Desk(line).create(a_namespace("shop"))
+    return body_of(await Desk(line, namespace="shop").apply(body, manager=OURS))
+
+
+def a_workload(**container: Json) -> Body:
+    return a_deployment(template=a_pod_template({**a_container("app"), **container}))
+
+
+def paths(wanted: Body, live: Body) -> list[str]:
+    return [field.path for field in compare(wanted, live, manager=OURS).fields]
+
+
+def test_what_is_not_there_is_created() -> None:
+    assert compare(a_config_map(), None, manager=OURS).deed is Fate.CREATE
+
+
+async def test_a_change_is_told_by_path_and_values() -> None:
+    live = await really_applied(a_workload())
+
+    difference = compare(a_workload(image="registry.example/app:2"), live, manager=OURS)
+
+    assert difference.deed is Fate.CHANGE
+    assert difference.fields == (
+        FieldChange(
+            "spec.template.spec.containers[name=app].image",
+            "registry.example/app:1",
+            "registry.example/app:2",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live"),
+    [("1000m", "1"), (0.5, "500m"), ("1Gi", "1024Mi"), (1, "1"), ("1e3", "1k"), ("0.1", "100m")],
+)
+def test_equal_quantities_are_no_change(wanted: Json, live: Json) -> None:
+    told = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": live}})
+    said = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": wanted}})
+
+    assert compare(said, applied(told), manager=OURS).deed is Fate.KEEP
+
+
+def test_what_looks_like_a_quantity_is_text_elsewhere() -> None:
+    told, said = a_config_map(cpu="1"), a_config_map(cpu="1000m")
+    gate, other = (
+        a_gate("example.org", limits={"cpu": "1"}),
+        a_gate("example.org", limits={"cpu": 1}),
+    )
+
+    assert paths(said, applied(told)) == ["data.cpu"]
+    assert paths(other, applied(gate)) == ["spec.limits.cpu"]
+
+
+def test_a_flag_is_not_a_number() -> None:
+    told, said = a_gate("example.org", size=1), a_gate("example.org", size=True)
+
+    assert paths(said, applied(told)) == ["spec.size"]
+    assert paths(told, applied(said)) == ["spec.size"]
+
+
+async def test_defaults_and_the_fields_of_others_are_no_difference() -> None:
+    live = await really_applied(a_service())
+    live = {**live, "metadata": {**mapping(live, "metadata"), "annotations": {"by": "somebody"}}}
+
+    assert compare(a_service(), live, manager=OURS).deed is Fate.KEEP
+
+
+async def test_what_a_server_adds_to_a_job_is_no_difference() -> None:
+    live = await really_applied(a_job())
+    assert "selector" in mapping(live, "spec")
+
+    assert compare(a_job(), live, manager=OURS).deed is Fate.KEEP
+
+
+async def test_a_field_that_git_no_longer_says_goes() -> None:
+    live = await really_applied(labelled(a_config_map(color="red", size="m"), tier="front"))
+
+    difference = compare(a_config_map(color="red"), live, manager=OURS)
+
+    assert difference.fields == (
+        FieldChange("data.size", "m", ""),
+        FieldChange("metadata.labels.tier", "front", ""),
+    )
+
+
+def test_a_field_that_somebody_else_owns_too_stays() -> None:
+    live = applied(
+        a_config_map(color="red", size="m"), an_entry("anna", {"f:data": {"f:size": {}}})
+    )
+
+    difference = compare(a_config_map(color="red"), live, manager=OURS)
+
+    assert difference.deed is Fate.CHANGE
+    assert difference.fields == ()
+    assert difference.claims
+
+
+def test_a_field_that_is_right_but_not_ours_is_claimed() -> None:
+    live = a_live(a_config_map(color="red"), an_entry("anna", {"f:data": {"f:color": {}}}))
+
+    difference = compare(a_config_map(color="red"), live, manager=OURS)
+
+    assert difference.deed is Fate.CHANGE
+    assert difference.fields == ()
+    assert difference.claims
+
+
+def test_the_fields_of_an_adopted_manager_count_as_ours() -> None:
+    entry = an_entry("kubectl-edit", {"f:data": {"f:size": {}}}, operation="Update")
+    live = applied(a_config_map(color="red"), entry)
+    live["data"] = {"color": "red", "size": "m"}
+
+    difference = compare(a_config_map(color="red"), live, manager=OURS)
+    left_alone = compare(a_config_map(color="red"), live, manager=OURS, adopted=frozenset())
+
+    assert difference.fields == (FieldChange("data.size", "m", ""),)
+    assert left_alone.deed is Fate.KEEP
+
+
+async def test_the_order_of_variables_is_a_difference() -> None:
+    env: list[Json] = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    live = await really_applied(a_workload(env=env))
+
+    difference = compare(a_workload(env=env[::-1]), live, manager=OURS)
+
+    assert difference.fields == (
+        FieldChange("spec.template.spec.containers[name=app].env", "A, B", "B, A"),
+    )
+
+
+async def test_ports_are_told_apart_by_number_and_protocol() -> None:
+    ports: list[Json] = [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
+    live = await really_applied(a_workload(ports=ports))
+
+    difference = compare(a_workload(ports=ports[:1]), live, manager=OURS)
+
+    assert [field.path for field in difference.fields] == [
+        "spec.template.spec.containers[name=app].ports[containerPort=53,protocol=UDP]"
+    ]
+
+
+def test_a_key_that_only_its_server_knows_is_found_in_the_live_item() -> None:
+    said, told = a_gate("example.org", map=[{"name": "a"}]), a_gate("example.org")
+    item = 'k:{"name":"a","port":80}'
+    told["spec"] = {"color": "red", "map": [{"name": "a", "port": 80}]}
+    fields: Body = {"f:color": {}, "f:map": {item: {".": {}, "f:name": {}}}}
+    live = a_live(told, an_entry(OURS, {"f:spec": fields}))
+
+    assert compare(said, live, manager=OURS).deed is Fate.KEEP
+
+
+async def test_what_is_empty_is_left_out_by_the_server_and_no_difference() -> None:
+    body = a_deployment(paused=False, minReadySeconds=0)
+    body["metadata"] = {"name": "web", "labels": {}, "annotations": None, "creationTimestamp": None}
+    live = await really_applied(body)
+    metadata = {name: part for name, part in mapping(live, "metadata").items() if name != "labels"}
+    spec = {name: part for name, part in mapping(live, "spec").items() if name != "paused"}
+
+    difference = compare(body, {**live, "metadata": metadata, "spec": spec}, manager=OURS)
+
+    assert difference.deed is Fate.KEEP
+
+
+def test_an_empty_value_that_is_new_is_told() -> None:
+    live = applied(a_deployment())
+
+    difference = compare(a_deployment(progressDeadlineSeconds=0), live, manager=OURS)
+
+    assert FieldChange("spec.progressDeadlineSeconds", "", "0") in difference.fields
+
+
+def test_a_status_in_git_is_nobodys_wish() -> None:
+    live = applied(a_deployment())
+
+    assert compare({**a_deployment(), "status": {"replicas": 3}}, live, manager=OURS) == compare(
+        a_deployment(), live, manager=OURS
+    )
+
+
+def test_text_in_a_secret_is_compared_with_its_data() -> None:
+    stored = an_object(SECRET, "s", data={"a": base64.b64encode(b"x").decode()})
+    live = a_live(stored, an_entry(OURS, {"f:stringData": {"f:a": {}}}))
+
+    same = compare(an_object(SECRET, "s", stringData={"a": "x"}), live, manager=OURS)
+    other = compare(an_object(SECRET, "s", stringData={"a": "y"}), live, manager=OURS)
+
+    assert same.deed is Fate.KEEP
+    assert other.fields == (FieldChange("data.a", MASK, MASK),)
+
+
+def test_nothing_of_a_secret_is_shown() -> None:
+    canary = "c4n4ry"
+    stored = labelled(an_object(SECRET, "s", data={"a": canary}), team=canary)
+    wanted = labelled(an_object(SECRET, "s", stringData={"b": canary}, type=canary), team="x")
+
+    difference = compare(wanted, applied(stored), manager=OURS)
+
+    assert difference.fields
+    assert canary not in repr(difference)
+    assert base64.b64encode(canary.encode()).decode() not in repr(difference)
+
+
+def test_an_unbroken_seal_ends_all_doubt() -> None:
+    doubtful = a_gate("example.org", size=None)
+    live = applied(a_gate("example.org", size=1))
+
+    compared = compare(doubtful, live, manager=OURS)
+    sealed = compare(
+        doubtful, live, manager=OURS, seal=seal(live, OURS), digest=digest_of(doubtful)
+    )
+
+    assert compared.deed is Fate.CHANGE
+    assert sealed.deed is Fate.KEEP
+
+
+@pytest.mark.parametrize("digest", ["", "other"])
+def test_a_seal_says_nothing_of_another_wish(digest: str) -> None:
+    live = applied(a_config_map(color="red"))
+
+    difference = compare(
+        a_config_map(color="blue"), live, manager=OURS, seal=seal(live, OURS), digest=digest
+    )
+
+    assert difference.deed is Fate.CHANGE
+
+
+def test_an_unbroken_seal_does_not_hide_what_an_adopted_manager_added() -> None:
+    wanted = a_config_map(color="red")
+    entry = an_entry("kubectl-edit", {"f:data": {"f:size": {}}}, operation="Update")
+    live = applied(wanted, entry)
+
+    difference = compare(
+        wanted, live, manager=OURS, seal=seal(live, OURS), digest=digest_of(wanted)
+    )
+
+    assert difference.deed is Fate.CHANGE
+
+
+def test_long_texts_are_shown_where_they_part() -> None:
+    told, said = a_config_map(page="a" * 500 + "old"), a_config_map(page="a" * 500 + "new")
+
+    (field,) = compare(said, applied(told), manager=OURS).fields
+
+    assert field.before.endswith("aold")
+    assert field.after.endswith("anew")
+    assert len(field.before) <= 80
+
+
+def test_what_would_upset_a_terminal_is_not_shown() -> None:
+    said = a_config_map(page="x\x1b[31m\ny")
+
+    (field,) = compare(said, applied(a_config_map(page="x")), manager=OURS).fields
+
+    assert field.after == "x [31m y"
+
+
+def test_stale_is_what_was_ours_and_is_not_wanted() -> None:
+    old, new = Kind("apps", "v1beta1", "Deployment"), Kind("apps", "v1", "Deployment")
+    inventory = [
+        Ref(old, "shop", "web"),
+        Ref(CONFIG_MAP, "shop", "b"),
+        Ref(CONFIG_MAP, "shop", "a"),
+    ]
+
+    gone = stale(inventory, [Ref(new, "shop", "web"), Ref(CONFIG_MAP, "mail", "a")])
+
+    assert gone == (Ref(CONFIG_MAP, "shop", "a"), Ref(CONFIG_MAP, "shop", "b"))

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from tidegate.model.objects import Json
+from tidegate.plan.diff_facts import GROUPS, SETS, is_default, is_one_piece, keys_of
+from tidegate.plan.diff_values import QUANTITIES, QUANTITY_MAPS
+from tidegate.plan.owned import KEY_DEFAULTS
+from tidegate.sandbox.schema.builtin import served_kinds, shape_of
+from tidegate.sandbox.schema.shape import Merge, Shape, Type
+
+# Definitions hold schemas, and slices are written by drivers.
+LEFT_OUT = {"CustomResourceDefinition", "ResourceSlice"}
+# Merged one way in one kind or version and another way in the other: their owners tell.
+TOLD_BY_OWNERS = {("spec", "variables"), ("spec", "scaleTargetRef")}
+
+
+class Spot(NamedTuple):
+    kind: str
+    parent: str
+    name: str
+    shape: Shape
+    is_reached: bool
+    """It is merged on its own: nothing above it is one piece."""
+
+
+def every_spot() -> Iterator[Spot]:
+    for served in served_kinds():
+        shape = shape_of(served.kind)
+        if (
+            shape is not None
+            and {"get", "create"} <= set(served.verbs)
+            and served.kind.name not in LEFT_OUT
+        ):
+            root = Spot(served.kind.name, "", "", shape, is_reached=True)
+            yield from _below(root, frozenset())
+
+
+def _below(spot: Spot, above: frozenset[str]) -> Iterator[Spot]:
+    shape = spot.shape
+    if spot.name:
+        yield spot
+    if shape.name in above:
+        return
+    above |= {shape.name} if shape.name else set()
+    is_reached = spot.is_reached and shape.merge is not Merge.ATOMIC
+    if shape.items is not None:
+        yield from _fields(spot, shape.items(), above, is_reached=is_reached)
+    elif spot.name or shape.fields:
+        yield from _fields(spot, shape, above, is_reached=is_reached)
+
+
+def _fields(spot: Spot, shape: Shape, above: frozenset[str], *, is_reached: bool) -> Iterator[Spot]:
+    for name, asked in shape.fields.items():
+        if name != "status":
+            yield from _below(Spot(spot.kind, spot.name, name, asked(), is_reached), above)
+    if shape.values is not None:
+        yield Spot(spot.kind, spot.name, "*", shape.values(), is_reached)
+
+
+SPOTS = list(every_spot())
+
+
+def test_lists_are_merged_as_the_schemas_say() -> None:
+    wrong = {
+        (spot.kind, spot.parent, spot.name)
+        for spot in SPOTS
+        if spot.is_reached
+        and (spot.parent, spot.name) not in TOLD_BY_OWNERS
+        and spot.shape.type is Type.ARRAY
+        and (
+            sorted(keys_of(spot.parent, spot.name)) != sorted(spot.shape.keys)
+            or ((spot.parent, spot.name) in SETS) != (spot.shape.merge is Merge.SET)
+        )
+    }
+
+    assert wrong == set()
+
+
+def test_mappings_are_one_piece_as_the_schemas_say() -> None:
+    wrong = {
+        (spot.kind, spot.parent, spot.name)
+        for spot in SPOTS
+        if spot.is_reached
+        and (spot.parent, spot.name) not in TOLD_BY_OWNERS
+        and spot.shape.type is Type.OBJECT
+        and is_one_piece(spot.parent, spot.name) != (spot.shape.merge is Merge.ATOMIC)
+    }
+
+    assert wrong == set()
+
+
+def test_quantities_are_known_by_their_place() -> None:
+    unknown = {
+        (spot.kind, spot.parent, spot.name)
+        for spot in SPOTS
+        if spot.shape.format == "quantity"
+        and spot.name not in QUANTITIES
+        and spot.parent not in QUANTITY_MAPS
+        and (spot.parent, spot.name) != ("target", "value")
+    }
+
+    assert unknown == set()
+
+
+def test_the_defaults_of_keys_are_those_of_the_schemas() -> None:
+    told = {
+        (key, default)
+        for spot in SPOTS
+        for key, default in spot.shape.key_defaults.items()
+        if default not in {"", 0}
+    }
+
+    assert told == set(KEY_DEFAULTS.items())
+
+
+def test_the_groups_are_those_that_a_server_brings() -> None:
+    assert {served.kind.group for served in served_kinds()} <= GROUPS
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("registry.example:5000/app", "Always"),
+        ("registry.example/app:latest", "Always"),
+        ("registry.example/app:1", "IfNotPresent"),
+        ("registry.example/app@sha256:abc", "IfNotPresent"),
+    ],
+)
+def test_an_image_says_when_it_is_pulled(image: str, policy: str) -> None:
+    other = "Always" if policy != "Always" else "IfNotPresent"
+    container: dict[str, Json] = {"image": image}
+
+    assert is_default(policy, name="imagePullPolicy", parent="containers", beside=container)
+    assert not is_default(other, name="imagePullPolicy", parent="containers", beside=container)
+
+
+def test_what_stands_in_a_mapping_of_anybodys_names_is_no_default() -> None:
+    assert is_default("TCP", name="protocol", parent="ports", beside={})
+    assert not is_default("TCP", name="protocol", parent="matchLabels", beside={})

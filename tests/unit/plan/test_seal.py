@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from tests.promises.objects import SECRET, a_config_map, a_namespace, an_object
+from tests.unit.plan.lives import OURS, a_live, an_entry, applied
+from tidegate.plan.seal import digest_of, seal
+from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.world.line import Line
+
+
+async def drifted(patch: Body) -> tuple[str, str]:
+    """The seal of what we applied, before and after somebody else patched it."""
+    line = Line(sandbox_world())
+    await Desk(line).create(a_namespace("shop"))
+    desk = Desk(line, namespace="shop")
+    before = body_of(await desk.apply(a_config_map(color="red"), manager=OURS))
+    after = body_of(await desk.patch(await desk.ref(before), patch, manager="anna"))
+    return seal(before, OURS), seal(after, OURS)
+
+
+async def test_a_drift_of_a_field_of_ours_breaks_the_seal() -> None:
+    before, after = await drifted({"data": {"color": "blue"}})
+
+    assert before != after
+
+
+async def test_a_drift_of_a_field_that_is_not_ours_does_not() -> None:
+    before, after = await drifted({"data": {"size": "m"}, "metadata": {"labels": {"a": "b"}}})
+
+    assert before == after
+
+
+def test_another_object_of_the_same_content_has_another_seal() -> None:
+    body, entry = a_config_map(color="red"), an_entry(OURS, {"f:data": {"f:color": {}}})
+    one, other = a_live(body, entry), a_live(body, entry, uid="2")
+
+    assert seal(one, OURS) != seal(other, OURS)
+
+
+def test_losing_a_field_breaks_the_seal_though_its_value_stays() -> None:
+    body = a_config_map(color="red")
+    ours = a_live(body, an_entry(OURS, {"f:data": {"f:color": {}}, "f:immutable": {}}))
+    less = a_live(body, an_entry(OURS, {"f:data": {"f:color": {}}}))
+
+    assert seal(ours, OURS) != seal(less, OURS)
+
+
+def test_the_seal_of_a_secret_is_of_its_version_and_not_of_its_values() -> None:
+    one = applied(an_object(SECRET, "s", data={"a": "eA=="}))
+    other = applied(an_object(SECRET, "s", data={"a": "eQ=="}))
+    newer = a_live(other, resourceVersion="8")
+
+    assert seal(one, OURS) == seal(other, OURS)
+    assert seal(other, OURS) != seal(newer, OURS)
+
+
+def test_a_wish_has_a_digest_of_its_own_and_a_secret_has_none() -> None:
+    assert digest_of(a_config_map(color="red")) == digest_of(a_config_map(color="red"))
+    assert digest_of(a_config_map(color="red")) != digest_of(a_config_map(color="blue"))
+    assert digest_of(an_object(SECRET, "s", data={"a": "eA=="})) == ""

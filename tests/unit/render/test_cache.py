@@ -1,0 +1,263 @@
+"""Rendered objects in the cache, and the keys by which they are found again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.unit.render.helm_charts import write_chart
+from tidegate.documents import Document, read
+from tidegate.errors import Place, RenderError, SourceError
+from tidegate.render.cache import RenderCache
+from tidegate.render.cache_keys import program_version, release_key
+from tidegate.render.helm import FileParameter, Inline, Parameter, Release, ValuesFile, ValuesText
+from tidegate.render.helm.release import Dependency, FetchedChart
+
+SOURCE = """apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: "1", x: "2"}}
+- {kind: Thing, metadata: {name: b}, spec: {a: 1, b: 1.0, c: 9223372036854775807, d: null}}
+"""
+
+
+@dataclass(slots=True)
+class Texts:
+    """A store that forgets nothing."""
+
+    kept: dict[str, bytes] = field(default_factory=dict)
+
+    def note(self, name: str, text: bytes) -> None:
+        self.kept[name] = text
+
+    def recall(self, name: str) -> bytes | None:
+        return self.kept.get(name)
+
+
+class FullDisk:
+    """A store that can keep nothing."""
+
+    def note(self, name: str, text: bytes) -> None:
+        del name, text
+        raise SourceError("source.cache", "the disk is full")
+
+    def recall(self, name: str) -> bytes | None:
+        del name
+        return None
+
+
+def a_release(place: Path) -> Release:
+    chart = place / "web"
+    if not chart.exists():
+        write_chart(chart, values="a: 1\n")
+        (place / "prod.yaml").write_text("a: 2\n")
+        (place / "motd").write_text("hello")
+    return Release(
+        root=str(place),
+        chart="web",
+        name="shop",
+        layers=(ValuesFile("../prod.yaml"), Inline(), FileParameter("motd", "/motd")),
+    )
+
+
+def test_objects_come_back_with_their_places() -> None:
+    documents = read(SOURCE, "shop.yaml")
+    cache = RenderCache(Texts())
+
+    cache.keep("key", documents)
+
+    found = cache.find("key")
+    assert found == documents
+    assert [repr(one.body) for one in found] == [repr(one.body) for one in documents]
+    assert [one.place.line for one in found] == [4, 5]
+    assert found[0].duplicates[0].path == ("data", "x")
+    assert cache.has_grown
+
+
+def test_an_unknown_key_and_a_damaged_text_are_nothing() -> None:
+    store = Texts()
+    cache = RenderCache(store)
+    cache.keep("key", read(SOURCE, "shop.yaml"))
+    store.kept = dict.fromkeys(store.kept, b"damaged")
+
+    assert cache.find("key") is None
+    assert cache.find("other") is None
+    assert cache.find_needs("key") == ()
+
+
+def test_what_a_chart_needs_is_remembered() -> None:
+    needs = (Dependency("queue", "^1", "https://charts.example.com"),)
+    cache = RenderCache(Texts())
+
+    cache.keep_needs("key", needs)
+
+    assert cache.find_needs("key") == needs
+    assert cache.find("key") is None
+
+
+def test_a_store_that_is_full_stops_nothing() -> None:
+    cache = RenderCache(FullDisk())
+
+    cache.keep("key", read(SOURCE, "shop.yaml"))
+
+    assert not cache.has_grown
+
+
+def test_a_number_that_only_python_knows_is_not_kept() -> None:
+    store = Texts()
+
+    RenderCache(store).keep("key", [Document({"n": 2**70}, Place("a"))])
+
+    assert store.kept == {}
+
+
+def test_a_key_does_not_know_where_the_chart_lies(tmp_path: Path) -> None:
+    release = a_release(tmp_path / "here")
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+
+    elsewhere = msgspec.structs.replace(release, root=str(tmp_path / "there"))
+
+    assert release_key(elsewhere) == release_key(release)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.2.0\n"),
+        ("web/values.yaml", "a: 3\n"),
+        ("web/templates/config.yaml", "kind: Other\n"),
+        ("web/templates/new.yaml", "kind: Other\n"),
+        ("web/charts/db/Chart.yaml", "name: db\n"),
+        ("prod.yaml", "a: 4\n"),
+        ("motd", "good bye"),
+    ],
+)
+def test_every_file_that_is_read_counts(tmp_path: Path, path: str, text: str) -> None:
+    release = a_release(tmp_path)
+    before = release_key(release)
+
+    write(tmp_path / path, text)
+
+    assert release_key(release) != before
+
+
+def test_a_file_that_is_gone_or_called_otherwise_counts(tmp_path: Path) -> None:
+    release = a_release(tmp_path)
+    keys = {release_key(release)}
+
+    (tmp_path / "prod.yaml").unlink()
+    keys.add(release_key(release))
+    (tmp_path / "web" / "values.yaml").rename(tmp_path / "web" / "other.yaml")
+    keys.add(release_key(release))
+
+    assert len(keys) == 3
+
+
+def test_a_file_that_is_not_read_does_not_count(tmp_path: Path) -> None:
+    release = a_release(tmp_path)
+    before = release_key(release)
+
+    (tmp_path / "README.md").write_text("read me")
+
+    assert release_key(release) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"name": "other"},
+        {"namespace": "other"},
+        {"values": {"a": 1}},
+        {"layers": (Inline(), Parameter("a", "1"))},
+        {"layers": (ValuesText("a: 1", "text"),)},
+        {"kube_version": "v1.30.0"},
+        {"api_versions": ("a/v1",)},
+        {"include_crds": False},
+        {"is_upgrade": True},
+        {"skip_schema": True},
+    ],
+)
+def test_every_option_counts(tmp_path: Path, other: dict[str, object]) -> None:
+    release = a_release(tmp_path)
+
+    changed = msgspec.structs.replace(release, **other)
+
+    assert release_key(changed) != release_key(release)
+
+
+def test_a_chart_that_was_fetched_counts_by_what_is_in_it(tmp_path: Path) -> None:
+    need = Dependency("queue", "^1", "https://charts.example.com")
+    one, two = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
+    release = a_release(tmp_path / "source")
+
+    with_one = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(one)),))
+    with_two = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(two)),))
+    same = release_key(with_one) == release_key(with_two)
+    (two / "values.yaml").write_text("a: 9")
+
+    assert same
+    assert release_key(with_one) != release_key(with_two)
+    assert release_key(with_one) != release_key(release)
+
+
+def test_all_files_that_a_pattern_could_take_count(tmp_path: Path) -> None:
+    release = msgspec.structs.replace(
+        a_release(tmp_path), layers=(ValuesFile("../envs/*.yaml"), Inline())
+    )
+    write(tmp_path / "envs/a.yaml", "a: 1\n")
+    before = release_key(release)
+
+    write(tmp_path / "envs/b.yaml", "a: 2\n")
+
+    assert release_key(release) != before
+
+
+def test_a_neighbour_that_is_a_dependency_counts(tmp_path: Path) -> None:
+    release = a_release(tmp_path)
+    needs = "dependencies:\n- {name: db, version: 0.1.0, repository: 'file://../db'}\n"
+    with (tmp_path / "web" / "Chart.yaml").open("a") as chart:
+        chart.write(needs)
+    write_chart(tmp_path / "db")
+    before = release_key(release)
+
+    write(tmp_path / "db/values.yaml", "a: 5\n")
+
+    assert release_key(release) != before
+
+
+def test_links_are_followed_inside_the_source_and_never_out_of_it(tmp_path: Path) -> None:
+    release = a_release(tmp_path / "source")
+    web = tmp_path / "source" / "web"
+    (tmp_path / "source" / "shared").mkdir()
+    (web / "shared").symlink_to("../shared")
+    before = release_key(release)
+    write(tmp_path / "source/shared/a.yaml", "a: 1\n")
+
+    after = release_key(release)
+    (web / "outside").symlink_to("/etc")
+
+    assert after != before
+    with pytest.raises(RenderError) as caught:
+        release_key(release)
+    assert caught.value.code == "render.helm.outside"
+
+
+def test_another_program_of_the_same_name_is_another_version(tmp_path: Path) -> None:
+    program = tmp_path / "kustomize"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    before = program_version((str(program), "build"))
+
+    program.write_text("#!/bin/sh\ntrue\n")
+
+    assert program_version((str(program), "build")) != before
+    assert program_version((str(program), "other")) != program_version((str(program), "build"))

@@ -1,0 +1,156 @@
+"""Marks: every assumption of the kubelet is noted on the pods whose course rests on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
+from tests.promises.objects import a_service
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
+from tidegate.sandbox.physics.course import Fit, Rule
+from tidegate.sandbox.physics.kubelet import marks
+from tidegate.sandbox.physics.kubelet.marks import MARK
+from tidegate.sandbox.physics.profile import typical
+from tidegate.testing import Body, live_of
+
+DIALS: Json = [{"name": "DB_HOST", "value": "db"}]
+DB = a_service("db", selector={"app": "db"})
+ENDED = "ended-by-signal"
+
+
+async def marks_of(stage: Stage, name: str = "web") -> list[str]:
+    told = at(await stage.pod(name), "metadata", "annotations", MARK)
+    assert isinstance(told, str)
+    return told.split(",")
+
+
+def a_task(*command: str, **parts: Json) -> Body:
+    words: Json = [*command]
+    return a_pod("web", a_container(command=words, **parts), restartPolicy="Never")
+
+
+def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -> None:
+    marked = {
+        marks.DURATIONS,
+        marks.PROBES_FOLLOW,
+        marks.DIAL_FAILS,
+        marks.DIAL_POLLS,
+        marks.HOSTS,
+        marks.SERVERS_WAIT,
+        marks.KILLED_BY_PROBE,
+        marks.ENDED_BY_SIGNAL,
+    }
+
+    assert marked == {one.name for one in typical().assumptions}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(a_pod(), ["durations"], id="runs"),
+        pytest.param(
+            a_pod("web", a_container(readinessProbe=a_probe())),
+            ["durations", "probes-follow-ready"],
+            id="is-probed",
+        ),
+        pytest.param(
+            a_task("psql", env=DIALS), ["dial-fails", "durations", "hosts"], id="dials-and-ends"
+        ),
+        pytest.param(
+            a_task("sh", "-c", "until nc -z db 5432; do sleep 1; done"),
+            ["dial-polls", "durations", "hosts"],
+            id="dials-and-waits",
+        ),
+        pytest.param(
+            a_pod("web", a_container(env=DIALS)),
+            ["durations", "hosts", "servers-wait"],
+            id="serves-and-goes-on",
+        ),
+        pytest.param(
+            a_pod("web", a_container(), restartPolicy="Never", activeDeadlineSeconds=5),
+            ["durations", ENDED],
+            id="is-overdue",
+        ),
+    ],
+)
+async def test_a_pod_names_what_its_course_rests_on(pod: Body, expected: list[str]) -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(DB, pod)
+
+    await stage.at(30)
+
+    assert await marks_of(stage) == expected
+
+
+async def test_a_container_that_a_probe_ends_says_so() -> None:
+    slow = Rule(Fit(name="web"), {"ready": Ms(600 * SECOND)})
+    stage = await a_stage(profile=SIMPLE.with_rules([slow]))
+    probe = a_probe(periodSeconds=5, failureThreshold=2)
+    await stage.create(a_pod("web", a_container(livenessProbe=probe)))
+
+    await stage.at(9)
+
+    told = "killed by its liveness probe (assumed: probes-follow-ready, killed-by-probe)"
+    ended = at(await stage.container(), "lastState", "terminated", "message")
+    now = at(await stage.container(), "state", "terminated", "message")
+    assert told in (ended, now)
+    assert await stage.events("Assumed") == [told]
+    assert await marks_of(stage) == ["durations", "killed-by-probe", "probes-follow-ready"]
+
+
+async def test_a_server_that_goes_on_without_a_service_says_so_once() -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(DB, a_pod("web", a_container(env=DIALS)))
+
+    await stage.at(60)
+
+    told = "Service shop/db has no ready endpoints, and it goes on without (assumed: servers-wait)"
+    assert await stage.events("Assumed") == [told]
+
+
+async def test_a_server_whose_service_answers_assumes_nothing_of_it() -> None:
+    stage = await a_stage(ENDPOINTS)
+    await stage.create(DB, a_pod("db"))
+    await stage.at(10)
+
+    await stage.create(a_pod("web", a_container(env=DIALS)))
+    await stage.at(30)
+
+    assert await stage.events("Assumed") == []
+    assert await marks_of(stage) == ["durations"]
+
+
+async def test_a_pod_that_has_not_begun_assumes_nothing() -> None:
+    stage = await a_stage(behaviours="effect: unpullable")
+    await stage.create(a_pod())
+
+    await stage.at(60)
+
+    assert at(await stage.pod(), "metadata", "annotations") is None
+
+
+async def test_a_mark_beside_other_annotations_leaves_them_alone() -> None:
+    stage = await a_stage()
+    pod = a_pod()
+    pod["metadata"] = {"name": "web", "annotations": {"team": "shop"}}
+
+    await stage.create(pod)
+    await stage.at(10)
+
+    notes = at(await stage.pod(), "metadata", "annotations")
+    assert notes == {"team": "shop", MARK: "durations"}
+
+
+async def test_a_held_pod_that_is_deleted_says_how_its_end_is_known() -> None:
+    stage = await a_stage()
+    pod = a_pod()
+    pod["metadata"] = {"name": "web", "finalizers": ["example.org/hold"]}
+    await stage.create(pod)
+    await stage.at(10)
+
+    live_of(await stage.desk.delete(Ref(POD, "shop", "web")))
+    await stage.at(20)
+
+    assert await marks_of(stage) == ["durations", ENDED]

@@ -1,0 +1,173 @@
+"""The runs of a container: what each of them printed, and another image in the middle of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_stage, at
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Ref
+from tidegate.sandbox.physics.course import Failure, Fit, Rule
+from tidegate.testing import live_of
+from tidegate.world.calls import Logs, PatchForm
+from tidegate.world.facts import Invalid, Outcome, Said
+
+WEB = Ref(POD, "shop", "web")
+
+
+async def logs(stage: Stage, *, previous: bool = False) -> Outcome:
+    return (await stage.desk.ask(Logs(ref=WEB, previous=previous)))[0]
+
+
+async def a_talking_stage(times: int | None = None) -> Stage:
+    """Pods print `hello` when they begin, and crash after five seconds."""
+    talks = Rule(Fit(), {"lines": ("hello",)})
+    crashes = Rule(Fit(), {"failure": Failure(after=Ms(5 * SECOND), times=times)})
+    stage = await a_stage(profile=SIMPLE.with_rules([talks, crashes]))
+    await stage.create(a_pod())
+    return stage
+
+
+async def change_image(stage: Stage, image: str = "registry.example/app:2") -> None:
+    path = "/spec/containers/0/image"
+    live_of(
+        await stage.desk.patch(
+            WEB, [{"op": "replace", "path": path, "value": image}], form=PatchForm.JSON
+        )
+    )
+
+
+async def test_each_run_has_a_log_of_its_own() -> None:
+    stage = await a_talking_stage(times=1)
+
+    first = await logs(await stage.at(4))
+    second = await logs(await stage.at(20))
+    before = await logs(stage, previous=True)
+
+    assert (first, second, before) == (Said(b"hello\n"),) * 3
+
+
+async def test_there_is_no_run_before_the_first() -> None:
+    stage = await a_talking_stage()
+
+    await stage.at(4)
+
+    told = 'previous terminated container "app" in pod "web" not found'
+    assert await logs(stage, previous=True) == Invalid(told)
+
+
+async def test_a_container_that_waits_to_be_started_again_shows_its_last_run() -> None:
+    stage = await a_talking_stage()
+
+    await stage.at(16)
+
+    assert await stage.state() == "CrashLoopBackOff"
+    assert await logs(stage) == await logs(stage, previous=True) == Said(b"hello\n")
+
+
+async def test_a_container_that_has_not_begun_has_no_log() -> None:
+    stage = await a_stage(behaviours="effect: unpullable")
+    await stage.create(a_pod())
+
+    await stage.at(60)
+
+    told = 'container "app" in pod "web" is waiting to start: trying and failing to pull image'
+    assert await logs(stage) == Invalid(told)
+
+
+async def test_a_pod_of_the_same_name_has_a_new_log() -> None:
+    stage = await a_talking_stage()
+    await stage.at(4)
+    await stage.desk.delete(WEB)
+    await stage.at(40)
+
+    await stage.create(a_pod())
+    await stage.at(44)
+
+    assert await logs(stage) == Said(b"hello\n")
+
+
+async def test_another_image_in_place_ends_the_container_and_starts_it_anew() -> None:
+    stage = await a_stage()
+    await stage.create(a_pod())
+    await stage.at(10)
+
+    await change_image(stage)
+    between = await (await stage.at(11)).container()
+    after = await (await stage.at(20)).container()
+
+    assert at(between, "state", "waiting", "reason") == "ContainerCreating"
+    assert (at(between, "ready"), at(between, "restartCount")) == (False, 0)
+    assert at(after, "image") == "registry.example/app:2"
+    assert (at(after, "ready"), at(after, "restartCount")) == (True, 1)
+    assert at(after, "lastState", "terminated", "exitCode") == 143
+    told = ["Container app definition changed, will be restarted"]
+    assert await stage.events("Killing") == told
+
+
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+async def test_a_container_with_another_image_is_started_anew_whatever_its_policy(
+    policy: str,
+) -> None:
+    stage = await a_stage(profile=SIMPLE.with_rules([Rule(Fit(), {"run": Ms(600 * SECOND)})]))
+    await stage.create(a_pod(restartPolicy=policy))
+    await stage.at(10)
+
+    await change_image(stage)
+    phases = {await (await stage.at(moment)).phase() for moment in (11, 12, 13, 20)}
+
+    assert phases == {"Running"}
+    assert at(await stage.container(), "restartCount") == 1
+
+
+async def test_another_image_ends_a_pause_between_crashes() -> None:
+    bad = Rule(Fit(image="*:1"), {"failure": Failure(after=Ms(SECOND))})
+    stage = await a_stage(profile=SIMPLE.with_rules([bad]))
+    await stage.create(a_pod())
+    waiting = await (await stage.at(200)).state()
+
+    await change_image(stage)
+    await stage.at(205)
+
+    assert waiting == "CrashLoopBackOff"
+    assert await stage.state() == "running"
+
+
+async def test_another_image_helps_a_container_whose_image_cannot_be_had() -> None:
+    bad = Rule(Fit(image="*:1"), {"unpullable": True})
+    stage = await a_stage(profile=SIMPLE.with_rules([bad]))
+    await stage.create(a_pod())
+    waiting = await (await stage.at(60)).state()
+
+    await change_image(stage)
+    await stage.at(65)
+
+    assert waiting == "ImagePullBackOff"
+    assert await stage.state() == "running"
+    assert at(await stage.container(), "restartCount") == 0
+
+
+async def test_another_image_that_cannot_be_had_stops_a_container_that_ran() -> None:
+    bad = Rule(Fit(image="*:2"), {"unpullable": True})
+    stage = await a_stage(profile=SIMPLE.with_rules([bad]))
+    await stage.create(a_pod())
+    await stage.at(10)
+
+    await change_image(stage)
+    await stage.at(60)
+
+    assert await stage.state() == "ImagePullBackOff"
+    assert await stage.condition("Ready") == "False"
+    assert await stage.phase() == "Running"
+
+
+async def test_other_containers_of_the_pod_go_on() -> None:
+    stage = await a_stage()
+    await stage.create(a_pod("web", a_container(), a_container("proxy", "registry.example/p:1")))
+    await stage.at(10)
+
+    await change_image(stage)
+    await stage.at(20)
+
+    assert at(await stage.container("web", "proxy"), "restartCount") == 0
+    assert at(await stage.container("web", "app"), "restartCount") == 1

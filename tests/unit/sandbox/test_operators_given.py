@@ -1,0 +1,231 @@
+"""Operators that a cluster begins with: CRDs, and workloads that run from the first moment."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.promises.objects import a_namespace, an_object
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.operators import Operator, Row, Stage
+from tidegate.model.reading import mapping, mappings
+from tidegate.sandbox.living import base_objects, living
+from tidegate.sandbox.operators.given.arrival import arrive
+from tidegate.sandbox.operators.given.bodies import (
+    Seat,
+    at_once,
+    bodies_of,
+    definitions_of,
+    plural_of,
+    together,
+    workload_of,
+)
+from tidegate.sandbox.operators.reader import builtin_operators, builtin_rows
+from tidegate.sandbox.operators.workloads import WORKLOADS, is_available, serves
+from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.world import Sandbox
+from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.world.calls import Kinds
+from tidegate.world.facts import Catalogue
+from tidegate.world.line import Line
+
+OPERATORS = {operator.name: operator for operator in builtin_operators()}
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+EXTERNAL = Kind("external-secrets.io", "v1", "ExternalSecret")
+STORE = Kind("external-secrets.io", "v1", "SecretStore")
+JOB = Kind("batch", "v1", "Job")
+
+
+def a_row(*kinds: str, **parts: Json) -> Row:
+    body: Body = {
+        "group": "widgets.example.com",
+        "kinds": [*kinds],
+        "versions": ["v1", "v1beta1"],
+        "source": "the test",
+        **parts,
+    }
+    return msgspec.convert({**body, "stages": [{"name": "known"}]}, Row)
+
+
+def a_cluster(*operators: Operator) -> Sandbox:
+    """A cluster that lives, with these operators in it."""
+    seats = [Seat(operator, operator.namespace) for operator in operators]
+    controllers = living(typical().with_rules(at_once(seats)), builtin_rows())
+    sandbox = Sandbox(controllers=controllers)
+    sandbox.give(together(base_objects(), bodies_of(seats, builtin_rows())))
+    cluster = sandbox.clusters[""]
+    places = [seat.namespace for seat in seats]
+    arrive(cluster.view, cluster.give, controllers, namespaces=places, now=sandbox.now())
+    return sandbox
+
+
+def workloads_of(sandbox: Sandbox) -> list[Stored]:
+    view = sandbox.clusters[""].view
+    return [stored for kind in WORKLOADS for stored in view.all_of(kind)]
+
+
+async def wait(sandbox: Sandbox, span: Ms) -> None:
+    until = Ms(sandbox.now() + span)
+    while sandbox.now() < until:
+        await sandbox.wait(until)
+
+
+def test_a_crd_takes_any_spec_and_has_the_names_of_its_kind() -> None:
+    crd, other = definitions_of(a_row("Policy", "Gateway", cluster_wide=["Policy"]))
+
+    spec = mapping(crd, "spec")
+    assert mapping(crd, "metadata")["name"] == "policies.widgets.example.com"
+    assert mapping(spec, "names") == {
+        "kind": "Policy",
+        "listKind": "PolicyList",
+        "plural": "policies",
+        "singular": "policy",
+    }
+    assert (spec["scope"], mapping(other, "spec")["scope"]) == ("Cluster", "Namespaced")
+    versions = mappings(spec, "versions")
+    assert [(one["name"], one["served"], one["storage"]) for one in versions] == [
+        ("v1", True, True),
+        ("v1beta1", True, False),
+    ]
+    assert all(one["subresources"] == {"status": {}} for one in versions)
+
+
+def test_a_kind_may_have_a_plural_of_its_own_and_no_status_subresource() -> None:
+    (crd,) = definitions_of(a_row("Datum", plurals={"Datum": "data"}, statusless=["Datum"]))
+
+    assert mapping(crd, "metadata")["name"] == "data.widgets.example.com"
+    assert "subresources" not in mappings(crd, "spec", "versions")[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural"),
+    [
+        ("Certificate", "certificates"),
+        ("GatewayClass", "gatewayclasses"),
+        ("Gateway", "gateways"),
+        ("Prometheus", "prometheuses"),
+        ("ClusterPolicy", "clusterpolicies"),
+        ("GlobalContextEntry", "globalcontextentries"),
+        ("SSHKey", "sshkeys"),
+        ("Kafka", "kafkas"),
+    ],
+)
+def test_a_plural_is_the_english_one(kind: str, plural: str) -> None:
+    assert plural_of(kind) == plural
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in builtin_rows() if row.operator],
+    ids=lambda row: f"{row.kinds[0]}.{row.group}",
+)
+def test_every_row_is_served_by_a_workload_of_its_operator(row: Row) -> None:
+    workloads = OPERATORS[row.operator].workloads
+    bodies = [workload_of(workload, "there") for workload in workloads]
+    stored = [
+        Stored(Ref(DEPLOYMENT, "there", str(mapping(body, "metadata")["name"])), body, (), 1)
+        for body in bodies
+    ]
+
+    assert any(serves(row.served_by, one) for one in stored)
+
+
+@pytest.mark.parametrize("operator", builtin_operators(), ids=lambda operator: operator.name)
+def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operator) -> None:
+    labels = [workload.labels for workload in operator.workloads]
+
+    lost = [
+        service.name
+        for service in operator.services
+        if not any(service.selector.items() <= known.items() for known in labels)
+    ]
+
+    assert lost == []
+    assert any(row.operator == operator.name for row in builtin_rows())
+
+
+def test_what_a_user_gives_wins_and_namespaces_and_crds_come_first() -> None:
+    own: Body = {**a_namespace("shop"), "spec": {}}
+    crd: Body = {**an_object(Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "x")}
+    web = an_object(DEPLOYMENT, "web")
+
+    bodies = together([a_namespace("shop"), web], [crd, own])
+
+    assert bodies == [own, crd, web]
+
+
+async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_left_to_do() -> None:
+    sandbox = a_cluster(*builtin_operators())
+    view = sandbox.clusters[""].view
+    before = workloads_of(sandbox)
+    slices = view.all_of(SLICE)
+
+    await wait(sandbox, Ms(5 * MINUTE))
+
+    assert len(before) == sum(len(one.workloads) for one in builtin_operators())
+    assert all(is_available(workload) for workload in before)
+    assert workloads_of(sandbox) == before
+    assert view.all_of(SLICE) == slices
+    assert all(mappings(one.body, "endpoints") for one in slices)
+
+
+async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None:
+    sandbox = a_cluster(OPERATORS["gateway-api"])
+
+    (catalogue,) = await Desk(Line(sandbox)).ask(Kinds())
+
+    assert isinstance(catalogue, Catalogue)
+    found = {
+        (served.kind.version, served.kind.name): served.namespaced
+        for served in catalogue.kinds
+        if served.kind.group == "gateway.networking.k8s.io"
+    }
+    assert found["v1", "GatewayClass"] is False
+    assert found["v1beta1", "HTTPRoute"] is True
+    assert found["v1alpha2", "TCPRoute"] is True
+    assert ("v1", "TCPRoute") not in found
+
+
+async def test_an_operator_can_live_in_another_namespace() -> None:
+    operator = OPERATORS["sealed-secrets"]
+
+    bodies = bodies_of([Seat(operator, "vaults")], builtin_rows())
+
+    places = {str(mapping(body, "metadata").get("namespace", "")) for body in bodies}
+    assert places == {"", "vaults"}
+    assert (bodies[0]["kind"], mapping(bodies[0], "metadata")["name"]) == ("Namespace", "vaults")
+
+
+async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() -> None:
+    sandbox = a_cluster(OPERATORS["external-secrets"])
+    desk = Desk(Line(sandbox), namespace="default")
+    live_of(await desk.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
+    spec: Body = {
+        "secretStoreRef": {"name": "fake"},
+        "dataFrom": [{"extract": {"key": "web"}}],
+    }
+    live_of(await desk.create(an_object(EXTERNAL, "web", spec=spec)))
+    variable: Json = {"name": "T", "valueFrom": {"secretKeyRef": {"name": "web", "key": "token"}}}
+    container: Json = {"name": "run", "image": "run:1", "env": [variable]}
+    pod: Body = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    ref = live_of(await desk.create(an_object(JOB, "run", spec={"template": pod}))).ref
+
+    await wait(sandbox, Ms(MINUTE))
+
+    assert mapping(body_of(await desk.get(ref)), "status")["succeeded"] == 1
+
+
+def test_a_stage_is_what_its_paces_say() -> None:
+    paces: Json = [{"name": "big-*", "after": 9}, {"kind": "Gadget", "after": 3}]
+    stage = msgspec.convert({"name": "ready", "after": 1, "paces": paces}, Stage)
+    widget, gadget = (Kind("widgets.example.com", "v1", name) for name in ("Widget", "Gadget"))
+
+    spans = [
+        stage.span_for(Ref(kind, "shop", name))
+        for kind, name in ((widget, "it"), (widget, "big-one"), (gadget, "big-one"))
+    ]
+
+    assert spans == [1, 9, 3]

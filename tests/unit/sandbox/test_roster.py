@@ -1,0 +1,154 @@
+"""Which controllers are asked about a change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Roster, View
+from tidegate.sandbox.living import base_objects, living
+from tidegate.sandbox.operators.reader import builtin_rows
+from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.server.store import Event
+from tidegate.sandbox.world import START, Sandbox, creation
+from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.facts import is_refusal
+
+POD = Kind("", "v1", "Pod")
+SECRET = Kind("", "v1", "Secret")
+LABELS: Json = {"app": "web"}
+CONTAINERS: Json = [{"name": "app", "image": "registry.example/app:1"}]
+TEMPLATE: Json = {"metadata": {"labels": LABELS}, "spec": {"containers": CONTAINERS}}
+RUN_ONCE: Json = {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}
+CLAIM_SPEC: dict[str, Json] = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+LATE_VOLUME: Json = {"name": "disk", "persistentVolumeClaim": {"claimName": "late"}}
+SELECTING: dict[str, Json] = {"selector": {"matchLabels": LABELS}}
+CRON_JOB: Json = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": RUN_ONCE}}}
+TARGET: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+API_SERVICE: Json = {
+    "group": "metrics.example",
+    "version": "v1",
+    "groupPriorityMinimum": 100,
+    "versionPriority": 100,
+    "service": {"name": "web", "namespace": "default"},
+}
+BACKEND: Json = {"service": {"name": "web", "port": {"number": 443}}}
+OF_EVERY_SORT: tuple[tuple[str, str, Json], ...] = (
+    ("apps/v1", "Deployment", {**SELECTING, "template": TEMPLATE}),
+    ("apps/v1", "DaemonSet", {**SELECTING, "template": TEMPLATE}),
+    (
+        "apps/v1",
+        "StatefulSet",
+        {
+            **SELECTING,
+            "serviceName": "web",
+            "template": TEMPLATE,
+            "volumeClaimTemplates": [{"metadata": {"name": "disk"}, "spec": CLAIM_SPEC}],
+        },
+    ),
+    ("batch/v1", "Job", {"template": RUN_ONCE}),
+    ("batch/v1", "CronJob", CRON_JOB),
+    ("v1", "Service", {"type": "LoadBalancer", "selector": LABELS, "ports": [{"port": 443}]}),
+    ("networking.k8s.io/v1", "Ingress", {"defaultBackend": BACKEND}),
+    ("policy/v1", "PodDisruptionBudget", {**SELECTING, "minAvailable": 1}),
+    ("autoscaling/v2", "HorizontalPodAutoscaler", {"scaleTargetRef": TARGET, "maxReplicas": 3}),
+    ("apiregistration.k8s.io/v1", "APIService", API_SERVICE),
+    ("v1", "PersistentVolumeClaim", {**CLAIM_SPEC, "storageClassName": "late"}),
+    ("v1", "Pod", {"containers": CONTAINERS, "volumes": [LATE_VOLUME]}),
+)
+LATE: tuple[dict[str, Json], ...] = (
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late"}},
+    {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "late"},
+        "provisioner": "example.org/simulated",
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "late", "namespace": "default"},
+        "spec": CLAIM_SPEC,
+    },
+)
+
+
+def idle(_view: View, _ref: Ref, _now: Ms) -> Looking:
+    yield from ()
+
+
+def about_itself(_view: View, event: Event) -> Iterator[Ref]:
+    yield event.stored.ref
+
+
+def test_a_controller_is_asked_about_its_own_kinds_alone() -> None:
+    picky = Controller("picky", idle, about_itself, kinds=(POD,))
+    curious = Controller("curious", idle, about_itself)
+    roster = Roster([picky, curious])
+
+    assert roster.asked_about(POD) == (picky, curious)
+    assert roster.asked_about(SECRET) == (curious,)
+
+
+def test_another_version_of_a_kind_is_the_same_kind() -> None:
+    picky = Controller("picky", idle, about_itself, kinds=(POD,))
+
+    assert Roster([picky]).asked_about(Kind("", "v2", "Pod")) == (picky,)
+
+
+class Overlooked:
+    """Asks every controller about every change, and keeps those whom the roster left out."""
+
+    def __init__(self, controllers: tuple[Controller, ...]) -> None:
+        self._roster = Roster(controllers)
+        self._picky = [one for one in controllers if one.kinds]
+        self.found: dict[tuple[str, str], None] = {}
+        self.asked: dict[str, None] = {}
+
+    def concerns(self, view: View, event: Event) -> Iterator[Ref]:
+        kind = event.stored.ref.kind
+        for controller in self._picky:
+            if any(True for _ in controller.concerns(view, event)):
+                self.asked[controller.name] = None
+                if controller not in self._roster.asked_about(kind):
+                    self.found[controller.name, kind.name] = None
+        yield from ()
+
+
+async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> None:
+    controllers = living(typical(), builtin_rows())
+    overlooked = Overlooked(controllers)
+    observer = Controller("observer", idle, overlooked.concerns)
+    sandbox = Sandbox(controllers=(*controllers, observer))
+    sandbox.give(base_objects())
+    server = sandbox.clusters[""].server
+
+    early, late = [creation(an_object(*sort)) for sort in OF_EVERY_SORT], [*map(creation, LATE)]
+    await sandbox.wait(Ms(START + SECOND))
+    outcomes = [server.perform(write) for write in early]
+    await sandbox.wait(Ms(START + 3 * MINUTE))
+    outcomes += [server.perform(write) for write in late]
+    await sandbox.wait(Ms(START + 6 * MINUTE))
+    outcomes += [server.perform(deletion(write)) for write in reversed([*early, *late])]
+    await sandbox.wait(Ms(START + 9 * MINUTE))
+
+    assert not [outcome for outcome in outcomes if is_refusal(outcome)]
+    assert not overlooked.found
+    assert {"deployments", "daemon-sets", "claims", "stamp-APIService"} <= overlooked.asked.keys()
+
+
+def deletion(write: Write) -> Write:
+    return Write(verb=Verb.DELETE, ref=write.ref, propagation=Propagation.FOREGROUND)
+
+
+def an_object(api_version: str, kind: str, spec: Json) -> dict[str, Json]:
+    metadata: dict[str, Json] = {"name": "web"}
+    if kind == "APIService":
+        metadata["name"] = "v1.metrics.example"
+    else:
+        metadata["namespace"] = "default"
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
