@@ -44,7 +44,10 @@ class Lap:
 
 
 class Watchman:
-    """Times a round."""
+    """Times a round of so many."""
+
+    def __init__(self, count: int = APPLIES) -> None:
+        self._count = count
 
     def __enter__(self) -> Self:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
@@ -52,32 +55,35 @@ class Watchman:
 
     def __exit__(self, *_: object) -> None:
         wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
-        self.lap = Lap(APPLIES / wall, cpu / APPLIES * 1e6)
+        self.lap = Lap(self._count / wall, cpu / self._count * 1e6)
 
 
-def bodies(turn: int) -> list[tuple[str, bytes]]:
+def bodies(turn: int, *, namespace: str = NAMESPACE, count: int = APPLIES) -> list[Body]:
     """A kilobyte each, changed in every turn so that each apply is a write."""
     return [
-        (
-            f"m{number}",
-            msgspec.json.encode(
-                {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "metadata": {"name": f"m{number}", "namespace": NAMESPACE},
-                    "data": {"turn": str(turn), "text": "x" * 900},
-                }
-            ),
-        )
-        for number in range(APPLIES)
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"m{number}", "namespace": namespace},
+            "data": {"turn": str(turn), "text": "x" * 900},
+        }
+        for number in range(count)
     ]
 
 
-async def bare_lap(session: aiohttp.ClientSession, target: Target, turn: int) -> Lap:
-    work = bodies(turn)
+def encoded(work: list[Body]) -> list[tuple[str, bytes]]:
+    return [(f"m{number}", msgspec.json.encode(body)) for number, body in enumerate(work)]
+
+
+async def bare_lap(
+    session: aiohttp.ClientSession,
+    target: Target,
+    work: list[tuple[str, bytes]],
+    namespace: str = NAMESPACE,
+) -> Lap:
     auth = await Credentials(target).current()
     headers = {**dict(auth.headers()), "Content-Type": "application/apply-patch+yaml"}
-    base = f"{target.server}/api/v1/namespaces/{NAMESPACE}/configmaps"
+    base = f"{target.server}/api/v1/namespaces/{namespace}/configmaps"
 
     async def worker() -> None:
         while work:
@@ -88,7 +94,7 @@ async def bare_lap(session: aiohttp.ClientSession, target: Target, turn: int) ->
                     raise RuntimeError(await reply.text())
                 await reply.read()
 
-    with Watchman() as watchman:
+    with Watchman(len(work)) as watchman:
         async with asyncio.TaskGroup() as group:
             for _ in range(IN_FLIGHT):
                 group.create_task(worker())
@@ -96,7 +102,7 @@ async def bare_lap(session: aiohttp.ClientSession, target: Target, turn: int) ->
 
 
 async def door_lap(line: Line, turn: int) -> Lap:
-    work = bodies(turn)
+    work = encoded(bodies(turn))
     with Watchman() as watchman:
         for ticket, (name, body) in enumerate(work, start=1):
             ref = Ref(CONFIG_MAP, NAMESPACE, name)
@@ -124,11 +130,11 @@ async def run(target: Target) -> tuple[list[Lap], list[Lap]]:
             "metadata": {"name": NAMESPACE},
         }
         live_of(await Desk(line).apply(namespace))
-        await bare_lap(session, target, 0)
+        await bare_lap(session, target, encoded(bodies(0)))
         await door_lap(line, 1)
         bare, door = [], []
         for turn in range(ROUNDS):
-            bare.append(await bare_lap(session, target, 2 * turn + 2))
+            bare.append(await bare_lap(session, target, encoded(bodies(2 * turn + 2))))
             door.append(await door_lap(line, 2 * turn + 3))
         return bare, door
 

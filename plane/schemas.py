@@ -33,7 +33,7 @@ from tidegate.world.facts import Catalogue, Outcome, Said
 
 Schema = dict[str, Json]
 
-FOLDER = Path(__file__).parents[1] / "src" / "tidegate" / "sandbox" / "schema"
+FOLDER = Path(__file__).parents[1] / "src" / "tidegate" / "schema"
 OWN = "io.k8s."
 """How the names of Kubernetes' own definitions begin; those of CRDs have no place in the file."""
 SCALARS = {

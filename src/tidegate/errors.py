@@ -8,6 +8,7 @@
     ├── SourceError         a source cannot be had, or must not be used
     ├── ScenarioError       a scenario says something that cannot be simulated
     ├── OperatorsError      a row about an operator cannot be used
+    ├── DialectError        an annotation or a custom resource asks for what cannot be
     ├── PlanError           units cannot be put in order, or a saved plan cannot be run
     └── ClusterError        a cluster cannot be reached, or says no
 
@@ -102,6 +103,12 @@ class ScenarioError(TidegateError):
 
 class OperatorsError(TidegateError):
     """A row about an operator cannot be used."""
+
+    exit_code = 3
+
+
+class DialectError(TidegateError):
+    """An annotation or a custom resource asks for what cannot be."""
 
     exit_code = 3
 

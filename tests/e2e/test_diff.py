@@ -19,8 +19,8 @@ from tests.unit.plan.foreseen import (
 from tests.unit.plan.takeover import OURS, take_over
 from tidegate.model.change import Fate
 from tidegate.model.reading import mapping, part
-from tidegate.plan.adoption import LAST_APPLIED
-from tidegate.plan.diff import compare
+from tidegate.plan.diff.adoption import LAST_APPLIED
+from tidegate.plan.diff.compare import compare
 from tidegate.testing import Body, Desk, body_of, real_world
 from tidegate.world.facts import Done, Forbidden, Invalid
 

@@ -26,14 +26,14 @@ from plane.schemas import read_plane
 from tests.e2e import schema_bodies as bodies
 from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Body, Spoiling, spoiled
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.schema.builtin import object_meta, served_kinds, shape_of
-from tidegate.sandbox.schema.checks import find_problems
-from tidegate.sandbox.schema.decoding import find_decode_problem, find_typed_problems
-from tidegate.sandbox.schema.defaults import drop_nulls, fill_defaults
-from tidegate.sandbox.schema.shape import Shape
-from tidegate.sandbox.schema.structural import shapes_of
-from tidegate.sandbox.schema.unknown import prune, unknown_fields
-from tidegate.sandbox.schema.validation.requirements import find_unmet
+from tidegate.schema.builtin import object_meta, served_kinds, shape_of
+from tidegate.schema.checks import find_problems
+from tidegate.schema.decoding import find_decode_problem, find_typed_problems
+from tidegate.schema.defaults import drop_nulls, fill_defaults
+from tidegate.schema.shape import Shape
+from tidegate.schema.structural import shapes_of
+from tidegate.schema.unknown import prune, unknown_fields
+from tidegate.schema.validation.requirements import find_unmet
 from tidegate.testing import Desk, body_of, real_world
 from tidegate.world.calls import Kinds, Verb, Write
 from tidegate.world.facts import Catalogue, Cause, Done, Failed, Invalid, Outcome

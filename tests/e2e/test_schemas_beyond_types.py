@@ -29,8 +29,8 @@ from tests.e2e.schema_bodies import (
 )
 from tests.e2e.test_schemas import answers, causes_of, kind_of
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.schema.validation.definitions import find_definition_problems
-from tidegate.sandbox.schema.validation.requirements import find_unmet
+from tidegate.schema.validation.definitions import find_definition_problems
+from tidegate.schema.validation.requirements import find_unmet
 from tidegate.world.calls import Verb
 
 pytestmark = pytest.mark.kube

@@ -223,3 +223,28 @@ def test_an_operator_that_nobody_knows_is_one_clear_error(tmp_path: Path) -> Non
     assert "there is no operator `certmanager`" in ran.stderr
     assert f"at {scenario}:3" in ran.stderr
     assert "did you mean `cert-manager`?" in ran.stderr
+
+
+def test_a_hold_of_ones_own_keeps_pods_from_being_ready(tmp_path: Path) -> None:
+    pod = "metadata: {labels: {app: safe}}, spec: {containers: [{name: safe, image: 'safe:1'}]}"
+    manifests = write(
+        tmp_path / "safe.yaml",
+        f"{{apiVersion: v1, kind: Pod, {pod.replace('metadata: {', 'metadata: {name: safe, ')}}}\n",
+    )
+    operators = write(
+        tmp_path / "operators.yaml",
+        """
+holds:
+- name: locked
+  source: the test
+  pods: {labels: [{app: safe}]}
+  reason: The safe is locked
+  until_jobs: ["open-*"]
+""",
+    )
+
+    alone = told(manifests)["Pod default/safe"]
+    held = told(manifests, "--operators", operators)["Pod default/safe"]
+
+    assert any("Ready=True" in what for _, what in alone)
+    assert not any("Ready=True" in what for _, what in held)

@@ -19,9 +19,9 @@ from tidegate.sandbox.ownership.fields import (
     write_fields,
 )
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.schema.builtin import shape_of
-from tidegate.sandbox.schema.shape import Shape
-from tidegate.sandbox.schema.structural import shapes_of
+from tidegate.schema.builtin import shape_of
+from tidegate.schema.shape import Shape
+from tidegate.schema.structural import shapes_of
 
 
 @cache

@@ -11,16 +11,18 @@ from __future__ import annotations
 from tidegate.engine.turns.applying import checked, gone, replaced, resume, wrote
 from tidegate.engine.turns.gating import judged, look, probed
 from tidegate.engine.turns.graft import expanded, give_way, supersede
-from tidegate.engine.turns.ordering import begin, finish, start, stop
+from tidegate.engine.turns.ordering import begin, collected, finish, journaled, start, stop
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
 from tidegate.engine.vocabulary import (
     Begun,
     Checked,
+    Collected,
     Decision,
     Due,
     Expanded,
     Gone,
     Input,
+    Journaled,
     Judged,
     Probed,
     Stopped,
@@ -35,6 +37,10 @@ def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
     turn = Turn(rollout, now)
     if isinstance(heard, Checked | Wrote | Judged | Gone | Probed):
         _hear_of_objects(turn, heard)
+    elif isinstance(heard, Journaled):
+        journaled(turn)
+    elif isinstance(heard, Collected):
+        collected(turn, heard)
     else:
         _hear_of_order(turn, heard)
     give_way(turn)

@@ -7,21 +7,25 @@ from functools import partial
 
 import msgspec
 
-from tidegate.engine.reach.checking import status_name
+from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands
+from tidegate.engine.reach.hooks import collect, let_go
 from tidegate.engine.reach.probing import probe
 from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
-from tidegate.engine.site import WRITTEN, Site, items_of, refuse
+from tidegate.engine.site import Site, items_of, refuse
 from tidegate.engine.vocabulary import (
     Apply,
     Check,
     Checked,
+    Collect,
+    Collected,
     Command,
     Delete,
     Expand,
     Expanded,
     Input,
     Journal,
+    Journaled,
     Probe,
     Probed,
     Spot,
@@ -52,15 +56,19 @@ class Deeds:
                 live = site.outlook.lives.get(command.spot)
                 self._errands.run(self._apply(command, live), partial(self._wrote, command, live))
             case Delete():
-                errand = delete(command.spot, command.uid)
+                errand = self._delete(command)
                 self._errands.run(errand, partial(self._deleted, command))
             case Probe():
-                errand_of_probe = probe(command.spot, site.outlook)
+                planned = site.planned(command.spot.cluster)
+                errand_of_probe = probe(command.spot, site.outlook, planned)
                 self._errands.run(errand_of_probe, partial(self._probed, command))
             case Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
             case Journal():
                 self._remember(command)
+            case Collect():
+                errand_of_collect = collect(command, site.steps.values(), site.outlook)
+                self._errands.run(errand_of_collect, lambda gone: self._hear(Collected(gone)))
 
     def _check(self, step: Step) -> Errand[Checked]:
         """How the objects stand; what was out of view until now is looked at first."""
@@ -70,7 +78,7 @@ class Deeds:
         if unserved is not None:
             return Checked(step.id, trouble=unserved)
         examined = site.examined(step)
-        for _, ref, trouble in (yield from site.examiner.faults(examined, late=True)):
+        for _, ref, trouble in (yield from site.inspector.faults(examined, late=True)):
             sentence = f"{ref}: {trouble.sentence}"
             return Checked(step.id, trouble=Trouble(trouble.reason, sentence, trouble.final))
         if any(standing.stand in WRITTEN for *_, standing in examined):
@@ -110,7 +118,7 @@ class Deeds:
         site = self._site
         spot, item = command.spot, command.item
         if not isinstance(outcome, Done) or outcome.live is None:
-            self._hear(Wrote(command.step, spot, trouble_of(outcome)))
+            self._hear(Wrote(command.step, spot, trouble_of(outcome, spot.ref)))
             return
         live = outcome.live
         site.outlook.wrote(spot, live)
@@ -124,6 +132,11 @@ class Deeds:
         self._hear(site.judge(spot, live))
         became = written(live, before=before, status=status_name(live, body))
         self._hear(Wrote(command.step, spot, became))
+
+    def _delete(self, command: Delete) -> Errand[Outcome]:
+        """What holds a hook of ours is taken off first."""
+        yield from let_go((command.spot,), self._site.outlook)
+        return (yield from delete(command.spot, command.uid))
 
     def _deleted(self, command: Delete, outcome: Outcome) -> None:
         match outcome:
@@ -154,3 +167,13 @@ class Deeds:
             known = keeper.entries.get(spot.ref) or Entry()
             entry = msgspec.structs.replace(known, digest=digest, uid=uid, opened=digest)
             keeper.remember(spot.ref, entry)
+        if command.hooks:
+            self._errands.run(self._settle_hooks(command), self._hear)
+
+    def _settle_hooks(self, command: Journal) -> Errand[Journaled]:
+        """A verdict is in the journal before its hook may go."""
+        site = self._site
+        hold = site.holds[site.steps[command.step].unit]
+        yield from hold.flush(site.world.now())
+        yield from let_go(command.hooks, site.outlook)
+        return Journaled(command.step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
@@ -15,6 +16,7 @@ from tidegate.engine.site import Settings, Site, refuse
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
     Begun,
+    Decision,
     Due,
     Gone,
     Input,
@@ -30,6 +32,8 @@ from tidegate.model.plan import Plan, Step
 from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
+
+Decide: TypeAlias = Callable[[Rollout, Input, Ms], Decision]
 
 
 async def drive(
@@ -55,9 +59,11 @@ class Driver:
         means: Means,
         settings: Settings,
         emit: Callable[[Event], None],
+        decide: Decide = decide,
     ) -> None:
         self.closed = False
         self.result = ""
+        self._decide = decide
         self._world = world
         self._plan = plan
         self._emit = emit
@@ -134,7 +140,7 @@ class Driver:
             yield from hold.load()
         refuse((yield from site.outlook.view(spots)))
         examined = [one for step in self._plan.steps for one in site.examined(step)]
-        faults = yield from site.examiner.faults(examined, late=False)
+        faults = yield from site.inspector.faults(examined, late=False)
         if not faults:
             due = (step.unit for step, item, how in examined if site.is_due((step, item, how)))
             for unit in dict.fromkeys(due):
@@ -188,12 +194,13 @@ class Driver:
     def _work(self) -> None:
         """Decide on everything that was heard, and do what was decided."""
         while self._inbox and not self._rollout.ended:
-            decision = decide(self._rollout, self._inbox.popleft(), self._world.now())
+            decision = self._decide(self._rollout, self._inbox.popleft(), self._world.now())
             self._alarm = decision.alarm
-            for event in decision.events:
-                self._tell(event)
             for command in decision.commands:
                 self._deeds.do(command)
+            # The end is told here: the journal must know by then which gates opened last.
+            for event in decision.events:
+                self._tell(event)
 
     def _tell(self, event: Event) -> None:
         self._emit(event)

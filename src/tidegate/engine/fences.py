@@ -112,8 +112,9 @@ def _unless_newer(written: Written, judged: Judged, lapses: Ms) -> Doubt | None:
 
 
 def _unseen(seen: int, wanted: int) -> Doubt:
-    told = f"generation {seen}" if seen else "none"
-    return Doubt("NotObserved", f"its controller has seen {told}, and not yet {wanted}")
+    if not seen:
+        return Doubt("NotObserved", "its controller has not looked at it yet")
+    return Doubt("NotObserved", f"its controller has seen generation {seen}, and not yet {wanted}")
 
 
 def is_older(version: str, than: str) -> bool:

@@ -39,6 +39,8 @@ RENEWS = Ms(5 * SECOND)
 MARGIN = Ms(5 * SECOND)
 """How long before the end of a lease its holder stops to write."""
 ASKS_AGAIN = Ms(1 * SECOND)
+RELEASES = 3
+"""How often letting go is tried against others who write at the same time."""
 LASTING = Forbidden | Invalid | NotServed
 """Refusals that no waiting mends."""
 Now: TypeAlias = Callable[[], Ms]
@@ -167,11 +169,18 @@ class Lease:
         self.asked_to_go = lease.metadata.annotations.get(GIVE_WAY, "")
 
     def release(self, now: Now) -> Errand[None]:
-        """Let go, so that the next one need not wait."""
-        if self.held:
+        """Let go, so that the next one need not wait. A renewal or a wish may come between."""
+        for _ in range(RELEASES if self.held else 0):
             self.held = False
             write = self._write(Verb.REPLACE, now(), version=self.version, holder="")
-            yield (write,)
+            (outcome,) = yield (write,)
+            if not isinstance(outcome, Conflict):
+                return
+            (found,) = yield (Ask(self.cluster, Get(self.ref)),)
+            self._look(found)
+            if not self.held:
+                return
+        self.held = False
 
     def _ask_to_go(self, version: str) -> Ask:
         note: Json = {"metadata": {"annotations": {GIVE_WAY: self.plan}}}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tidegate.engine.vocabulary import Stand
+from tidegate.engine.vocabulary import Compared
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.plan import Item, PlannedUnit
 from tidegate.model.verdict import Verdict
+from tidegate.schema.fit import Misfit
 
 Body = dict[str, Json]
 
@@ -20,8 +21,15 @@ class Means(Protocol):
         """How it is, by the rules of its unit."""
         ...
 
-    def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Stand:
+    def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Compared:
         """How it stands against what lives; `seal` is of the write that brought this very text."""
+        ...
+
+    def misfit(self, item: Item, definition: bytes) -> Misfit | None:
+        """What is wrong with its text, by the schema of its kind; None: nobody here knows it.
+
+        `definition` is the CRD of its kind, where there is one.
+        """
         ...
 
     def seal(self, unit: PlannedUnit, live: Body) -> str:

@@ -9,9 +9,11 @@ from tidegate.engine.hold import Hold
 from tidegate.engine.journal import NAMESPACE, Keeper
 from tidegate.engine.lease import Lease
 from tidegate.engine.means import Means
-from tidegate.engine.reach.checking import Examined, Examiner
+from tidegate.engine.reach.checking import WRITTEN, Examined, Examiner
 from tidegate.engine.reach.errands import Errand
 from tidegate.engine.reach.outlook import Outlook
+from tidegate.engine.reach.preflight import Inspector, Preflight
+from tidegate.engine.reach.surroundings import Surroundings
 from tidegate.engine.vocabulary import Judged, Spot, Stand, Standing
 from tidegate.errors import Place
 from tidegate.model.objects import Live
@@ -20,8 +22,6 @@ from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.world.facts import Refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
-
-WRITTEN = frozenset({Stand.ABSENT, Stand.DIFFERENT, Stand.IMMUTABLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class Settings:
     semantics: Semantics = TIDEGATE
     carries_on: bool = False
     namespace: str = NAMESPACE
+    preflight: Preflight = Preflight.LOCAL
     first_ticket: int = 1
 
 
@@ -44,6 +45,8 @@ class Site:
         self.settings = settings
         self.outlook = Outlook()
         self.examiner = Examiner(means, self.outlook, {})
+        around = Surroundings(means, self.outlook)
+        self.inspector = Inspector(means, self.examiner.units, around, settings.preflight)
         self.steps: dict[str, Step] = {}
         self.owner: dict[Spot, PlannedUnit] = {}
         self.holds: dict[str, Hold] = {}
@@ -59,9 +62,16 @@ class Site:
                 self.holds[unit.name] = Hold(lease, Keeper(unit.name, unit.cluster, place))
         for step in steps:
             self.steps[step.id] = step
-            spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
+            spots = {Spot(step.cluster, item.ref): item for item in items_of(step)}
+            self.inspector.surroundings.enlist(spots)
             self.outlook.want(spots)
             self.owner.update(dict.fromkeys(spots, known[step.unit]))
+
+    def planned(self, cluster: str) -> list[tuple[Item, PlannedUnit]]:
+        """All objects of a cluster that the steps speak of, with their units."""
+        units = self.examiner.units
+        steps = [step for step in self.steps.values() if step.cluster == cluster]
+        return [(item, units[step.unit]) for step in steps for item in items_of(step)]
 
     def judge(self, spot: Spot, live: Live) -> Judged:
         return self.examiner.judge(self.owner[spot], spot, live, self.world.now())

@@ -1,7 +1,8 @@
 """What `decide` hears and what it asks for.
 
-Input    Begun | Checked | Wrote | Judged | Gone | Expanded | Probed | Superseded | Stopped | Due
-Command  Check | Apply | Delete | Expand | Probe | Journal
+Input    Begun | Checked | Wrote | Judged | Gone | Expanded | Probed | Journaled | Collected
+         | Superseded | Stopped | Due
+Command  Check | Apply | Delete | Expand | Probe | Journal | Collect
 """
 
 from __future__ import annotations
@@ -51,12 +52,20 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     trusted: bool = False
 
 
+class Compared(msgspec.Struct, frozen=True, gc=False):
+    """How a text stands against what lives; `fixed` are the fields that cannot be changed."""
+
+    stand: Stand
+    fixed: tuple[str, ...] = ()
+
+
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """One object of a step, compared with what lives."""
+    """One object of a step, compared with what lives. `fixed`: fields that cannot be changed."""
 
     spot: Spot
     stand: Stand
     live: Written | None = None
+    fixed: tuple[str, ...] = ()
 
 
 class Trouble(msgspec.Struct, frozen=True, gc=False):
@@ -116,6 +125,18 @@ class Probed(msgspec.Struct, frozen=True, gc=False):
     trouble: Trouble | None = None
 
 
+class Journaled(msgspec.Struct, frozen=True, gc=False):
+    """What had to be remembered before anything else is."""
+
+    step: str
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """The hooks that were deleted at the end."""
+
+    deleted: tuple[Spot, ...] = ()
+
+
 class Superseded(msgspec.Struct, frozen=True):
     plan: Plan
 
@@ -130,7 +151,20 @@ class Due(msgspec.Struct, frozen=True):
     """The alarm rang."""
 
 
-Input = Begun | Checked | Wrote | Judged | Gone | Expanded | Probed | Superseded | Stopped | Due
+Input = (
+    Begun
+    | Checked
+    | Wrote
+    | Judged
+    | Gone
+    | Expanded
+    | Probed
+    | Journaled
+    | Collected
+    | Superseded
+    | Stopped
+    | Due
+)
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -166,14 +200,25 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """These gates of a step opened for these objects."""
+    """These gates of a step opened for these objects.
+
+    The verdict of a hook is remembered before anybody may delete it: the answer is awaited then.
+    """
 
     step: str
     opened: tuple[tuple[Spot, str, str], ...]
     """Spot, digest of the text, uid."""
+    hooks: tuple[Spot, ...] = ()
 
 
-Command = Check | Apply | Delete | Expand | Probe | Journal
+class Collect(msgspec.Struct, frozen=True):
+    """Everything is at rest: let hooks go, and delete those whose policy says so."""
+
+    passed: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+Command = Check | Apply | Delete | Expand | Probe | Journal | Collect
 
 
 class Decision(msgspec.Struct):

@@ -16,8 +16,17 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.render.plain import Directory, read_directory
 from tidegate.world.ask import ask
-from tidegate.world.calls import Call, Kinds, Selection, Ticket, Verb, Watch, Write
-from tidegate.world.facts import Answer, Catalogue, Changed, Fact, Missing, NotServed, is_refusal
+from tidegate.world.calls import Call, Kinds, List, Selection, Ticket, Verb, Watch, Write
+from tidegate.world.facts import (
+    Answer,
+    Catalogue,
+    Changed,
+    Fact,
+    Listed,
+    Missing,
+    NotServed,
+    is_refusal,
+)
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -51,8 +60,21 @@ async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> l
         raise DocumentError("documents.empty", problem, where=Place(str(files[0])), hint=hint)
     world = make_living(simulation)
     cluster_wide = await _cluster_wide(world, documents)
-    player = _Player(world, [_write_of(document, cluster_wide) for document in documents])
-    return await player.run(until)
+    writes = [_write_of(document, cluster_wide) for document in documents]
+    kinds = list({**{write.ref.kind: None for write in writes}, **dict.fromkeys(WATCHED)})
+    given = await _given(world, kinds)
+    happenings = await _Player(world, writes).run(kinds, until)
+    return [one for one in happenings if one.change != "added" or _uid(one) not in given]
+
+
+async def _given(world: World, kinds: Iterable[Kind]) -> set[str]:
+    """What is there before the story begins, and is no part of it."""
+    pages = await ask(world, *(List(Selection(kind)) for kind in kinds))
+    return {live.uid for page in pages if isinstance(page, Listed) for live in page.items}
+
+
+def _uid(happening: Happening) -> str:
+    return happening.live.uid if happening.live else ""
 
 
 async def _cluster_wide(world: World, documents: Iterable[Document]) -> set[tuple[str, str]]:
@@ -108,9 +130,8 @@ class _Player:
         self._again: dict[Ticket, Ms] = {}
         self._seen: list[Happening] = []
 
-    async def run(self, until: Ms) -> list[Happening]:
-        kinds = {applying.write.ref.kind: None for applying in self._applying.values()}
-        for number, kind in enumerate({**kinds, **dict.fromkeys(WATCHED)}, start=1):
+    async def run(self, kinds: Iterable[Kind], until: Ms) -> list[Happening]:
+        for number, kind in enumerate(kinds, start=1):
             self._line.submit(Call(ticket=Ticket(number), request=Watch(Selection(kind))))
         for ticket, applying in self._applying.items():
             self._submit(ticket, applying)

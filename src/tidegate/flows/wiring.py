@@ -25,7 +25,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 
 if TYPE_CHECKING:
-    from tidegate.model.operators import Row
+    from tidegate.model.operators import Hold, Row
     from tidegate.sandbox.operators.given.bodies import Seat
     from tidegate.sandbox.physics.course import Profile
     from tidegate.sandbox.scenario import Scenario
@@ -87,7 +87,7 @@ def make_living(simulation: Simulation) -> World:
     rows, story = _rows(simulation), _story(simulation)
     seats = _seats(simulation, story)
     profile = _profile(simulation, rows).with_rules((*at_once(seats), *story.behaviours))
-    controllers = living(profile, paced(rows, profile.stages))
+    controllers = living(profile, paced(rows, profile.stages), _holds(simulation))
     seed = simulation.seed or story.seed
     sandbox = Sandbox(seed=seed, faults=story.faults, controllers=controllers)
     sandbox.give(together(base_objects(), bodies_of(seats, rows), story.given.objects))
@@ -106,7 +106,7 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
 
     rows, story = _rows(simulation), _story(simulation)
     profile = _profile(simulation, rows).with_rules(story.behaviours)
-    controllers = inhabitants(profile, paced(rows, profile.stages))
+    controllers = inhabitants(profile, paced(rows, profile.stages), _holds(simulation))
     await Loose(Line(world), controllers, kinds=LOOKED_AT).run(until)
 
 
@@ -147,6 +147,12 @@ def _rows(simulation: Simulation) -> tuple[Row, ...]:
     from tidegate.sandbox.operators.reader import builtin_rows, read_rows
 
     return (*builtin_rows(), *(_read_with(read_rows, simulation.operators) or ()))
+
+
+def _holds(simulation: Simulation) -> tuple[Hold, ...]:
+    from tidegate.sandbox.operators.reader import read_holds
+
+    return _read_with(read_holds, simulation.operators) or ()
 
 
 def _read_with(read: Callable[[bytes, str], Read], path: Path | None) -> Read | None:

@@ -39,6 +39,8 @@ class Told(StrEnum):
     OBJECT_UNCHANGED = "object.unchanged"
     OBJECT_PRUNED = "object.pruned"
     OBJECT_REFUSED = "object.refused"
+    HOOK_FINISHED = "hook.finished"
+    HOOK_DELETED = "hook.deleted"
     GATE_WAITING = "gate.waiting"
     GATE_OPENED = "gate.opened"
     GATE_UNPROVEN = "gate.unproven"

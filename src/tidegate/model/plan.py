@@ -15,6 +15,8 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 
 VERSION = 1
+FINALIZER = "argocd.argoproj.io/hook-finalizer"
+"""Keeps a hook until it is judged, though its time to live is over. The name is Argo CD's."""
 
 
 class Deed(StrEnum):
@@ -25,12 +27,46 @@ class Deed(StrEnum):
     DELETE = "delete"
 
 
+class HookPolicy(StrEnum):
+    """When a hook is deleted."""
+
+    BEFORE_CREATION = "BeforeHookCreation"
+    SUCCEEDED = "HookSucceeded"
+    FAILED = "HookFailed"
+
+
+class Consent(StrEnum):
+    """Whether something may be done to an object."""
+
+    YES = "yes"
+    NO = "no"
+    ASK = "ask"
+
+
+class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How an object wants to be written, pruned and deleted.
+
+    `replaces`: put in place of what is there, not merged into it. `forces`: deleted and made again
+    where it cannot be changed. `checks`: validated before. `waits_for_kind`: its kind may come
+    later. `last`: pruned after everything else.
+    """
+
+    replaces: bool = False
+    forces: bool = False
+    checks: bool = True
+    waits_for_kind: bool = False
+    prune: Consent = Consent.YES
+    delete: Consent = Consent.YES
+    last: bool = False
+
+
 class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One object of a step, and what its own text says about waiting for it.
 
     `budget`: how long it may take by its own word. `expires`: it removes itself when it is
     finished. `suspends`: Git itself asks for the pause. `recreates`: where an immutable field
-    differs, it is deleted and made again.
+    differs, it is deleted and made again. `hook`: it is run, not kept; when it is deleted.
+    `generates`: its name is completed when the rollout begins.
     """
 
     ref: Ref
@@ -42,12 +78,16 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     expires: bool = False
     suspends: bool = False
     recreates: bool = False
+    hook: tuple[HookPolicy, ...] | None = None
+    generates: bool = False
+    handling: Handling = Handling()
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of one unit that start together, as batches: one after another, each at once.
 
-    `last`: nothing of its unit comes behind it. A step that `expands` has no objects: it yields
+    `last`: nothing of its unit comes behind it. A step that `rescues` has its turn when another of
+    its unit failed and all of them are at rest. A step that `expands` has no objects: it yields
     further steps when its turn comes, and passes when they have.
     """
 
@@ -60,6 +100,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     stage: str = ""
     batches: tuple[tuple[Item, ...], ...] = ()
     last: bool = False
+    rescues: bool = False
     expands: str = ""
 
 

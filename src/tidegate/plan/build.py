@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import msgspec
 
@@ -11,6 +12,7 @@ from tidegate.model.manifest import Manifest, WantedUnit
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.plan import (
+    FINALIZER,
     Because,
     Edge,
     Fragment,
@@ -21,8 +23,10 @@ from tidegate.model.plan import (
     digest_bytes,
     digest_step,
 )
-from tidegate.model.reading import part
+from tidegate.model.reading import listed, mapping, part
 from tidegate.plan.cycles import put_in_order
+from tidegate.plan.diff.seal import is_secret
+from tidegate.plan.diff.values import fold_text
 from tidegate.plan.stages import group_by_stage
 from tidegate.plan.waves import Group, group_by_wave
 
@@ -43,16 +47,19 @@ def build_fragment(units: Iterable[WantedUnit], *, budget: Budget) -> Fragment:
     ends: dict[str, tuple[str, str]] = {}
     for unit in wanted:
         groups = (group_by_stage if unit.staged else group_by_wave)(unit.manifests)
+        last = max((place for place, one in enumerate(groups) if not one.is_rescue), default=0)
         made = [
-            _step(unit.unit, group, budget, last=place == len(groups))
-            for place, group in enumerate(groups, start=1)
+            _step(unit.unit, group, budget, last=place == last)
+            for place, group in enumerate(groups)
         ]
         steps += made
-        for place in range(1, len(made)):
-            because = groups[place].because_of(groups[place - 1])
-            edges.append(Edge(made[place - 1].id, made[place].id, because))
-        if made:
-            ends[unit.unit.name] = (made[0].id, made[-1].id)
+        chain = [
+            (step, group) for step, group in zip(made, groups, strict=True) if not step.rescues
+        ]
+        for (before, earlier), (after, later) in pairwise(chain):
+            edges.append(Edge(before.id, after.id, later.because_of(earlier)))
+        if chain:
+            ends[unit.unit.name] = (chain[0][0].id, chain[-1][0].id)
     edges += _between_units(wanted, ends)
     ordered = put_in_order({step.id: step for step in steps}, edges)
     return Fragment(units=tuple(one.unit for one in wanted), steps=ordered, edges=tuple(edges))
@@ -71,6 +78,7 @@ def _step(unit: PlannedUnit, group: Group, budget: Budget, *, last: bool) -> Ste
         stage=group.stage,
         batches=batches,
         last=last,
+        rescues=group.is_rescue,
     )
 
 
@@ -78,17 +86,40 @@ def _item(manifest: Manifest, budget: Budget) -> Item:
     body: dict[str, Json] = msgspec.json.decode(manifest.body)
     kind = manifest.ref.kind
     is_job = (kind.group, kind.name) == JOBS
+    is_hook = manifest.hook is not None
     expires = is_job and part(body, "spec", "ttlSecondsAfterFinished") is not None
+    text = _text(manifest, body)
     return Item(
         ref=manifest.ref,
-        body=manifest.body,
-        digest=digest_bytes(manifest.body),
+        body=text,
+        digest=digest_bytes(text),
         origin=manifest.origin,
         budget=budget(body) or Ms(0),
-        expires=expires,
+        expires=expires and not is_hook,
         suspends=part(body, "spec", "suspend") is True,
-        recreates=is_job,
+        recreates=is_job or manifest.handling.forces,
+        hook=manifest.hook,
+        generates=is_hook and part(body, "metadata", "name") is None,
+        handling=manifest.handling,
     )
+
+
+def _text(manifest: Manifest, body: dict[str, Json]) -> bytes:
+    """What is applied: Secrets with one map of values, so that a key that goes is gone."""
+    if is_secret(body):
+        body = fold_text(body)
+    elif manifest.hook is None:
+        return manifest.body
+    return msgspec.json.encode(body if manifest.hook is None else hold(body))
+
+
+def hold(body: dict[str, Json]) -> dict[str, Json]:
+    """A hook with the finalizer that keeps it until it is judged."""
+    metadata = mapping(body, "metadata")
+    held = listed(metadata, "finalizers")
+    if FINALIZER in held:
+        return body
+    return {**body, "metadata": {**metadata, "finalizers": [*held, FINALIZER]}}
 
 
 def _between_units(

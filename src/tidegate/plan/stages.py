@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.manifest import Manifest
+from tidegate.model.manifest import Manifest, Phase
 from tidegate.plan.waves import Group
 
 FIRST = (  # noqa: SIM905 - thirty lines of one word each read worse
@@ -29,7 +29,7 @@ def group_by_stage(manifests: tuple[Manifest, ...]) -> list[Group]:
     """The steps of a unit, in their order; stages without objects are left out."""
     ordered = sorted(manifests, key=_sort_key)
     members = {stage: [one for one in ordered if _stage(one) == stage] for stage in STAGES}
-    return [Group("sync", 0, stage, found) for stage, found in members.items() if found]
+    return [Group(Phase.SYNC, 0, stage, found) for stage, found in members.items() if found]
 
 
 def _stage(manifest: Manifest) -> str:

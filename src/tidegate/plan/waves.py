@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import groupby
 
-from tidegate.model.manifest import Manifest
+from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.plan import Because
 
-PHASES = ("presync", "sync", "postsync", "syncfail")
+PHASES = tuple(Phase)
 KINDS = (  # noqa: SIM905 - thirty lines of one word each read worse
     "Namespace NetworkPolicy ResourceQuota LimitRange PodSecurityPolicy PodDisruptionBudget "
     "ServiceAccount Secret SecretList ConfigMap StorageClass PersistentVolume "
@@ -23,19 +23,23 @@ KINDS = (  # noqa: SIM905 - thirty lines of one word each read worse
 ).split()
 _RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 
-Place = tuple[str, int]
+Place = tuple[Phase, int]
 """A phase and a wave."""
 
 
 class Group:
     """Objects that belong to one step, as batches."""
 
-    def __init__(self, phase: str, wave: int, stage: str, manifests: list[Manifest]) -> None:
+    def __init__(self, phase: Phase, wave: int, stage: str, manifests: list[Manifest]) -> None:
         self.phase = phase
         self.wave = wave
         self.stage = stage
         kinds = groupby(manifests, key=lambda one: one.ref.kind.name)
         self.batches = tuple(tuple(batch) for _, batch in kinds)
+
+    @property
+    def is_rescue(self) -> bool:
+        return self.phase is Phase.SYNC_FAIL
 
     def because_of(self, before: Group) -> Because:
         if self.stage:
@@ -56,13 +60,18 @@ def sort_key(manifest: Manifest) -> tuple[int, int, int, str, str]:
 
 def group_by_wave(manifests: tuple[Manifest, ...]) -> list[Group]:
     """The steps of a unit, in their order."""
-    placed = [(one, (one.phase, one.wave)) for one in sorted(manifests, key=sort_key)]
+    placed = [(one, _place_of(one)) for one in sorted(manifests, key=sort_key)]
     placed = _bubble(placed, is_needed=_is_namespace_of)
     placed = _bubble(placed, is_needed=_is_definition_of)
     return [
         Group(phase, wave, "", [one for one, _ in members])
         for (phase, wave), members in groupby(placed, key=lambda pair: pair[1])
     ]
+
+
+def _place_of(manifest: Manifest) -> Place:
+    """What runs after a failure runs all at once."""
+    return (manifest.phase, 0 if manifest.phase is Phase.SYNC_FAIL else manifest.wave)
 
 
 def _bubble(

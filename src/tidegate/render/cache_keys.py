@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -17,31 +19,55 @@ import msgspec
 
 from tidegate.errors import RenderError
 from tidegate.external.tools import find_program
+from tidegate.render.footprint import Footprint, Look
 from tidegate.render.helm.files import MAX_FILES, check_chart, find, inside
 from tidegate.render.helm.release import FileParameter, Layer, Release, ValuesFile
+from tidegate.render.kustomize import Overlay, Tool, inputs_digest
 
 SDK = "helm-python-sdk"
+SMALL = 64 * 1024
+"""Bytes that one call reads."""
 CHART_FILES = ("Chart.yaml", "requirements.yaml")
 _LOCAL = re.compile(r"""file://([^\s'"#]+)""")
 _PATTERN = re.compile(r"[*?\[{]")
-_encode = msgspec.json.Encoder(order="sorted").encode
+_encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
-def release_key(release: Release) -> str:
-    """The key of a chart with its values. Raises for what could not be rendered either."""
+def release_key(release: Release, looked: Footprint | None = None) -> str:
+    """The key of a chart with its values. Raises for what could not be rendered either.
+
+    Whatever is looked at is noted in `looked`.
+    """
+    looked = looked or Footprint()
+    looked.note(release.root, Look.PLACE)
     top = Path(release.root).resolve()
-    chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+    digests = _Digests(top, looked)
+    chart = digests.find(top / release.chart.lstrip("/"), shown=release.chart)
     start = chart if chart.is_dir() else chart.parent
     whole = hashlib.sha256(sdk_version().encode())
     for part in (
         _encode(_without_places(release)),
-        _digest_of_chart(chart, top),
-        *(_digest_of_layer(layer, top, start) for layer in (*release.layers, *release.defaults)),
-        *(_digest_of_tree(one, one) for one in _brought(release)),
-        *(_digest_of_chart(one, top) for one in _neighbours(chart, top)),
+        digests.of_chart(chart),
+        *(digests.of_layer(layer, start) for layer in (*release.layers, *release.defaults)),
+        *(digests.of_tree(one, one) for one in _brought(release)),
+        *(digests.of_chart(one) for one in digests.neighbours(chart)),
     ):
         whole.update(hashlib.sha256(part).digest())
     return f"helm {whole.hexdigest()}"
+
+
+def overlay_key(overlay: Overlay, tool: Tool, looked: Footprint | None = None) -> str:
+    """The key of an overlay. Raises for what could not be built either."""
+    version = f"{program_version(tool.argv)} {sdk_version()}"
+    return f"kustomize {inputs_digest(overlay, tool_version=version, looked=looked)}"
+
+
+def request_text(asked: Release | Overlay) -> bytes:
+    """All that is asked for, places too: the same text asks for the same."""
+    kinds = [type(asked).__name__]
+    if isinstance(asked, Overlay):
+        kinds += [type(asked.overrides).__name__]
+    return _encode((kinds, asked))
 
 
 def program_version(argv: tuple[str, ...]) -> str:
@@ -51,6 +77,7 @@ def program_version(argv: tuple[str, ...]) -> str:
     return f"{program.name} {' '.join(argv[1:])} {seen.st_size} {seen.st_mtime_ns}"
 
 
+@cache
 def sdk_version() -> str:
     """Which Helm SDK is here; empty if there is none."""
     try:
@@ -76,33 +103,81 @@ def _without_root(layer: Layer) -> Layer:
     return layer
 
 
-def _digest_of_chart(chart: Path, top: Path) -> bytes:
-    if chart.is_dir():
-        check_chart(chart, str(top))
-    return _digest_of_tree(chart, top)
-
-
 def _brought(release: Release) -> Iterator[Path]:
     return (Path(one.path).resolve() for one in release.fetched)
 
 
-def _neighbours(chart: Path, top: Path) -> Iterator[Path]:
-    """Charts of the same source that the chart names as its dependencies."""
-    for name in CHART_FILES:
-        file = chart / name
-        text = file.read_text(errors="replace") if file.is_file() else ""
-        for path in _LOCAL.findall(text):
-            there = inside(chart / path.lstrip("/"), top, shown=path)
-            if there.is_dir():
-                yield there
+class _Digests:
+    """Digests of what lies in a source. Everything is noted before it is read."""
 
+    def __init__(self, top: Path, looked: Footprint) -> None:
+        self._top = top
+        self._looked = looked
 
-def _digest_of_layer(layer: Layer, top: Path, start: Path) -> bytes:
-    if not isinstance(layer, ValuesFile | FileParameter):
-        return b""
-    if layer.root:
-        top = start = Path(layer.root).resolve()
-    return _digest_of_tree(find(_fixed_part(layer.path), root=str(top), start=start), top)
+    def find(self, wanted: Path, *, shown: str) -> Path:
+        self._looked.note(wanted, Look.PLACE)
+        return inside(wanted, self._top, shown=shown)
+
+    def of_chart(self, chart: Path) -> bytes:
+        if chart.is_dir():
+            check_chart(chart, str(self._top))
+        return self.of_tree(chart, self._top)
+
+    def neighbours(self, chart: Path) -> Iterator[Path]:
+        """Charts of the same source that the chart names as its dependencies."""
+        for name in CHART_FILES:
+            file = chart / name
+            self._looked.note(file)
+            text = file.read_text(errors="replace") if file.is_file() else ""
+            for path in _LOCAL.findall(text):
+                there = self.find(chart / path.lstrip("/"), shown=path)
+                if there.is_dir():
+                    yield there
+
+    def of_layer(self, layer: Layer, start: Path) -> bytes:
+        if not isinstance(layer, ValuesFile | FileParameter):
+            return b""
+        top = self._top
+        if layer.root:
+            self._looked.note(layer.root, Look.PLACE)
+            top = start = Path(layer.root).resolve()
+        path = _fixed_part(layer.path)
+        self._looked.note(top / path.lstrip("/") if path.startswith("/") else start / path)
+        return self.of_tree(find(path, root=str(top), start=start), top)
+
+    def of_tree(self, place: Path, top: Path) -> bytes:
+        """Of a directory, of one file, or of nothing where there is nothing."""
+        self._looked.note(place)
+        whole = hashlib.sha256()
+        files = self._files(str(place), (str(place),), top) if place.is_dir() else (str(place),)
+        for number, path in enumerate(files):
+            if number > MAX_FILES:
+                problem = f"`{place.name}` has more than {MAX_FILES} files"
+                raise RenderError("render.helm.size", problem)
+            content = _digest_of_file(path)
+            if content:
+                name = os.fsencode(path[len(str(place)) + 1 :])
+                whole.update(hashlib.sha256(name).digest() + content)
+        return whole.digest()
+
+    def _files(self, directory: str, above: tuple[str, ...], top: Path) -> Iterator[str]:
+        """Paths below a directory, by name; links are followed if they lead to new places.
+
+        Paths are plain text here: a chart has many files.
+        """
+        self._looked.note(directory)
+        with os.scandir(directory) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.name == ".git":
+                continue
+            self._looked.note(entry.path)
+            if entry.is_symlink() and not _is_new(entry.path, above, top):
+                continue
+            if entry.is_dir():
+                yield from self._files(entry.path, (*above, os.path.realpath(entry.path)), top)
+            else:
+                yield entry.path
 
 
 def _fixed_part(path: str) -> str:
@@ -114,35 +189,6 @@ def _fixed_part(path: str) -> str:
     return head + slash
 
 
-def _digest_of_tree(place: Path, top: Path) -> bytes:
-    """Of a directory, of one file, or of nothing where there is nothing."""
-    whole = hashlib.sha256()
-    files = _files(str(place), (str(place),), top) if place.is_dir() else iter((str(place),))
-    for number, path in enumerate(files):
-        if number > MAX_FILES:
-            raise RenderError("render.helm.size", f"`{place.name}` has more than {MAX_FILES} files")
-        if Path(path).is_file():
-            name = os.fsencode(os.path.relpath(path, place))
-            whole.update(hashlib.sha256(name).digest() + _digest_of_file(path))
-    return whole.digest()
-
-
-def _files(directory: str, above: tuple[str, ...], top: Path) -> Iterator[str]:
-    """Paths below a directory, by name; links are followed as long as they lead to new places.
-
-    Paths are plain text here: a chart has many files, and this is done for every render.
-    """
-    with os.scandir(directory) as listed:
-        entries = sorted(listed, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.name == ".git" or (entry.is_symlink() and not _is_new(entry.path, above, top)):
-            continue
-        if entry.is_dir():
-            yield from _files(entry.path, (*above, os.path.realpath(entry.path)), top)
-        else:
-            yield entry.path
-
-
 def _is_new(link: str, above: tuple[str, ...], top: Path) -> bool:
     target = os.path.realpath(link)
     is_inside = target == str(top) or target.startswith(f"{top}{os.sep}")
@@ -150,5 +196,18 @@ def _is_new(link: str, above: tuple[str, ...], top: Path) -> bool:
 
 
 def _digest_of_file(path: str) -> bytes:
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
+    """Nothing for what is no file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    try:
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode):
+            return b""
+        if seen.st_size < SMALL:
+            return hashlib.sha256(os.read(handle, SMALL)).digest()
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    finally:
+        os.close(handle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import Row
+from tidegate.model.operators import Hold, Row
 from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
@@ -67,17 +67,24 @@ LOOKED_AT = (
 """What a kubelet has to see of a cluster that is not its own."""
 
 
-def living(profile: Profile, rows: Iterable[Row]) -> tuple[Controller, ...]:
-    """Every controller, with durations from a profile and operators from rows."""
-    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *inhabitants(profile, rows))
+def living(
+    profile: Profile, rows: Iterable[Row], holds: tuple[Hold, ...] = ()
+) -> tuple[Controller, ...]:
+    """Every controller, with durations from a profile and operators from rows.
+
+    `holds` come before those that tidegate brings.
+    """
+    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *inhabitants(profile, rows, holds))
 
 
-def inhabitants(profile: Profile, rows: Iterable[Row]) -> tuple[Controller, ...]:
+def inhabitants(
+    profile: Profile, rows: Iterable[Row], holds: tuple[Hold, ...] = ()
+) -> tuple[Controller, ...]:
     """Those that a control plane does not bring: a kubelet and operators."""
-    holds = builtin_holds()
+    known = (*holds, *builtin_holds())
 
     def is_held(view: View, pod: Stored) -> str:
-        return held(view, pod, holds)
+        return held(view, pod, known)
 
     return (kubelet(profile, held=is_held), operators(rows))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.health.budget import budget
-from tidegate.model.manifest import Manifest, WantedUnit
+from tidegate.model.manifest import Manifest, Phase, WantedUnit
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.reading import mapping, text
@@ -59,7 +59,7 @@ def noted(body: Body, **notes: str) -> Body:
     return {**body, "metadata": metadata}
 
 
-def a_manifest(body: Body, *, wave: int = 0, phase: str = "sync") -> Manifest:
+def a_manifest(body: Body, *, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
     defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))

@@ -10,9 +10,9 @@ from tests.fakes.write_sequences import GATE, Deed, Sequence, Step
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
-from tidegate.plan.diff import compare
-from tidegate.plan.owned import fields_of
-from tidegate.plan.seal import digest_of, seal
+from tidegate.plan.diff.compare import compare
+from tidegate.plan.diff.owned import fields_of
+from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done

@@ -10,8 +10,8 @@ from tests.promises.objects import a_deployment, labelled
 from tidegate.model.change import Difference
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping
-from tidegate.plan.adoption import LAST_APPLIED, adopted_managers, adoption_patch
-from tidegate.plan.diff import compare
+from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
+from tidegate.plan.diff.compare import compare
 from tidegate.testing import Body, Desk, body_of
 from tidegate.world.calls import PatchForm
 from tidegate.world.facts import Done, Outcome

@@ -22,8 +22,8 @@ from tests.unit.plan.lives import OURS, a_live, an_entry, applied
 from tidegate.model.change import MASK, Fate, FieldChange
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping
-from tidegate.plan.diff import compare, stale
-from tidegate.plan.seal import digest_of, seal
+from tidegate.plan.diff.compare import compare, stale
+from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of, sandbox_world
 from tidegate.world.line import Line
 

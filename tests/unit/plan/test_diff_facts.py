@@ -6,11 +6,11 @@ from typing import NamedTuple
 import pytest
 
 from tidegate.model.objects import Json
-from tidegate.plan.diff_facts import GROUPS, SETS, is_default, is_one_piece, keys_of
-from tidegate.plan.diff_values import QUANTITIES, QUANTITY_MAPS
-from tidegate.plan.owned import KEY_DEFAULTS
-from tidegate.sandbox.schema.builtin import served_kinds, shape_of
-from tidegate.sandbox.schema.shape import Merge, Shape, Type
+from tidegate.plan.diff.facts import GROUPS, SETS, is_default, is_one_piece, keys_of
+from tidegate.plan.diff.owned import KEY_DEFAULTS
+from tidegate.plan.diff.values import QUANTITIES, QUANTITY_MAPS
+from tidegate.schema.builtin import served_kinds, shape_of
+from tidegate.schema.shape import Merge, Shape, Type
 
 # Definitions hold schemas, and slices are written by drivers.
 LEFT_OUT = {"CustomResourceDefinition", "ResourceSlice"}

@@ -17,8 +17,8 @@ from tests.promises.objects import (
     an_object,
 )
 from tidegate.model.objects import Kind
-from tidegate.plan.immutable import ROWS, at, find_frozen
-from tidegate.sandbox.schema.builtin import served_kinds
+from tidegate.plan.diff.immutable import ROWS, at, find_frozen
+from tidegate.schema.builtin import served_kinds
 from tidegate.testing import Body
 
 BOUND: Body = {"status": {"phase": "Bound"}}

@@ -5,7 +5,7 @@ import pytest
 from tests.promises.objects import a_config_map, a_gate, a_service
 from tests.unit.plan.lives import OURS, a_live, an_entry
 from tidegate.model.objects import Json
-from tidegate.plan.owned import Fields, owned_part, unite
+from tidegate.plan.diff.owned import Fields, owned_part, unite
 from tidegate.testing import Body
 
 PORTS: list[Json] = [
@@ -14,8 +14,8 @@ PORTS: list[Json] = [
 ]
 
 
-def part_of(body: Body, fields: Fields, *others: Body) -> Body:
-    return owned_part(a_live(body, *others, an_entry(OURS, fields)), OURS)
+def part_of(body: Body, fields: Body, *others: Body) -> Body:
+    return owned_part(a_live(body, *others, an_entry(OURS, {**fields})), OURS)
 
 
 def test_only_fields_that_are_ours_are_in_our_part() -> None:
@@ -34,7 +34,7 @@ def test_a_field_owned_as_a_whole_is_there_as_a_whole() -> None:
 
 def test_items_are_found_by_their_keys_and_stay_in_their_order() -> None:
     body = a_service("web", *({**port} for port in PORTS if isinstance(port, dict)))
-    keys: Fields = {
+    keys: Body = {
         'k:{"port":53,"protocol":"UDP"}': {".": {}, "f:port": {}},
         'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:name": {}, "f:port": {}},
     }

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.promises.objects import SECRET, a_config_map, a_namespace, an_object
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
-from tidegate.plan.seal import digest_of, seal
+from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of, sandbox_world
 from tidegate.world.line import Line
 

@@ -11,8 +11,8 @@ from tests.promises.objects import DEPLOYMENT, SERVICE
 from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.ownership.merge import merge
-from tidegate.sandbox.schema.builtin import shape_of
-from tidegate.sandbox.schema.shape import DEDUCED, Shape
+from tidegate.schema.builtin import shape_of
+from tidegate.schema.shape import DEDUCED, Shape
 
 
 def deployment_shape() -> Shape:

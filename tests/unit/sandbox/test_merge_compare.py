@@ -8,7 +8,7 @@ from tests.fakes.sequence_answers import gate_shape
 from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import Comparison, compare, fields_of, whole
 from tidegate.sandbox.ownership.fields import Fields, write_fields
-from tidegate.sandbox.schema.shape import DEDUCED
+from tidegate.schema.shape import DEDUCED
 
 Written = dict[str, Json]
 

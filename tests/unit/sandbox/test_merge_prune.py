@@ -14,9 +14,9 @@ from tidegate.sandbox.ownership.fields import NOTHING, Fields
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.merge import merge
 from tidegate.sandbox.ownership.prune import pruned
-from tidegate.sandbox.schema.shape import Shape
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox
+from tidegate.schema.shape import Shape
 from tidegate.testing import Desk
 from tidegate.world.facts import Missing
 

@@ -21,8 +21,8 @@ from tidegate.sandbox.ownership.owners import (
 )
 from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
 from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
-from tidegate.sandbox.schema.decoding import find_typed_problems
-from tidegate.sandbox.schema.shape import Merge, Shape, Type
+from tidegate.schema.decoding import find_typed_problems
+from tidegate.schema.shape import Merge, Shape, Type
 from tidegate.world.facts import Cause, Owned
 
 SHAPE = shape_for(CONFIG_MAP)

@@ -7,17 +7,32 @@ import msgspec
 from tidegate.engine.means import Body, Means
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.vocabulary import Spot, Trouble, Written
-from tidegate.model.objects import Live
+from tidegate.errors import foreign
+from tidegate.model.objects import Kind, Live, Ref
 from tidegate.model.plan import Deed, Item, PlannedUnit
 from tidegate.world.calls import Get, PatchForm, Propagation, Verb, Write
-from tidegate.world.facts import Conflict, Done, Failed, Invalid, Outcome, is_refusal
+from tidegate.world.facts import (
+    Cause,
+    Conflict,
+    Done,
+    Failed,
+    Invalid,
+    Outcome,
+    Refusal,
+    is_refusal,
+)
 
+SECRET = Kind("", "v1", "Secret")
 ADOPTIONS = 3
 """How often an adoption is tried against others who write at the same time."""
 
 
 def read_body(live: Live) -> Body:
+    """What a server told of an object; items of a list do not say what kind they are of."""
     body: Body = msgspec.json.decode(live.body)
+    if "kind" not in body:
+        kind = live.ref.kind
+        return {"apiVersion": kind.api_version, "kind": kind.name, **body}
     return body
 
 
@@ -67,15 +82,32 @@ def delete(spot: Spot, uid: str) -> Errand[Outcome]:
     return outcome
 
 
-def trouble_of(outcome: Outcome) -> Trouble:
+def trouble_of(outcome: Outcome, ref: Ref | None = None) -> Trouble:
     """What a refused write means: is it worth another try?"""
     if not is_refusal(outcome):
         return Trouble("Unexpected", "the answer was not an object")
     if isinstance(outcome, Invalid):
         fixed = "immutable" in outcome.message
-        return Trouble("Immutable" if fixed else "Invalid", outcome.message, final=not fixed)
+        reason = "Immutable" if fixed else "Invalid"
+        return Trouble(reason, _told_refusal(outcome, ref), final=not fixed)
     reason = outcome.reason if isinstance(outcome, Failed) else type(outcome).__name__
-    return Trouble(reason or "Failed", outcome.message)
+    return Trouble(reason or "Failed", _told_refusal(outcome, ref))
+
+
+def _told_refusal(refusal: Refusal, ref: Ref | None) -> str:
+    causes = refusal.causes if isinstance(refusal, Invalid) else ()
+    if ref is not None and ref.kind == SECRET:
+        return told_causes(causes, ref) or "the cluster refuses it"
+    return told_causes(causes, ref) or foreign(refusal.message)
+
+
+def told_causes(causes: tuple[Cause, ...], ref: Ref | None = None) -> str:
+    """What is wrong, field by field. Words about a Secret may hold what is secret."""
+    if ref is not None and ref.kind == SECRET:
+        fields = dict.fromkeys(cause.field or "a value" for cause in causes)
+        return foreign(", ".join(f"{field} is not what it must be" for field in fields))
+    told = (f"{one.field}: {one.message}" if one.field else one.message for one in causes)
+    return foreign("; ".join(told))
 
 
 def written(live: Live, *, before: Live | None, status: str) -> Written:

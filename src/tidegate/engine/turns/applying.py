@@ -83,7 +83,7 @@ def _put(turn: Turn, run: ItemRun) -> None:
             run.state = ItemState.PASSED
             told, sentence = Told.OBJECT_UNCHANGED, "it finished with this text and removed itself"
             turn.tell(told, run.step, ref=run.item.ref, reason="Finished", sentence=sentence)
-        case Stand.IMMUTABLE if run.item.recreates:
+        case Stand.IMMUTABLE if run.item.recreates or run.item.hook is not None:
             _delete(turn, run)
         case Stand.IMMUTABLE:
             sentence = "it differs from what lives in fields that cannot be changed"

@@ -72,7 +72,9 @@ def _weigh_health(
             return _hold(run, verdict, rules.settle, now)
         case Health.PROGRESSING | Health.MISSING | Health.UNKNOWN:
             run.bad_since = None
-            return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
+            lost = verdict.health is Health.UNKNOWN and run.item.hook is not None
+            weight = Weight.FAILS if lost else Weight.WAITS
+            return Weighed(weight, verdict.reason, verdict.sentence)
 
 
 def _hold(run: ItemRun, verdict: Verdict, limit: Ms, now: Ms) -> Weighed:

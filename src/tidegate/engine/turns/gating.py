@@ -22,11 +22,20 @@ def open_gate(turn: Turn, step: StepRun) -> None:
     step.open = sum(run.state is ItemState.GATING for run in step.items)
     turn.enter(step, StepState.GATING)
     if not rules.gates_last and step.step.last:
-        _pass_gate(turn, step)
+        _await_hooks_only(step)
+    if not step.open:
+        _close(turn, step)
         return
     set_deadline(turn, step)
     step.look_at = Ms(turn.now + rules.pause)
     look(turn, step)
+
+
+def _await_hooks_only(step: StepRun) -> None:
+    for run in step.items:
+        if run.state is ItemState.GATING and run.item.hook is None:
+            run.state = ItemState.PASSED
+            step.open -= 1
 
 
 def set_deadline(turn: Turn, step: StepRun) -> None:
@@ -138,6 +147,8 @@ def settle(turn: Turn, run: ItemRun, state: ItemState) -> None:
     """An object no longer holds the gate of its step."""
     run.state = state
     run.step.open -= 1
+    if run.item.hook is not None:
+        turn.tell(Told.HOOK_FINISHED, run.step, ref=run.item.ref, reason=state.value)
     if not run.step.open and run.step.state is StepState.GATING:
         _close(turn, run.step)
 
@@ -161,8 +172,10 @@ def _pass_gate(turn: Turn, step: StepRun) -> None:
         for run in step.items
         if run.written is not None and run.item.deed is not Deed.DELETE
     )
+    hooks = tuple(run.spot for run in step.items if run.item.hook is not None and run.written)
+    turn.rollout.busy += bool(hooks)
     turn.tell(Told.GATE_OPENED, step)
-    turn.order(Journal(step.step.id, opened))
+    turn.order(Journal(step.step.id, opened, hooks))
     passed(turn, step)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import ItemRun, Rollout, StepRun, Turn
-from tidegate.engine.vocabulary import Check, Expand, Spot
+from tidegate.engine.vocabulary import Check, Collect, Collected, Expand, Spot
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Edge, Plan, Step
@@ -30,7 +30,11 @@ def add(rollout: Rollout, steps: Iterable[Step], edges: Iterable[Edge]) -> list[
         for item in (item for batch in run.step.batches for item in batch):
             spot = Spot(run.step.cluster, item.ref)
             run.items.append(ItemRun(item, spot, run))
+            rollout.hooked = rollout.hooked or item.hook is not None
             rollout.items.setdefault(spot, []).append(run.items[-1])
+        if run.step.rescues:
+            run.unmet += 1
+            rollout.rescues.setdefault(run.step.unit, []).append(run)
     for edge in edges:
         link(rollout.steps[edge.before], rollout.steps[edge.after])
     return runs
@@ -143,8 +147,29 @@ def _skip_behind(turn: Turn, step: StepRun) -> None:
             behind += reversed(one.after)
 
 
+def rescue(turn: Turn, step: StepRun) -> None:
+    """When a unit is at rest, start what it has for its failure, or leave it out."""
+    unit = step.step.unit
+    waiting = turn.rollout.rescues.get(unit)
+    if not waiting or step.step.rescues:
+        return
+    mine = [one for one in turn.rollout.steps.values() if one.step.unit == unit]
+    ordinary = [one for one in mine if not one.step.rescues]
+    if not all(one.is_final for one in ordinary):
+        return
+    del turn.rollout.rescues[unit]
+    failed_too = any(one.state is StepState.FAILED for one in ordinary)
+    for one in waiting:
+        if failed_too:
+            one.unmet -= 1
+            release(turn, one)
+        else:
+            turn.enter(one, StepState.SKIPPED, reason="NotNeeded", sentence="nothing failed")
+
+
 def settle_part(turn: Turn, step: StepRun) -> None:
     """Tell the step that expanded to this one that it is at rest."""
+    rescue(turn, step)
     parent = step.part_of
     if parent is None:
         return
@@ -163,6 +188,23 @@ def close_expanded(turn: Turn, parent: StepRun) -> None:
         passed(turn, parent)
 
 
+def _collect(rollout: Rollout) -> Collect:
+    units = dict.fromkeys(step.step.unit for step in rollout.steps.values())
+    bad = {step.step.unit for step in rollout.steps.values() if step.state is StepState.FAILED}
+    passed_units = tuple(unit for unit in units if unit not in bad)
+    return Collect(passed_units, tuple(unit for unit in units if unit in bad))
+
+
+def collected(turn: Turn, heard: Collected) -> None:
+    turn.rollout.busy -= 1
+    for spot in heard.deleted:
+        turn.tell(Told.HOOK_DELETED, ref=spot.ref)
+
+
+def journaled(turn: Turn) -> None:
+    turn.rollout.busy -= 1
+
+
 def stop(turn: Turn, reason: str) -> None:
     turn.rollout.stopped = reason
 
@@ -172,7 +214,11 @@ def finish(turn: Turn) -> None:
     rollout = turn.rollout
     if rollout.ended or rollout.successor is not None:
         return
-    if not rollout.unfinished:
+    if not rollout.unfinished and rollout.hooked and not rollout.busy:
+        rollout.hooked = False
+        rollout.busy += 1
+        turn.order(_collect(rollout))
+    elif not rollout.unfinished and not rollout.busy:
         rollout.ended = True
         turn.tell(Told.ROLLOUT_ENDED, reason="failed" if rollout.failed else "passed")
     elif rollout.stopped and not rollout.busy:

@@ -116,6 +116,10 @@ class Rollout:
     """How often a step was tried again, or a unit where everything starts over."""
     stopped: str = ""
     successor: Plan | None = None
+    rescues: dict[str, list[StepRun]] = field(default_factory=dict)
+    """By unit: the steps that have their turn when another failed."""
+    hooked: bool = False
+    """There are hooks, which are let go at the end."""
     ended: bool = False
     failed: bool = False
     _alarms: list[tuple[Ms, int, str]] = field(default_factory=list)

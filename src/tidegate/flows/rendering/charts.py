@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from tidegate.flows.rendering.outcome import Weakened, raise_all
 from tidegate.flows.rendering.stand_ins import empty_chart
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.source import ChartSource
-from tidegate.render.cache_keys import release_key
+from tidegate.render.cache_keys import release_key, request_text
 from tidegate.render.helm import Release, render
 from tidegate.render.helm.absence import DependencyError
 from tidegate.render.helm.release import Dependency, FetchedChart
@@ -52,7 +53,7 @@ async def _try(
     release: Release, workshop: Workshop, *, keeps: bool
 ) -> Made | tuple[Dependency, ...]:
     """The objects, or what must be fetched before there are any."""
-    key = await _key(release) if keeps else ""
+    key = await _key(release, workshop) if keeps else ""
     if key:
         known = workshop.renders.find(key)
         if known is not None:
@@ -73,10 +74,10 @@ async def _try(
     return Made(documents)
 
 
-async def _key(release: Release) -> str:
+async def _key(release: Release, workshop: Workshop) -> str:
     """Empty for what cannot be rendered: the worker says it better."""
     try:
-        return await asyncio.to_thread(release_key, release)
+        return await workshop.keys.find(request_text(release), partial(release_key, release))
     except (RenderError, OSError):
         return ""
 

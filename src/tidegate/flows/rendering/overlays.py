@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,15 +18,15 @@ from tidegate.flows.rendering.stand_ins import empty_base, empty_chart
 from tidegate.flows.rendering.unsealing import Unsealing
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.source import ChartSource
-from tidegate.render.cache_keys import program_version, sdk_version
+from tidegate.render.cache_keys import overlay_key, program_version, request_text
 from tidegate.render.helm.release import Dependency
 from tidegate.render.kustomize import (
     Fetched,
     Overlay,
     RemoteError,
+    Tool,
     build,
     find_tool,
-    inputs_digest,
 )
 from tidegate.render.kustomize.plugins import Chart
 from tidegate.source import Access, fetch
@@ -62,17 +63,21 @@ async def _build(
     overlay: Overlay, workshop: Workshop, unsealing: Unsealing, *, keeps: bool
 ) -> Made:
     tool = find_tool()
-    version = f"{program_version(tool.argv)} {sdk_version()}"
-    key = f"kustomize {await inputs_digest(overlay, tool_version=version)}"
-    known = workshop.renders.find(key) if keeps else None
+    key = await _key(overlay, tool, workshop) if keeps else ""
+    known = workshop.renders.find(key) if key else None
     if known is not None:
         return Made(known)
     workers = await workshop.workers_if_any()
     async with workshop.builds:
         documents = await build(overlay, tool=tool, decrypt=unsealing.open_input, workers=workers)
-    if keeps and not unsealing.has_met_inputs:
+    if key and not unsealing.has_met_inputs:
         workshop.renders.keep(key, documents)  # what SOPS has opened is never kept
     return Made(documents)
+
+
+async def _key(overlay: Overlay, tool: Tool, workshop: Workshop) -> str:
+    asked = request_text(overlay) + program_version(tool.argv).encode()
+    return await workshop.keys.find(asked, partial(overlay_key, overlay, tool))
 
 
 async def _fetch(

@@ -16,6 +16,7 @@ import msgspec
 
 from tidegate.external.worker import Workers
 from tidegate.render.cache import RenderCache
+from tidegate.render.footprint import KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
 from tidegate.render.sops import Keys
@@ -51,6 +52,7 @@ class Workshop:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.renders = RenderCache(setting.cache.renders)
+        self.keys = KnownKeys()
         self.builds = asyncio.Semaphore(setting.cores)
         self._ends = AsyncExitStack()
         self._workers: Workers | None = None

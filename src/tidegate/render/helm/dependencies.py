@@ -1,29 +1,27 @@
 """Gets what Chart.yaml declares, and `charts` does not have, into the copy of a chart.
 
-Local charts lie beside the copy as they lie beside the chart, so that `file://../db` means the same
-there. Charts from elsewhere are those that were handed in; only where none were, and repositories
-are allowed, does the SDK fetch them itself. Runs in the worker.
+Local charts come from the same source, and charts from elsewhere are those that were handed in.
+Only where none were, and repositories are allowed, does the SDK fetch them itself; then local charts
+lie beside the copy, so that `file://../db` means the same there. Runs in the worker.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
 from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
-from tidegate.model.reading import mappings, text
 from tidegate.render.helm import sdk
 from tidegate.render.helm.absence import needs_fetching
-from tidegate.render.helm.files import check_chart, find, read_text
+from tidegate.render.helm.files import check_chart, find
+from tidegate.render.helm.lock import pin, read_lock, refuse_stale
 from tidegate.render.helm.release import Dependency, Release
+from tidegate.render.helm.staging import copy_chart
 
 LOCAL = "file://"
-LOCKS = ("Chart.lock", "requirements.lock")
 
 
 def refuse(absent: tuple[Dependency, ...], release: Release) -> None:
@@ -36,36 +34,24 @@ def refuse(absent: tuple[Dependency, ...], release: Release) -> None:
 
 def build(absent: tuple[Dependency, ...], *, chart: Path, copy: Path, release: Release) -> None:
     """Get the dependencies that are declared and absent into the copy's `charts` directory."""
-    wanted = tuple(_pinned(absent, copy))
+    lock = read_lock(copy)
+    if lock is not None and release.checks_lock:
+        refuse_stale(lock, chart=copy, release=release)
+    wanted = tuple(pin(absent, lock))
     for one in wanted:
-        if one.repository.startswith(LOCAL):
-            _stage_beside(one, chart=chart, copy=copy, release=release)
-        elif not one.repository:
+        if not one.repository:
             problem = f"the chart needs `{foreign(one.name)}`, which is not in `charts`"
             hint = "put it there, or name a repository in Chart.yaml"
             raise RenderError("render.helm.dependency", problem, where=_place(release), hint=hint)
     distant = [one for one in wanted if not one.repository.startswith(LOCAL)]
-    if distant and (release.fetched or not release.repositories):
-        _lay_out(wanted, copy=copy, release=release)
-    else:
+    if distant and release.repositories and not release.fetched:
         _refuse_repositories(distant, release)
-        _let_helm_build(wanted, copy=copy, release=release)
+        _let_helm_build(wanted, chart=chart, copy=copy, release=release)
+    else:
+        _lay_out(wanted, chart=chart, copy=copy, release=release)
 
 
-def _pinned(absent: Iterable[Dependency], copy: Path) -> Iterable[Dependency]:
-    """With the version that the lock has, if there is a lock."""
-    locks = [content for name in LOCKS if (content := read_text(copy / name, shown=name))]
-    locked = sdk.read_values(locks[0], LOCKS[0]) if locks else {}
-    versions = {
-        (text(entry, "name"), text(entry, "repository")): text(entry, "version")
-        for entry in mappings(locked, "dependencies")
-    }
-    for one in absent:
-        version = versions.get((one.name, one.repository))
-        yield msgspec.structs.replace(one, version=version) if version else one
-
-
-def _lay_out(wanted: tuple[Dependency, ...], *, copy: Path, release: Release) -> None:
+def _lay_out(wanted: tuple[Dependency, ...], *, chart: Path, copy: Path, release: Release) -> None:
     """Put local charts and those that were handed in where Helm looks for them."""
     brought = {one.dependency: Path(one.path) for one in release.fetched}
     missing = [one for one in wanted if one not in brought and not one.repository.startswith(LOCAL)]
@@ -74,12 +60,25 @@ def _lay_out(wanted: tuple[Dependency, ...], *, copy: Path, release: Release) ->
     charts = copy / "charts"
     charts.mkdir(exist_ok=True)
     for number, one in enumerate(wanted):
-        path = brought.get(one) or Path(os.path.normpath(copy / one.repository.removeprefix(LOCAL)))
+        path = brought.get(one) or _find_beside(one, chart=chart, release=release)
+        _refuse_version(one, path, release)
         if path.is_dir():
-            check_chart(path, str(path))
-            shutil.copytree(path, charts / f"fetched-{number}")
+            check_chart(path, release.root if one not in brought else str(path))
+            copy_chart(path, charts / f"fetched-{number}")
         else:
             shutil.copyfile(path, charts / f"fetched-{number}.tgz")
+
+
+def _refuse_version(one: Dependency, path: Path, release: Release) -> None:
+    """Of a chart with another version Helm would ignore the alias, the condition and the tags."""
+    with sdk.loaded(path) as handle:
+        found = sdk.metadata_of(handle)
+    if found.name == one.name and not sdk.is_in_range(found.version, one.version, release):
+        problem = (
+            f"the chart needs `{foreign(one.name)}` in version `{foreign(one.version)}`,"
+            f" and the one that is there has version `{foreign(found.version)}`"
+        )
+        raise RenderError("render.helm.dependency", problem, where=_place(release))
 
 
 def _refuse_repositories(distant: list[Dependency], release: Release) -> None:
@@ -90,7 +89,15 @@ def _refuse_repositories(distant: list[Dependency], release: Release) -> None:
             raise RenderError("render.helm.repository", problem, where=_place(release), hint=hint)
 
 
-def _let_helm_build(wanted: tuple[Dependency, ...], *, copy: Path, release: Release) -> None:
+def _let_helm_build(
+    wanted: tuple[Dependency, ...], *, chart: Path, copy: Path, release: Release
+) -> None:
+    for one in wanted:
+        if one.repository.startswith(LOCAL):
+            there = _find_beside(one, chart=chart, release=release)
+            target = Path(os.path.normpath(copy / one.repository.removeprefix(LOCAL)))
+            if not target.exists():
+                copy_chart(there, target)
     try:
         sdk.build_dependencies(copy)
     except HelmError as error:
@@ -99,7 +106,8 @@ def _let_helm_build(wanted: tuple[Dependency, ...], *, copy: Path, release: Rele
         raise RenderError("render.helm.dependency", problem, where=_place(release)) from None
 
 
-def _stage_beside(one: Dependency, *, chart: Path, copy: Path, release: Release) -> None:
+def _find_beside(one: Dependency, *, chart: Path, release: Release) -> Path:
+    """A chart of the same source."""
     path = one.repository.removeprefix(LOCAL)
     if path.startswith("/"):
         problem = f"the dependency `{foreign(one.name)}` has an absolute path"
@@ -111,9 +119,7 @@ def _stage_beside(one: Dependency, *, chart: Path, copy: Path, release: Release)
         problem = f"the chart needs `{foreign(one.name)}`, and `{foreign(path)}` is not there"
         raise RenderError("render.helm.dependency", problem, where=_place(release))
     check_chart(there, release.root)
-    target = Path(os.path.normpath(copy / path))
-    if not target.exists():
-        shutil.copytree(there, target)
+    return there
 
 
 def _place(release: Release) -> Place:

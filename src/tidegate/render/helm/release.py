@@ -99,7 +99,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Dependencies that the chart does not bring come from `fetched`, or from its own source. What
     must come from elsewhere is fetched by the worker where `repositories` allow it, and else told
-    in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`.
+    in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`. A lock that
+    does not fit Chart.yaml is refused where somebody `checks_lock`: Argo CD does, Flux does not.
     """
 
     root: str
@@ -117,6 +118,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     repositories: tuple[str, ...] = ("https://", "oci://")
     fetched: tuple[FetchedChart, ...] = ()
     builds_dependencies: bool = True
+    checks_lock: bool = True
 
     def __repr__(self) -> str:
         # Values may be secret, and what is printed ends in logs.

@@ -26,16 +26,24 @@ from tidegate.render.helm.release import Dependency, Release, Text
 
 Handle: TypeAlias = ctypes.c_uint64
 
-_PROBE = "{{ semverCompare .Values.constraint .Capabilities.KubeVersion.String }}"
+_PROBE = (
+    "{{ semverCompare .Values.constraint"
+    " (.Values.version | default .Capabilities.KubeVersion.String) }}"
+)
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What we read of Chart.yaml."""
 
     name: str
+    version: str = ""
     type: str = ""
     kube_version: str = ""
     dependencies: tuple[Dependency, ...] = ()
+
+
+class _Declared(msgspec.Struct, frozen=True, gc=False):
+    dependencies: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Crd(msgspec.Struct, frozen=True, gc=False):
@@ -61,6 +69,12 @@ def _held(number: int) -> Iterator[Handle]:
 
 def metadata_of(chart: Handle) -> Metadata:
     return msgspec.json.decode(_native.call_string("helm_chart_metadata", chart), type=Metadata)
+
+
+def declared_dependencies(chart: Handle) -> bytes:
+    """What Chart.yaml declares, in the JSON that Helm itself writes of it."""
+    text = _native.call_string("helm_chart_metadata", chart)
+    return bytes(msgspec.json.decode(text, type=_Declared).dependencies)
 
 
 def absent_dependencies(chart: Handle, metadata: Metadata) -> tuple[Dependency, ...]:
@@ -119,9 +133,18 @@ def unpack(archive: Path, into: Path) -> None:
 
 def is_compatible(constraint: str, release: Release) -> bool:
     """Whether a cluster is one that a chart's `kubeVersion` asks for, in Helm's own judgement."""
+    return _judge({"constraint": constraint}, release)
+
+
+def is_in_range(version: str, constraint: str, release: Release) -> bool:
+    """Whether a chart's version is one that a dependency asks for, in Helm's own judgement."""
+    return not constraint or _judge({"constraint": constraint, "version": version}, release)
+
+
+def _judge(values: Values, release: Release) -> bool:
     with _probe() as chart:
         try:
-            answer = render(chart, {"constraint": constraint}, release)
+            answer = render(chart, values, release)
         except HelmError:
             return False
     return "true" in answer.values()

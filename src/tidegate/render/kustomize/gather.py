@@ -13,6 +13,7 @@ from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.render.footprint import Footprint
 from tidegate.render.kustomize.copy import Copy, relative
 from tidegate.render.kustomize.kustomization import (
     Body,
@@ -32,7 +33,7 @@ from tidegate.render.kustomize.plugins import (
     map_plugin_paths,
 )
 from tidegate.render.kustomize.remote import is_remote, is_remote_file
-from tidegate.render.kustomize.request import FluxOverrides, Input, Overlay, Restriction
+from tidegate.render.kustomize.request import Fetched, FluxOverrides, Input, Overlay, Restriction
 from tidegate.render.kustomize.tree import (
     Found,
     Spot,
@@ -73,9 +74,9 @@ class Step:
     plugins_for: Walk | None = None
 
 
-def gather(overlay: Overlay) -> Gathering:
-    """Everything that building an overlay reads."""
-    tree = Tree(overlay.root, mount="tree")
+def gather(overlay: Overlay, looked: Footprint | None = None) -> Gathering:
+    """Everything that building an overlay reads. What is looked at for it is noted in `looked`."""
+    tree = Tree(overlay.root, mount="tree", looked=looked)
     gathering = Gathering(overlay)
 
     def where() -> Place:
@@ -215,7 +216,7 @@ class Walk:
             self.gathering.remote.setdefault(text, self.where(at)())
             return text
         number = list(self.gathering.overlay.fetched).index(text)
-        tree = Tree(fetched.root, mount=f"fetched/{number}", label=f"{foreign(text)}: ")
+        tree = self._other_tree(fetched, f"fetched/{number}", text)
         spot = tree.find(".", fetched.path, where=self.where(at))
         here = self.tree.copied(self.directory)
         if spot.found is Found.FILE:
@@ -227,6 +228,10 @@ class Walk:
             raise self._missing(role, spot, text, at)
         self._enter(Step(tree, spot.path), role, at)
         return relative(tree.copied(spot.path), here)
+
+    def _other_tree(self, fetched: Fetched, mount: str, text: str) -> Tree:
+        label = f"{foreign(text)}: "
+        return Tree(fetched.root, mount=mount, label=label, looked=self.tree.looked)
 
     def _enter(self, step: Step, role: Role, at: FieldPath) -> None:
         behind = (*self.step.behind, self.step)
@@ -249,7 +254,7 @@ class Walk:
             return
         fetched = self.gathering.overlay.fetched.get(chart.reference)
         if fetched is not None:
-            tree = Tree(fetched.root, mount="", label=f"{foreign(chart.reference)}: ")
+            tree = self._other_tree(fetched, "", chart.reference)
             start = tree.find(".", fetched.path, where=self.where(at))
             self._take_all(tree, start.path, self.tree.copied(spot.path), at)
         elif chart.repository:
@@ -286,6 +291,7 @@ class Walk:
         joined = posixpath.normpath(posixpath.join(self.directory, pattern))
         if not is_pattern(pattern) or is_remote(pattern) or joined.startswith("../"):
             return []
+        self.tree.looked.is_whole = False  # it looks into directories by itself
         try:
             found = find_matches(self.tree.root, joined)
         except ValueError as error:

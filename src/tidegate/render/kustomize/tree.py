@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.render.footprint import Footprint, Look, Signs, is_link
 from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
 
 MANIFEST_ENDINGS = (".yaml", ".yml")
@@ -46,11 +47,17 @@ class Spot:
 class Tree:
     """A directory that somebody gave us.
 
-    `mount` is its name in the copy, and `label` what messages put before its paths.
+    `mount` is its name in the copy, and `label` what messages put before its paths. Whatever is
+    looked at is noted in `looked`.
     """
 
-    def __init__(self, root: Path, *, mount: str, label: str = "") -> None:
+    def __init__(
+        self, root: Path, *, mount: str, label: str = "", looked: Footprint | None = None
+    ) -> None:
+        self.looked = looked or Footprint()
+        self.looked.note(root, Look.PLACE)
         self.root = root.resolve()
+        self._start = str(self.root)
         self.mount = mount
         self.label = label
 
@@ -74,6 +81,7 @@ class Tree:
 
     def names(self, directory: str) -> Iterator[tuple[str, bool]]:
         """The names in a directory in order, and for each whether it is itself a directory."""
+        self.looked.note(self.root / directory)
         with os.scandir(self.root / directory) as entries:
             found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         yield from sorted(found)
@@ -98,13 +106,16 @@ class Tree:
         links: dict[str, str] = {}
         current = ""
         for name in joined.split("/"):
-            current = posixpath.normpath(posixpath.join(current, name))
-            full = self.root / current
-            if full.is_symlink():
-                target = self._target(full, text, where)
+            current = f"{current}/{name}" if current not in {"", "."} else name
+            if is_link(self._note(current)):
+                target = self._target(self.root / current, text, where)
                 links[current] = target
                 current = target
+                self._note(current)
         return Spot(current, _kind_of(self.root / current, text, where), links)
+
+    def _note(self, path: str) -> Signs:
+        return self.looked.note(f"{self._start}/{path}", Look.LINK)
 
     def _target(self, link: Path, text: str, where: Where) -> str:
         try:

@@ -14,9 +14,9 @@ from tidegate.sandbox.operators.references import Needed
 from tidegate.sandbox.operators.statuses import all_hold
 from tidegate.sandbox.operators.templates import find
 from tidegate.sandbox.operators.workloads import WORKLOADS, is_available, serves, speaks_for
-from tidegate.sandbox.schema.builtin import served_kinds
 from tidegate.sandbox.server.register import DEFINITIONS
 from tidegate.sandbox.server.store import Body, Stored
+from tidegate.schema.builtin import served_kinds
 
 SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 SERVICE_NAME = "kubernetes.io/service-name"

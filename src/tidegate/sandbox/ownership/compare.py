@@ -14,7 +14,7 @@ from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.elements import FIELD, Element, item_element
 from tidegate.sandbox.ownership.fields import LEAF, NOTHING, Fields, node
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.schema.shape import Shape
+from tidegate.schema.shape import Shape
 
 Below: TypeAlias = dict[Element, Fields]
 SCALARS = frozenset({str, int, bool, float})

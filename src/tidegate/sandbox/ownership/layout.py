@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tidegate.sandbox.schema.shape import DEDUCED, Merge, Shape, Type, child
+from tidegate.schema.shape import DEDUCED, Merge, Shape, Type, child
 
 KEPT = 4096
 _NULL = type(None)

@@ -12,7 +12,7 @@ from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import SCALARS, by_element, is_one_piece, same
 from tidegate.sandbox.ownership.elements import Element, item_element
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.schema.shape import Shape
+from tidegate.schema.shape import Shape
 
 
 def merge(live: Json, intent: Json, shape: Shape) -> Json:

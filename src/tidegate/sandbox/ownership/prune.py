@@ -15,7 +15,7 @@ from tidegate.sandbox.ownership.compare import is_one_piece
 from tidegate.sandbox.ownership.elements import FIELD, Element, item_element
 from tidegate.sandbox.ownership.fields import NOTHING, Fields
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.schema.shape import Shape
+from tidegate.schema.shape import Shape
 
 Nodes: TypeAlias = tuple[Fields, ...]
 

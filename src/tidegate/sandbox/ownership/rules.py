@@ -20,8 +20,8 @@ from tidegate.sandbox.ownership.merge import merge
 from tidegate.sandbox.ownership.owners import Entry, Operation, Owners, in_order
 from tidegate.sandbox.ownership.prune import pruned
 from tidegate.sandbox.ownership.terms import Terms
-from tidegate.sandbox.schema.decoding import find_typed_problems
-from tidegate.sandbox.schema.shape import Shape
+from tidegate.schema.decoding import find_typed_problems
+from tidegate.schema.shape import Shape
 from tidegate.world.facts import Cause, Owned
 
 Body: TypeAlias = dict[str, Json]

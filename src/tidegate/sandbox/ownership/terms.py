@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tidegate.model.objects import Json, Kind
 from tidegate.sandbox.ownership.fields import NOTHING, Fields, fields_from
-from tidegate.sandbox.schema.shape import Shape
+from tidegate.schema.shape import Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

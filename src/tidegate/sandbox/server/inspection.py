@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.schema.builtin import object_meta
-from tidegate.sandbox.schema.checks import find_problems
-from tidegate.sandbox.schema.decoding import find_decode_problem
-from tidegate.sandbox.schema.defaults import drop_nulls, fill_defaults
-from tidegate.sandbox.schema.unknown import prune, unknown_fields
-from tidegate.sandbox.schema.validation.definitions import find_definition_problems
-from tidegate.sandbox.schema.validation.names import find_name_problems
-from tidegate.sandbox.schema.validation.requirements import find_unmet
 from tidegate.sandbox.server.keeping import keep, keep_part
 from tidegate.sandbox.server.refused import Refused, invalid
 from tidegate.sandbox.server.register import DEFINITIONS, Entry
 from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.schema.builtin import object_meta
+from tidegate.schema.checks import find_problems
+from tidegate.schema.decoding import find_decode_problem
+from tidegate.schema.defaults import drop_nulls, fill_defaults
+from tidegate.schema.unknown import prune, unknown_fields
+from tidegate.schema.validation.definitions import find_definition_problems
+from tidegate.schema.validation.names import find_name_problems
+from tidegate.schema.validation.requirements import find_unmet
 from tidegate.world.facts import Cause, Invalid
 
 ASIDE = frozenset({"metadata", "status"})

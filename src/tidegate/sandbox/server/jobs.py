@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, part, text
-from tidegate.sandbox.schema.causes import invalid, required
 from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.schema.causes import invalid, required
 from tidegate.world.facts import Cause
 
 UID = "batch.kubernetes.io/controller-uid"

@@ -2,7 +2,8 @@
 
 Servers read objects into Go's types and write them out again. On the way empty maps and lists and
 nulls are left out, what is always there appears, and a few defaults are filled in: those that
-merging needs or that owners come to name. All other defaults are left out on purpose.
+merging needs, that owners come to name or that verdicts about rollouts read. All other defaults are
+left out on purpose.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.terms import blank_of
-from tidegate.sandbox.schema.shape import Shape, Type
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body
+from tidegate.schema.shape import Shape, Type
 
 Part = dict[str, Json]
 
@@ -104,10 +105,28 @@ def _service(body: Body) -> Body:
 def _deployment(body: Body) -> Body:
     spec = _dict(body.get("spec"))
     kept = {name: part for name, part in spec.items() if (name, part) != ("minReadySeconds", 0)}
-    completed: Part = {"revisionHistoryLimit": 10, "progressDeadlineSeconds": 600, **kept}
+    completed: Part = {
+        "replicas": 1,
+        "revisionHistoryLimit": 10,
+        "progressDeadlineSeconds": 600,
+        **kept,
+    }
     template = _dict(spec.get("template"))
     completed["template"] = {**template, "spec": _pod(_dict(template.get("spec")))}
     return {**body, "spec": completed}
+
+
+def _replica_set(body: Body) -> Body:
+    return {**body, "spec": {"replicas": 1, **_dict(body.get("spec"))}}
+
+
+def _stateful_set(body: Body) -> Body:
+    """Without a strategy of its own it rolls, all of it: whoever judges a rollout reads that."""
+    spec: Part = {"replicas": 1, **_dict(body.get("spec"))}
+    strategy: Part = {"type": "RollingUpdate", **_dict(spec.get("updateStrategy"))}
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = {"partition": 0, **_dict(strategy.get("rollingUpdate"))}
+    return {**body, "spec": {**spec, "updateStrategy": strategy}}
 
 
 def _pod(spec: Part) -> Part:
@@ -146,4 +165,6 @@ DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
     ("", "secrets"): _secret,
     ("", "services"): _service,
     ("apps", "deployments"): _deployment,
+    ("apps", "replicasets"): _replica_set,
+    ("apps", "statefulsets"): _stateful_set,
 }

@@ -9,11 +9,11 @@ from functools import lru_cache
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.ownership.compare import same
-from tidegate.sandbox.schema.causes import forbidden
 from tidegate.sandbox.server.jobs import select_own_pods
 from tidegate.sandbox.server.qos import service_class
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
+from tidegate.schema.causes import forbidden
 from tidegate.world.calls import Propagation, Write
 from tidegate.world.facts import Cause
 

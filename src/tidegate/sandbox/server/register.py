@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from tidegate.model.objects import Json, Kind, Served
-from tidegate.sandbox.schema.builtin import served_kinds, shape_of
-from tidegate.sandbox.schema.shape import ANY, Shape
 from tidegate.sandbox.server.store import Body, Resource
+from tidegate.schema.builtin import served_kinds, shape_of
+from tidegate.schema.shape import ANY, Shape
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 

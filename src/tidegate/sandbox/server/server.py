@@ -9,8 +9,6 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live
-from tidegate.sandbox.schema.builtin import release
-from tidegate.sandbox.schema.structural import shapes_of
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.logs import Printed
 from tidegate.sandbox.server.refused import Refused, missing
@@ -18,6 +16,8 @@ from tidegate.sandbox.server.register import Entry, Register, is_established
 from tidegate.sandbox.server.selection import SelectorError, selects
 from tidegate.sandbox.server.store import Event, Resource, Store
 from tidegate.sandbox.server.writing import Writer
+from tidegate.schema.builtin import release
+from tidegate.schema.structural import shapes_of
 from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write
 from tidegate.world.facts import (
     Catalogue,

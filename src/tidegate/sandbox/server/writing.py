@@ -12,7 +12,6 @@ from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_update
 from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
 from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
-from tidegate.sandbox.schema.causes import invalid as invalid_field
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.admission import Deed, admit
 from tidegate.sandbox.server.fixed import find_changed
@@ -24,6 +23,7 @@ from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
 from tidegate.sandbox.server.subresources import change_status
+from tidegate.schema.causes import invalid as invalid_field
 from tidegate.world.calls import PatchForm, Propagation, Verb, Write
 from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
 

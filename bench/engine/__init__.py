@@ -1,0 +1,21 @@
+"""The engine beside bare loops that do the same without a plan, a gate or a journal.
+
+Engine and loop take turns on one control plane, so that a noisy neighbour is shared. The figures of
+one machine mean little; the ratios do not change much from one to the next.
+"""
+
+from __future__ import annotations
+
+from bench.engine import applies, gates, memory, steps
+from bench.engine.cluster import Bench
+from plane import ControlPlane
+
+
+def measure() -> dict[str, float]:
+    """All figures of the engine."""
+    figures = steps.measure()
+    with ControlPlane.start() as plane:
+        bench = Bench(plane)
+        for part in (gates, applies, memory):
+            figures |= part.measure(bench)
+    return figures

@@ -1,0 +1,54 @@
+"""The control plane that engine and bare loops share, and how each of them reaches it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+from plane import ControlPlane
+from plane.audit import AuditEntry, read_audit
+from tidegate.flows.wiring import open_world
+from tidegate.kube.config import Target, load_target
+from tidegate.kube.tls import make_context
+from tidegate.model.plan import Plan
+from tidegate.testing import Body, Desk, live_of
+from tidegate.testing.rollouts import Run, roll_out
+from tidegate.world.line import Line
+
+USER = "tidegate"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    plane: ControlPlane
+
+    @property
+    def target(self) -> Target:
+        return load_target(kubeconfig=str(self.plane.kubeconfig(USER)), environ=os.environ)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """The client of a bare loop."""
+        connector = aiohttp.TCPConnector(ssl=make_context(self.target, None), limit=0)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            yield session
+
+    async def make_namespace(self, name: str) -> None:
+        async with open_world(kubeconfig=str(self.plane.kubeconfig(USER))) as world:
+            body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            live_of(await Desk(Line(world)).apply(body))
+
+    async def roll_out(self, plan: Plan) -> Run:
+        async with open_world(kubeconfig=str(self.plane.kubeconfig(USER))) as world:
+            run = await roll_out(world, plan)
+        if run.result != "passed":
+            raise RuntimeError(run.told()[-5:])
+        return run
+
+    def entries(self) -> Iterator[AuditEntry]:
+        """What our user did up to now."""
+        return (one for one in read_audit(self.plane.audit_log) if one.user.username == USER)

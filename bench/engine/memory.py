@@ -1,0 +1,39 @@
+"""The memory of a process that rolls out many objects, at its peak."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.engine.applies import a_heap
+from bench.engine.cluster import USER, Bench
+from tidegate.plan.wire import to_json
+
+OBJECTS = 10_000
+PROGRAM = "tests.fakes.rollout_program"
+
+
+def measure(bench: Bench) -> dict[str, float]:
+    """MiB: the first rollout, and a second one that finds everything."""
+    asyncio.run(bench.make_namespace("many"))
+    with TemporaryDirectory() as folder:
+        plan = Path(folder) / "plan.json"
+        plan.write_bytes(to_json(a_heap("many", OBJECTS)))
+        return {
+            f"memory at {OBJECTS:,} objects, {run}, MiB": peak(bench, plan)
+            for run in ("first run", "second run")
+        }
+
+
+def peak(bench: Bench, plan: Path) -> float:
+    words = [sys.executable, "-m", PROGRAM, str(plan), str(bench.plane.kubeconfig(USER)), "bench"]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise RuntimeError(f"the rollout ended with {child.returncode}")
+    return used.ru_maxrss / 1024

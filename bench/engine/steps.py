@@ -1,0 +1,91 @@
+"""What `decide` costs for each step, with few and with many: no world, answers out of thin air."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from itertools import pairwise
+
+from tidegate.engine.decide import decide
+from tidegate.engine.turns.rollout import Rollout
+from tidegate.engine.vocabulary import (
+    Apply,
+    Begun,
+    Check,
+    Checked,
+    Command,
+    Input,
+    Judged,
+    Spot,
+    Stand,
+    Standing,
+    Written,
+    Wrote,
+)
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.plan import Edge, Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.model.semantics import TIDEGATE
+from tidegate.model.verdict import Health, Verdict
+
+SIZES = (100, 1_000, 10_000)
+STEPS = 20_000
+"""Steps that are timed of each size, in as many rollouts as that takes."""
+PER_STEP = 3
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+WELL = Verdict(Health.HEALTHY)
+
+
+def a_plan_of(size: int, *, chained: bool) -> Plan:
+    """Steps one after another, or all side by side."""
+    steps = tuple(_step(number) for number in range(size))
+    edges = [Edge(one.id, then.id) for one, then in pairwise(steps)]
+    units = (PlannedUnit(name="unit"),)
+    return Plan.of(Fragment(units=units, steps=steps, edges=tuple(edges if chained else ())))
+
+
+def _step(number: int) -> Step:
+    names = (f"m{number}-{part}" for part in range(PER_STEP))
+    items = tuple(Item(ref=Ref(CONFIG_MAP, "bench", name), digest=name) for name in names)
+    return Step(id=f"step-{number}", unit="unit", digest=f"{number}", batches=(items,))
+
+
+def play(plan: Plan) -> float:
+    """Seconds of one rollout in which everything goes well."""
+    steps = {step.id: step for step in plan.steps}
+    rollout = Rollout(TIDEGATE)
+    heard: deque[Input] = deque([Begun(plan)])
+    start = time.perf_counter()
+    while heard:
+        for command in decide(rollout, heard.popleft(), Ms(0)).commands:
+            heard.extend(answers(command, steps))
+    spent = time.perf_counter() - start
+    if not rollout.ended or rollout.failed:
+        raise RuntimeError("the rollout did not pass")
+    return spent
+
+
+def answers(command: Command, steps: dict[str, Step]) -> list[Input]:
+    match command:
+        case Check(step=name):
+            items = steps[name].batches[0]
+            absent = (Standing(Spot("", item.ref), Stand.ABSENT) for item in items)
+            return [Checked(name, tuple(absent))]
+        case Apply(step=name, spot=spot):
+            written = Written("uid", 1, "1", changed=True)
+            return [Judged(spot, "uid", 1, "1", WELL), Wrote(name, spot, written)]
+        case _:
+            return []
+
+
+def measure() -> dict[str, float]:
+    """Microseconds for each step of three objects, of the quickest rollout of a size."""
+    figures: dict[str, float] = {}
+    for shape in ("chain", "row"):
+        for size in SIZES:
+            plan = a_plan_of(size, chained=shape == "chain")
+            best = min(play(plan) for _ in range(max(3, STEPS // size)))
+            figures[f"decide, {shape} of {size:,}, us/step"] = best / size * 1e6
+        few, many = (figures[f"decide, {shape} of {size:,}, us/step"] for size in SIZES[::2])
+        figures[f"decide, {shape}, many / few"] = many / few
+    return figures

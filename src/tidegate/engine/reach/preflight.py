@@ -1,0 +1,200 @@
+"""Would the cluster take what is to be written? Told before the first write, as far as can be.
+
+Texts are checked here, by the schemas of their kinds. The server is asked, with a dry run, where
+only it can tell: a webhook or a policy has a word, a schema asks for more than is checked here, or
+something looks wrong. What comes with the plan itself (a CRD, a namespace, a webhook) cannot be
+asked about before it is there: until then what is wrong by the text counts, and the step asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from tidegate.engine.means import Means
+from tidegate.engine.reach.checking import WRITTEN, Examined
+from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.surroundings import Guards, Surroundings
+from tidegate.engine.reach.writing import told_causes, trouble_of, wish
+from tidegate.engine.vocabulary import Spot, Stand, Trouble
+from tidegate.errors import foreign
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Deed, PlannedUnit, Step
+from tidegate.schema.fit import Misfit
+from tidegate.world.facts import (
+    Conflict,
+    Exists,
+    Failed,
+    Forbidden,
+    Lost,
+    Missing,
+    NotServed,
+    Outcome,
+    Refusal,
+    Throttled,
+    is_refusal,
+)
+
+Fault: TypeAlias = tuple[Step, Ref, Trouble]
+FITTING = Misfit()
+SERVER_ERROR = 500
+DENIED = "denied"
+NOT_THERE = ("not found", "was found")
+
+
+class Preflight(StrEnum):
+    """Which objects a server is asked about before the first write."""
+
+    LOCAL = "local"
+    """Those of which only it can tell."""
+    SERVER = "server"
+    """All that would be written."""
+
+
+class _Case(NamedTuple):
+    """One object that would be written, and what is to be said of it.
+
+    `doubtful`: its text alone does not tell. `askable`: the server knows all that it must to tell.
+    `mendable`: somebody may change the object on its way. `pending`: somebody who comes with the
+    plan will have a word in it.
+    """
+
+    examined: Examined
+    misfit: Misfit
+    doubtful: bool
+    askable: bool
+    mendable: bool
+    pending: bool
+
+    @property
+    def asked(self) -> bool:
+        return self.doubtful and self.askable
+
+
+@dataclass(slots=True)
+class Inspector:
+    """Looks for what is wrong with objects that would be written."""
+
+    means: Means
+    units: dict[str, PlannedUnit]
+    surroundings: Surroundings
+    depth: Preflight = Preflight.LOCAL
+    _sound: set[tuple[Spot, str]] = field(default_factory=set)
+    """Objects, by their text, that need not be looked at again."""
+
+    def faults(self, examined: Iterable[Examined], *, late: bool) -> Errand[list[Fault]]:
+        """What is wrong with these.
+
+        Before a rollout, what cannot be known yet is left for later; later it is a fault.
+        """
+        wanted = [one for one in examined if _is_written(one)]
+        found = [_fixed(one) for one in wanted if _is_fixed(one)]
+        unsure = [one for one in wanted if not _is_fixed(one) and not self._is_sound(one)]
+        if unsure:
+            yield from self.surroundings.learn((how.spot, item) for _, item, how in unsure)
+            rewritten = frozenset[Spot]() if late else frozenset(how.spot for *_, how in wanted)
+            found += yield from self._ask(self._cases(unsure, rewritten), late=late)
+        return found
+
+    def _is_sound(self, examined: Examined) -> bool:
+        _, item, standing = examined
+        return (standing.spot, item.digest) in self._sound
+
+    def _ask(self, cases: list[_Case], *, late: bool) -> Errand[list[Fault]]:
+        outcomes = yield tuple(self._dry_run(case) for case in cases if case.asked)
+        answers = iter(outcomes)
+        found: list[Fault] = []
+        for case in cases:
+            step, item, standing = case.examined
+            outcome = next(answers) if case.asked else None
+            trouble = _trouble(case, outcome, late=late)
+            if trouble is not None:
+                found.append((step, item.ref, trouble))
+            elif _is_settled(case, outcome):
+                self._sound.add((standing.spot, item.digest))
+        return found
+
+    def _dry_run(self, case: _Case) -> Ask:
+        """Where something looks wrong, fields that would only be dropped are asked about too."""
+        step, item, _ = case.examined
+        write = wish(item, self.units[step.unit], dry_run=True)
+        strict = bool(case.misfit.unreadable)
+        return Ask(step.cluster, msgspec.structs.replace(write, strict=strict))
+
+    def _cases(self, unsure: list[Examined], rewritten: frozenset[Spot]) -> list[_Case]:
+        clusters = dict.fromkeys(step.cluster for step, *_ in unsure)
+        guards = {one: self.surroundings.guards(one, rewritten) for one in clusters}
+        return [self._case(one, guards[one[0].cluster], rewritten) for one in unsure]
+
+    def _case(
+        self, examined: Examined, guards: tuple[Guards, Guards], rewritten: frozenset[Spot]
+    ) -> _Case:
+        _, item, standing = examined
+        around = self.surroundings
+        definition = around.definition_of(standing.spot)
+        misfit = self.means.misfit(item, definition.text if definition else b"")
+        now, later = (around.takers(one, examined[1], standing) for one in guards)
+        renewed = definition is not None and definition.spot in rewritten
+        served = around.outlook.serves(standing.spot) and not renewed
+        exists = standing.stand is not Stand.IMMUTABLE
+        return _Case(
+            examined,
+            misfit=misfit or FITTING,
+            doubtful=self.depth is Preflight.SERVER or misfit != FITTING or bool(now),
+            askable=served and exists and all(guard.harmless for guard in now),
+            mendable=any(guard.mutates for guard in (*now, *later)),
+            pending=bool(later),
+        )
+
+
+def _is_written(examined: Examined) -> bool:
+    _, item, standing = examined
+    return standing.stand in WRITTEN and item.deed is not Deed.DELETE
+
+
+def _is_fixed(examined: Examined) -> bool:
+    _, item, standing = examined
+    return standing.stand is Stand.IMMUTABLE and not item.recreates
+
+
+def _fixed(examined: Examined) -> Fault:
+    step, item, standing = examined
+    fields = ", ".join(f"`{name}`" for name in standing.fixed) or "a field that differs"
+    sentence = f"{fields} cannot be changed while it lives"
+    return step, item.ref, Trouble("Immutable", foreign(sentence), final=True)
+
+
+def _is_settled(case: _Case, outcome: Outcome | None) -> bool:
+    told = not case.doubtful if outcome is None else not is_refusal(outcome)
+    return told and not case.pending
+
+
+def _trouble(case: _Case, outcome: Outcome | None, *, late: bool) -> Trouble | None:
+    """What the server says, or what the text says where it cannot be asked."""
+    _, item, _ = case.examined
+    invalid = () if case.mendable else case.misfit.invalid
+    if outcome is None:
+        causes = case.misfit.unreadable or invalid
+    elif not is_refusal(outcome):
+        return None
+    elif late or not is_unknowable(outcome):
+        return trouble_of(outcome, item.ref)
+    else:
+        causes = invalid if isinstance(outcome, Missing) else ()
+    return Trouble("Invalid", told_causes(causes, item.ref), final=True) if causes else None
+
+
+def is_unknowable(outcome: Refusal) -> bool:
+    """Whether a dry run says nothing yet: what it needs may come with the plan itself."""
+    match outcome:
+        case Failed():
+            return outcome.status >= SERVER_ERROR
+        case Forbidden():
+            # A pod is refused while its account, its priority or its runtime is not there.
+            return outcome.message.endswith(NOT_THERE) and DENIED not in outcome.message
+        case _:
+            return isinstance(outcome, Missing | NotServed | Exists | Conflict | Lost | Throttled)

@@ -1,0 +1,65 @@
+"""What the user points at, as a unit of the plain dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidegate.dialect.plain import read_unit
+from tidegate.documents import Document
+from tidegate.flows.render import Wanted, own_setting, render_all
+from tidegate.flows.rendering import Unrendered
+from tidegate.model.manifest import WantedUnit
+from tidegate.model.objects import Kind
+from tidegate.model.plan import PlannedUnit
+from tidegate.model.reading import text
+from tidegate.world.ask import ask
+from tidegate.world.calls import Kinds
+from tidegate.world.facts import Catalogue
+from tidegate.world.protocol import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A directory, a chart or an overlay, and how it is to be understood."""
+
+    wanted: Wanted
+    ignores_waves: bool = False
+    offline: bool = False
+    maps: tuple[str, ...] = field(default=())
+
+    @property
+    def unit(self) -> PlannedUnit:
+        wanted = self.wanted
+        name = wanted.name or Path(wanted.what).resolve().name
+        return PlannedUnit(name=f"{wanted.namespace}/{name}")
+
+
+async def read_chosen(chosen: Chosen, world: World) -> WantedUnit:
+    """Render it and read its annotations. Raises what is wrong with its files."""
+    setting = own_setting(offline=chosen.offline, maps=chosen.maps)
+    (rendered,) = await render_all([chosen.wanted], setting)
+    if isinstance(rendered, Unrendered):
+        raise ExceptionGroup("not rendered", list(rendered.errors))
+    cluster_wide = await _cluster_wide(world, rendered.documents)
+    return read_unit(
+        rendered.documents,
+        chosen.unit,
+        namespace=chosen.wanted.namespace,
+        is_namespaced=lambda kind: (kind.group, kind.name) not in cluster_wide,
+        ignores_waves=chosen.ignores_waves,
+    )
+
+
+async def _cluster_wide(world: World, documents: Iterable[Document]) -> set[tuple[str, str]]:
+    """Kinds without namespaces: the cluster's, and those that the documents define."""
+    (catalogue,) = await ask(world, Kinds())
+    served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
+    found = {(one.kind.group, one.kind.name) for one in served if not one.namespaced}
+    for document in documents:
+        body = document.body
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        if kind.name == "CustomResourceDefinition" and text(body, "spec", "scope") == "Cluster":
+            found.add((text(body, "spec", "group"), text(body, "spec", "names", "kind")))
+    return found

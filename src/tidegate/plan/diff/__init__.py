@@ -1,0 +1,1 @@
+"""How a live object differs from the wanted one, and whose fields are whose."""

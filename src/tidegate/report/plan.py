@@ -1,0 +1,64 @@
+"""A plan as people read it: step after step, object after object, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.model.change import Difference, Fate
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Item, Plan, Step
+
+DEEDS = {
+    Fate.CREATE: "create",
+    Fate.CHANGE: "change",
+    Fate.RECREATE: "recreate",
+    Fate.KEEP: "keep",
+    Fate.PRUNE: "prune",
+}
+PHASES = {"presync": "PreSync", "sync": "", "postsync": "PostSync", "syncfail": "SyncFail"}
+
+
+def plan_lines(plan: Plan, differences: dict[Ref, Difference]) -> Iterator[str]:
+    """Each step with what is done to its objects; fields below those that change."""
+    names = {step.id: step_name(step, several=len(plan.units) > 1) for step in plan.steps}
+    width = max((len(name) for name in names.values()), default=0)
+    for step in plan.steps:
+        name = names[step.id]
+        for item in (item for batch in step.batches for item in batch):
+            yield f"  {name:{width}}  {_item_line(item, differences.get(item.ref))}"
+            yield from _field_lines(differences.get(item.ref), " " * (width + 4))
+            name = ""
+    yield ""
+    yield summary_line(differences)
+
+
+def step_name(step: Step, *, several: bool = False) -> str:
+    """`wave -2`, `PreSync`, `PreSync wave 1`; with its unit where there are several."""
+    phase = PHASES.get(step.phase, step.phase)
+    wave = step.stage or (f"wave {step.wave}" if step.wave or not phase else "")
+    told = " ".join(part for part in (phase, wave) if part)
+    return f"{step.unit}: {told}" if several else told
+
+
+def _item_line(item: Item, difference: Difference | None) -> str:
+    deed = DEEDS[difference.deed] if difference else "delete"
+    hook = " (hook)" if item.hook is not None else ""
+    return f"{deed:8}  {item.ref}{hook}"
+
+
+def _field_lines(difference: Difference | None, indent: str) -> Iterator[str]:
+    if difference is None or difference.deed in (Fate.CREATE, Fate.KEEP):
+        return
+    for change in difference.fields:
+        before, after = change.before or "-", change.after or "-"
+        yield f"{indent}          {change.path}: {before} → {after}"
+    for path in difference.because:
+        yield f"{indent}          {path} cannot be changed"
+
+
+def summary_line(differences: dict[Ref, Difference]) -> str:
+    counts = dict.fromkeys(Fate, 0)
+    for difference in differences.values():
+        counts[difference.deed] += 1
+    told = [f"{count} to {DEEDS[fate]}" for fate, count in counts.items() if count]
+    return ", ".join(told) or "there is nothing to do"

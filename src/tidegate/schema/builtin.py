@@ -1,0 +1,141 @@
+"""The kinds that Kubernetes brings, and their shapes.
+
+Read on first use from a file that `make schemas` writes (its language is told in `plane.schemas`);
+a shape is made when it is asked for, and once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+
+import msgspec
+
+from tidegate.model.objects import Kind, Served
+from tidegate.schema.shape import ANY, DEDUCED, Merge, Shape, Type
+
+FILE = Path(__file__).with_name("kubernetes-1.36.json")
+
+Asked = Callable[[], Shape]
+
+
+class _Definition(msgspec.Struct, frozen=True):
+    fields: dict[str, object]
+    required: frozenset[str] = frozenset()
+    always: frozenset[str] = frozenset()
+    atomic: bool = False
+
+
+class _Book(msgspec.Struct, frozen=True):
+    release: str
+    kinds: tuple[tuple[str, str, str, str, bool, str, str, str], ...]
+    definitions: dict[str, _Definition]
+
+
+def _scalar(type_: Type, written: str = "") -> Shape:
+    return Shape(type=type_, merge=Merge.ATOMIC, format=written)
+
+
+_SCALARS = {
+    "any": DEDUCED,
+    "boolean": _scalar(Type.BOOLEAN),
+    "byte": _scalar(Type.STRING, "byte"),
+    "int-or-string": Shape(type=Type.INT_OR_STRING, merge=Merge.ATOMIC, is_lenient=True),
+    "int32": _scalar(Type.INTEGER, "int32"),
+    "int64": _scalar(Type.INTEGER, "int64"),
+    "number": _scalar(Type.NUMBER, "double"),
+    "quantity": _scalar(Type.INT_OR_STRING, "quantity"),
+    "raw": ANY,
+    "string": _scalar(Type.STRING),
+    "time": _scalar(Type.STRING, "date-time"),
+}
+
+
+@cache
+def served_kinds() -> tuple[Served, ...]:
+    """Every kind, in the server's own order: the preferred version of a group first."""
+    return tuple(
+        Served(
+            kind=Kind(group, version, name),
+            plural=plural,
+            namespaced=namespaced,
+            verbs=tuple(verbs.split()),
+            subresources=tuple(subresources.split()),
+        )
+        for group, version, name, plural, namespaced, verbs, subresources, _ in _read().kinds
+    )
+
+
+@cache
+def shape_of(kind: Kind) -> Shape | None:
+    """What an object of this kind is; None for kinds that Kubernetes does not bring."""
+    root = _roots().get(kind)
+    return None if root is None else _definition(root)
+
+
+def release() -> str:
+    """The Kubernetes that all of this was read from: `v1.36.4`."""
+    return _read().release
+
+
+def object_meta() -> Shape:
+    """`metadata`, which is the same for all kinds."""
+    return _definition("meta.v1.ObjectMeta")
+
+
+@cache
+def _read() -> _Book:
+    return msgspec.json.decode(FILE.read_bytes(), type=_Book)
+
+
+@cache
+def _roots() -> Mapping[Kind, str]:
+    return {Kind(*row[:3]): row[-1] for row in _read().kinds}
+
+
+@cache
+def _definition(name: str, *, is_granular: bool = False) -> Shape:
+    found = _read().definitions[name]
+    return Shape(
+        name=name,
+        type=Type.OBJECT,
+        merge=Merge.ATOMIC if found.atomic and not is_granular else Merge.FIELDS,
+        fields={field: _place(place) for field, place in found.fields.items()},
+        required=found.required,
+        always=found.always,
+        is_lenient=not found.fields,
+    )
+
+
+def _place(place: object) -> Asked:
+    match place:
+        case str() if place.startswith("@"):
+            return partial(_definition, place[1:])
+        case str():
+            return partial(_SCALARS.__getitem__, place)
+        case ["granular", str(name)]:
+            return partial(_definition, name[1:], is_granular=True)
+        case _:
+            return cache(partial(_collection, place))
+
+
+def _collection(place: object) -> Shape:
+    match place:
+        case ["map" | "atomic" as relation, values]:
+            merge = Merge.FIELDS if relation == "map" else Merge.ATOMIC
+            return Shape(type=Type.OBJECT, merge=merge, values=_place(values))
+        case ["set", items]:
+            return Shape(type=Type.ARRAY, merge=Merge.SET, items=_place(items))
+        case ["keyed", items, dict(keys)]:
+            return Shape(
+                type=Type.ARRAY,
+                merge=Merge.KEYED,
+                items=_place(items),
+                keys=tuple(keys),
+                key_defaults={key: value for key, value in keys.items() if value is not None},
+            )
+        case ["list", items]:
+            return Shape(type=Type.ARRAY, merge=Merge.ATOMIC, items=_place(items))
+        case _:
+            raise TypeError(place)

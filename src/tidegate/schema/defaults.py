@@ -1,0 +1,82 @@
+"""Defaults of CRDs, and nulls where there may be none.
+
+A creation or a replacement first drops nulls, then fills in; what an apply comes to is filled in
+only. Built-in kinds have their defaults elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidegate.model.objects import Json
+from tidegate.schema.shape import Shape
+
+
+def fill_defaults(body: Json, shape: Shape) -> Json:
+    """The object with its defaults; the very same one where none is missing."""
+    if shape.name:
+        return body
+    match body:
+        case dict():
+            return _along(_with_own_defaults(body, shape), shape, _filled)
+        case list() if shape.items is not None:
+            return _along_items(body, shape.items(), _filled)
+        case _:
+            return body
+
+
+def drop_nulls(body: Json, shape: Shape) -> Json:
+    """The object without nulls where its CRD allows none and has no default to put there."""
+    if shape.name:
+        return body
+    match body:
+        case dict():
+            return _along(_without_nulls(body, shape), shape, drop_nulls)
+        case list() if shape.items is not None:
+            return _along_items(body, shape.items(), drop_nulls)
+        case _:
+            return body
+
+
+def _filled(value: Json, shape: Shape) -> Json:
+    if value is None and not shape.is_nullable:
+        value = shape.default
+    return fill_defaults(value, shape)
+
+
+def _with_own_defaults(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
+    missing = {name: default for name, default in shape.defaults.items() if name not in value}
+    return {**value, **missing} if missing else value
+
+
+def _without_nulls(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
+    nulls = [name for name, part in value.items() if part is None and _is_barred(shape, name)]
+    return {name: value[name] for name in value if name not in nulls} if nulls else value
+
+
+def _is_barred(shape: Shape, name: str) -> bool:
+    asked = shape.fields.get(name) or shape.values
+    if asked is None:
+        return False
+    found = asked()
+    return not found.is_nullable and found.default is None
+
+
+def _along(
+    value: dict[str, Json], shape: Shape, change: Callable[[Json, Shape], Json]
+) -> dict[str, Json]:
+    """The object with its known parts changed; the very same one where none does."""
+    changed: dict[str, Json] = {}
+    for name, part in value.items():
+        asked = shape.fields.get(name) or shape.values
+        if asked is not None and (part is None or isinstance(part, dict | list)):
+            new = change(part, asked())
+            if new is not part:
+                changed[name] = new
+    return {**value, **changed} if changed else value
+
+
+def _along_items(value: list[Json], shape: Shape, change: Callable[[Json, Shape], Json]) -> Json:
+    kept = [change(item, shape) for item in value]
+    is_same = all(new is old for new, old in zip(kept, value, strict=True))
+    return value if is_same else kept

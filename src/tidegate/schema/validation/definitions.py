@@ -1,0 +1,238 @@
+"""Whether a CRD is one that a server takes.
+
+The mistakes that people make: no schema, no type, no items, a list type without keys, a default
+that does not fit, no version to store. Not checked: expressions (`x-kubernetes-validations`),
+conversion, printer columns, how deep `allOf` and its kin may go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.model.objects import Json
+from tidegate.schema.causes import duplicate, forbidden, invalid, required, unsupported
+from tidegate.schema.checks import find_problems
+from tidegate.schema.shape import Shape
+from tidegate.schema.structural import (
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_KEYS,
+    LIST_TYPE,
+    MAP_TYPE,
+    PRESERVE,
+    Schema,
+    as_items,
+    as_schema,
+    schema_in,
+    shape_from,
+)
+from tidegate.schema.unknown import prune
+from tidegate.world.facts import Cause
+
+TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_KEYED = "if parent array's x-kubernetes-list-type is map"
+_PRESERVED = (
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+    "spec.versions[*].schema instead"
+)
+_METADATA = (
+    "must not specify anything other than name and generateName, but metadata is implicitly "
+    "specified"
+)
+_KEY_MISSING = (
+    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required "
+    "property"
+)
+
+
+def find_definition_problems(body: Json) -> tuple[Cause, ...]:
+    """Everything that is wrong with a CRD, sorted."""
+    spec = as_schema(as_schema(body).get("spec"))
+    causes = [*_name_problems(as_schema(body), spec), *_version_problems(spec)]
+    schemas = [schema_in(as_schema(each)) for each in as_items(spec.get("versions"))]
+    is_one = all(schema == schemas[0] for schema in schemas)
+    for place, schema in enumerate(schemas):
+        path = f"spec.versions[{place}].schema.openAPIV3Schema"
+        if not isinstance(schema, dict):
+            causes.append(required(path))
+        elif not is_one:
+            causes += _schema_problems(schema, path)
+        elif place == 0:
+            causes += _schema_problems(schema, "spec.validation.openAPIV3Schema")
+    return tuple(sorted(set(causes)))
+
+
+def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
+    names, group = as_schema(spec.get("names")), spec.get("group")
+    name = as_schema(body.get("metadata")).get("name")
+    if name != f"{names.get('plural', '')}.{group or ''}":
+        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    if not group:
+        yield required("spec.group")
+    # Without a kind, what is made of it is missing too.
+    derived = () if names.get("kind") else ("kind", "singular", "listKind")
+    for part in ("plural", *derived):
+        if not names.get(part):
+            yield required(f"spec.names.{part}")
+    if spec.get("preserveUnknownFields") is True:
+        yield invalid("spec.preserveUnknownFields", value=True, detail=_PRESERVED)
+    yield from _scope_problems(spec.get("scope"))
+
+
+def _scope_problems(scope: Json) -> Iterator[Cause]:
+    if not scope:
+        yield required("spec.scope")
+    elif scope not in {"Cluster", "Namespaced"}:
+        yield unsupported("spec.scope", scope, ("Cluster", "Namespaced"))
+
+
+def _version_problems(spec: Schema) -> Iterator[Cause]:
+    versions = [as_schema(version) for version in as_items(spec.get("versions"))]
+    names: list[Json] = [version.get("name") for version in versions]
+    stored = [str(version.get("name")) for version in versions if version.get("storage") is True]
+    if len(stored) != 1:
+        detail = "must have exactly one version marked as storage version"
+        yield invalid("spec.versions", names, detail)
+    if not stored:
+        detail = "must have at least one stored version"
+        yield invalid("status.storedVersions", None, detail)
+    elif len(stored) > 1:
+        detail = f"must have the storage version {stored[-1]}"
+        yield invalid("status.storedVersions", [stored[0]], detail)
+    if len(set(map(str, names))) < len(names):
+        yield invalid("spec.versions", names, "must contain unique version names")
+
+
+def _schema_problems(schema: Schema, path: str) -> list[Cause]:
+    """In three rounds, each only when the one before found nothing, as the server does."""
+    return (
+        [cause for each, at in _nodes(schema, path) for cause in _form_problems(each, at)]
+        or [*_root_problems(schema, path)]
+        + [cause for each, at in _nodes(schema, path) for cause in _structure_problems(each, at)]
+        or [cause for each, at in _nodes(schema, path) for cause in _default_problems(each, at)]
+    )
+
+
+def _nodes(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
+    """A schema and all below it, with where they stand."""
+    yield schema, path
+    for name, part in as_schema(schema.get("properties")).items():
+        yield from _nodes(as_schema(part), f"{path}.properties[{name}]")
+    for name in ("items", "additionalProperties"):
+        if isinstance(part := schema.get(name), dict):
+            yield from _nodes(part, f"{path}.{name}")
+
+
+def _form_problems(schema: Schema, path: str) -> Iterator[Cause]:
+    type_ = schema.get("type")
+    if type_ and type_ not in TYPES:
+        yield unsupported(f"{path}.type", type_, TYPES)
+    if "$ref" in schema:
+        yield forbidden(f"{path}.$ref", "$ref is not supported")
+    if schema.get("uniqueItems") is True:
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden(f"{path}.uniqueItems", detail)
+    if schema.get("properties") and schema.get("additionalProperties"):
+        detail = "additionalProperties and properties are mutual exclusive"
+        yield forbidden(f"{path}.additionalProperties", detail)
+    if schema.get(MAP_TYPE) not in {None, "atomic", "granular"}:
+        yield unsupported(f"{path}.{MAP_TYPE}", schema[MAP_TYPE], ("atomic", "granular"))
+    yield from _list_problems(schema, path)
+
+
+def _list_problems(schema: Schema, path: str) -> Iterator[Cause]:
+    kind, keys = schema.get(LIST_TYPE), as_items(schema.get(LIST_KEYS))
+    items = as_schema(schema.get("items"))
+    if kind is None:
+        if keys:
+            detail = "must be map if x-kubernetes-list-map-keys is non-empty"
+            yield required(f"{path}.{LIST_TYPE}", detail)
+        return
+    if kind not in {"atomic", "set", "map"}:
+        yield unsupported(f"{path}.{LIST_TYPE}", kind, ("atomic", "set", "map"))
+    elif schema.get("type") != "array":
+        detail = "must be array if x-kubernetes-list-type is specified"
+        yield invalid(f"{path}.type", schema.get("type", ""), detail)
+    elif kind == "set" and items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
+        detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
+        yield invalid(f"{path}.items.{MAP_TYPE}", items.get(MAP_TYPE), detail)
+    elif kind == "map":
+        yield from _key_problems(items, keys, path)
+
+
+def _key_problems(items: Schema, keys: list[Json], path: str) -> Iterator[Cause]:
+    properties = as_schema(items.get("properties"))
+    needed = as_items(items.get("required"))
+    if not keys:
+        detail = "must not be empty if x-kubernetes-list-type is map"
+        yield required(f"{path}.{LIST_KEYS}", detail)
+    if items.get("type") != "object":
+        yield invalid(f"{path}.items.type", items.get("type", ""), f"must be object {_KEYED}")
+        return
+    seen: list[Json] = []
+    for place, key in enumerate(keys):
+        at = f"{path}.items.properties[{key}]"
+        found = as_schema(properties.get(str(key)))
+        if key in seen:
+            yield duplicate(f"{path}.{LIST_KEYS}[{place}]", key)
+        seen.append(key)
+        if not found:
+            detail = "entries must all be names of item properties"
+            yield invalid(f"{path}.{LIST_KEYS}", keys, detail)
+        elif found.get("type") in {"array", "object"}:
+            yield invalid(f"{at}.type", found["type"], f"must be a scalar type {_KEYED}")
+        elif found.get("default") is None and key not in needed:
+            yield required(f"{at}.default", _KEY_MISSING)
+
+
+def _root_problems(schema: Schema, path: str) -> Iterator[Cause]:
+    if schema.get("additionalProperties") is not None:
+        yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
+    if not schema.get("type"):
+        if schema.get(PRESERVE) is not True:
+            yield required(f"{path}.type", "must not be empty at the root")
+    elif schema["type"] != "object":
+        yield invalid(f"{path}.type", schema["type"], "must be object at the root")
+    metadata = as_schema(as_schema(schema.get("properties")).get("metadata"))
+    if as_schema(metadata.get("properties")).keys() - {"name", "generateName"}:
+        yield forbidden(f"{path}.properties[metadata]", _METADATA)
+
+
+def _structure_problems(schema: Schema, path: str) -> Iterator[Cause]:
+    type_ = schema.get("type")
+    if type_ == "array" and "items" not in schema:
+        yield required(f"{path}.items", "must be specified")
+    if schema.get(EMBEDDED) is True:
+        if type_ != "object":
+            detail = "must be object if x-kubernetes-embedded-resource is true"
+            yield required(f"{path}.type", detail)
+        if schema.get(PRESERVE) is not True and not schema.get("properties"):
+            detail = (
+                "must not be empty if x-kubernetes-embedded-resource is true without "
+                "x-kubernetes-preserve-unknown-fields"
+            )
+            yield required(f"{path}.properties", detail)
+    elif not (type_ or schema.get(INT_OR_STRING) or schema.get(PRESERVE)):
+        if path.endswith(".items"):
+            yield required(f"{path}.type", "must not be empty for specified array items")
+        elif not path.endswith("openAPIV3Schema"):
+            yield required(f"{path}.type", "must not be empty for specified object fields")
+
+
+def _default_problems(schema: Schema, path: str) -> Iterator[Cause]:
+    default = schema.get("default")
+    if default is None:
+        return
+    shape = _part_shape(schema)
+    for cause in find_problems(default, shape):
+        field = f"{path}.default.{cause.field}".removesuffix(".")
+        yield msgspec.structs.replace(cause, field=field)
+    if prune(default, shape) is not default:
+        yield invalid(f"{path}.default", default, "must not have unknown fields")
+
+
+def _part_shape(schema: Schema) -> Shape:
+    """The shape of a part, which is that of a field of a kind made for it."""
+    return shape_from({"properties": {"part": schema}}).fields["part"]()

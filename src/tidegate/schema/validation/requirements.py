@@ -1,0 +1,242 @@
+"""What a server asks of built-in objects, beyond what their schema says.
+
+Only what people meet: rows of (place, question), and a few questions about several places at once
+(`workloads`, `network`). A place is a path; `[]` means every item, `?` that nothing is asked where
+nothing stands.
+
+    every kind      name, labels, annotation keys, finalizers (`names`)
+    Pods, and the templates of Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob
+                    containers; their name, image, ports, env, mounts, pull policy; volumes;
+                    restart and DNS policy; nothing named twice
+    the same        a selector that is there and finds the template; counts that are not negative;
+                    `rollingUpdate` beside `Recreate`; a schedule of five fields
+    Service         ports, their names and numbers, type, external name, selector
+    PVC             access modes, size
+    Ingress         a rule or a default backend; path, path type, backend
+    RoleBinding     its role
+    ConfigMap, Secret   keys; what a typed Secret must hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tidegate.model.objects import Json, Kind
+from tidegate.schema.causes import forbidden, invalid, required, unsupported
+from tidegate.schema.validation.names import (
+    dns_label,
+    dns_subdomain,
+    find_name_problems,
+    key_problems,
+    label_problems,
+)
+from tidegate.schema.validation.network import LAST_PORT, ingress_problems, service_problems
+from tidegate.schema.validation.places import at, each, is_empty
+from tidegate.schema.validation.workloads import (
+    TEMPLATES,
+    pod_problems,
+    pods_of,
+    workload_problems,
+)
+from tidegate.world.facts import Cause
+
+Question = Callable[[str, Json], Iterator[Cause]]
+Row = tuple[str, Question]
+Body = dict[str, Json]
+
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_SECRETS = {
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+
+
+def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
+    """What is wrong with an object of a built-in kind, or with a custom one's metadata, sorted."""
+    if not isinstance(body, dict):
+        return ()
+    metadata = body.get("metadata")
+    causes = [*find_name_problems(kind, metadata if isinstance(metadata, dict) else {})]
+    causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
+    if (kind.group, kind.name) in TEMPLATES:
+        causes += workload_problems(kind, body)
+        for path, pod in pods_of(kind, body):
+            causes += _answers(POD_ROWS, pod, f"{path}.")
+            causes += pod_problems(pod, path)
+    if about := ABOUT.get((kind.group, kind.name)):
+        causes += about(body)
+    return tuple(sorted(set(causes)))
+
+
+def _answers(rows: Iterable[Row], body: Body, start: str) -> Iterator[Cause]:
+    for path, ask in rows:
+        for place, value in each(body, path):
+            yield from ask(start + place, value)
+
+
+def need(detail: str = "") -> Question:
+    def ask(field: str, value: Json) -> Iterator[Cause]:
+        if is_empty(value):
+            yield required(field, detail)
+
+    return ask
+
+
+def one_of(*allowed: str) -> Question:
+    def ask(field: str, value: Json) -> Iterator[Cause]:
+        if not is_empty(value) and value not in allowed:
+            yield unsupported(field, value, allowed)
+
+    return ask
+
+
+def _not_negative(field: str, value: Json) -> Iterator[Cause]:
+    if isinstance(value, int) and value < 0:
+        yield invalid(field, value, "must be greater than or equal to 0")
+
+
+def _port(field: str, value: Json) -> Iterator[Cause]:
+    if isinstance(value, int) and value and not 0 < value <= LAST_PORT:
+        yield invalid(field, value, f"must be between 1 and {LAST_PORT}, inclusive")
+
+
+def _config_map_problems(body: Body) -> Iterator[Cause]:
+    yield from key_problems(body.get("data"), "data")
+    yield from key_problems(body.get("binaryData"), "binaryData")
+    text, binary = body.get("data"), body.get("binaryData")
+    if isinstance(text, dict) and isinstance(binary, dict):
+        for key in (key for key in text if key in binary):
+            yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+
+
+def _secret_problems(body: Body) -> Iterator[Cause]:
+    parts = [part for part in (body.get("data"), body.get("stringData")) if isinstance(part, dict)]
+    held: Body = {key: value for part in parts for key, value in part.items()}
+    yield from key_problems(held, "data")
+    for key in _SECRETS.get(str(body.get("type")), ()):
+        if key not in held:
+            yield required(f"data[{key}]")
+
+
+_PROBES = ("exec", "grpc", "httpGet", "tcpSocket")
+
+
+def _probe_problems(field: str, probe: Json) -> Iterator[Cause]:
+    if isinstance(probe, dict) and not any(kind in probe for kind in _PROBES):
+        yield required(field, "must specify a handler type")
+
+
+_CONTAINER: tuple[Row, ...] = (
+    ("name", need()),
+    ("name", dns_label),
+    ("image", need()),
+    ("imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
+    ("env[].name", need()),
+    ("env[].valueFrom?.secretKeyRef?.key", need()),
+    ("env[].valueFrom?.configMapKeyRef?.key", need()),
+    ("ports[].containerPort", need()),
+    ("ports[].containerPort", _port),
+    ("ports[].protocol", one_of(*PROTOCOLS)),
+    ("volumeMounts[].name", need()),
+    ("volumeMounts[].mountPath", need()),
+    ("livenessProbe?", _probe_problems),
+    ("readinessProbe?", _probe_problems),
+    ("startupProbe?", _probe_problems),
+)
+POD_ROWS: tuple[Row, ...] = (
+    *((f"containers[].{path}", ask) for path, ask in _CONTAINER),
+    *((f"initContainers[].{path}", ask) for path, ask in _CONTAINER),
+    ("containers", need()),
+    ("volumes[].name", need()),
+    ("volumes[].name", dns_label),
+    ("volumes[].secret?.secretName", need()),
+    ("volumes[].configMap?.name", need()),
+    ("volumes[].persistentVolumeClaim?.claimName", need()),
+    ("restartPolicy", one_of("Always", "OnFailure", "Never")),
+    ("dnsPolicy", one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
+)
+_CLAIM: tuple[Row, ...] = (
+    ("accessModes", need("at least 1 access mode is required")),
+    ("volumeMode", one_of("Block", "Filesystem")),
+)
+_REPLICAS: tuple[Row, ...] = (
+    ("spec.replicas", _not_negative),
+    ("spec.minReadySeconds", _not_negative),
+)
+_COUNTS = (
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "completions",
+    "parallelism",
+    "ttlSecondsAfterFinished",
+)
+
+
+def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
+    modes = at(spec, "accessModes")
+    for mode in modes if isinstance(modes, list) else ():
+        if mode not in MODES:
+            yield unsupported(f"{field}.accessModes", mode, MODES)
+    size = at(spec, "resources.requests.storage")
+    if size is None:
+        yield required(f"{field}.resources[storage]")
+    elif str(size) == "0":
+        yield invalid(f"{field}.resources[storage]", "0", "must be greater than zero")
+
+
+def _strategy_problems(field: str, strategy: Json) -> Iterator[Cause]:
+    if at(strategy, "type") == "Recreate" and at(strategy, "rollingUpdate") is not None:
+        detail = "may not be specified when strategy `type` is 'Recreate'"
+        yield forbidden(f"{field}.rollingUpdate", detail)
+
+
+def _role_problems(field: str, kind: Json) -> Iterator[Cause]:
+    if kind not in {"Role", "ClusterRole"}:
+        yield unsupported(field, kind or "", ("Role", "ClusterRole"))
+
+
+ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
+    ("apps", "Deployment"): (*_REPLICAS, ("spec.strategy", _strategy_problems)),
+    ("apps", "ReplicaSet"): _REPLICAS,
+    ("apps", "StatefulSet"): (
+        *_REPLICAS,
+        *((f"spec.volumeClaimTemplates[].spec.{path}", ask) for path, ask in _CLAIM),
+        ("spec.volumeClaimTemplates[].spec", _size_problems),
+    ),
+    ("batch", "Job"): tuple((f"spec.{count}", _not_negative) for count in _COUNTS),
+    ("batch", "CronJob"): (
+        ("spec.schedule", need()),
+        ("spec.concurrencyPolicy", one_of("Allow", "Forbid", "Replace")),
+    ),
+    ("", "Service"): (
+        ("spec.type", one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")),
+        ("spec.ports[].protocol", one_of(*PROTOCOLS)),
+        ("spec.ports[].name", dns_label),
+        ("spec.selector", label_problems),
+    ),
+    ("", "PersistentVolumeClaim"): (
+        *((f"spec.{path}", ask) for path, ask in _CLAIM),
+        ("spec", _size_problems),
+    ),
+    ("rbac.authorization.k8s.io", "RoleBinding"): (
+        ("roleRef.kind", _role_problems),
+        ("roleRef.name", need()),
+    ),
+    ("networking.k8s.io", "Ingress"): (
+        ("spec.rules[].http?.paths", need()),
+        ("spec.rules[].host", dns_subdomain),
+        ("spec.rules[].http?.paths[].pathType", need("pathType must be specified")),
+        (
+            "spec.rules[].http?.paths[].pathType",
+            one_of("Exact", "ImplementationSpecific", "Prefix"),
+        ),
+    ),
+}
+ABOUT: dict[tuple[str, str], Callable[[Body], Iterator[Cause]]] = {
+    ("", "ConfigMap"): _config_map_problems,
+    ("", "Secret"): _secret_problems,
+    ("", "Service"): service_problems,
+    ("networking.k8s.io", "Ingress"): ingress_problems,
+}

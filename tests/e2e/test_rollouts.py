@@ -1,0 +1,217 @@
+"""Rollouts on a real API server, by its audit log: in order, whatever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plane.audit import read_audit
+from tests.e2e.conftest import Site
+from tests.e2e.rollout_audit import Story, a_wave, is_own_write, read_story
+from tidegate.engine.journal import NAMESPACE as OWN_NAMESPACE
+from tidegate.engine.journal import resource_name
+from tidegate.model.change import Fate
+from tidegate.model.event import Event, Told
+from tidegate.model.objects import Live
+from tidegate.model.plan import Item, Plan
+from tidegate.plan.diff.compare import compare
+from tidegate.plan.wire import to_json
+from tidegate.testing import Desk, live_of
+from tidegate.testing.builders import a_plan, a_unit
+from tidegate.testing.rollouts import roll_out
+from tidegate.world.calls import Get
+
+pytestmark = pytest.mark.kube
+
+ROOT = Path(__file__).parents[2]
+WAVES = 20
+KILLS = 10
+
+
+def a_chain(namespace: str, *, waves: int = WAVES, image: str = "app:1", **notes: str) -> Plan:
+    """One unit, named as its namespace."""
+    bodies = (a_wave(number, namespace, image=image, **notes) for number in range(waves))
+    return a_plan(a_unit(*bodies, name=namespace))
+
+
+def items_of(plan: Plan) -> list[Item]:
+    return [item for step in plan.steps for batch in step.batches for item in batch]
+
+
+def saved(plan: Plan, folder: Path) -> Path:
+    path = folder / f"{plan.digest}.json"
+    path.write_bytes(to_json(plan))
+    return path
+
+
+@dataclass(slots=True)
+class Program:
+    """A rollout in a process of its own."""
+
+    process: Process
+
+    @classmethod
+    async def start(cls, plan: Path, kubeconfig: Path, *, holder: str) -> Program:
+        words = ("-m", "tests.fakes.rollout_program", str(plan), str(kubeconfig), holder)
+        started = await asyncio.create_subprocess_exec(
+            sys.executable, *words, cwd=ROOT, stdout=PIPE
+        )
+        return cls(started)
+
+    async def event(self) -> Event | None:
+        """What it tells next; None: it has nothing more to tell."""
+        assert self.process.stdout is not None
+        line = await self.process.stdout.readline()
+        return msgspec.json.decode(line, type=Event) if line else None
+
+    async def wrote(self, count: int) -> None:
+        """Hear that so many objects were written."""
+        while count and (event := await self.event()):
+            count -= event.told is Told.OBJECT_WRITTEN
+        assert not count, "it ended before"
+
+    async def end(self) -> str:
+        """How the rollout ended, in a word."""
+        last = ""
+        while event := await self.event():
+            last = event.reason
+        await self.process.wait()
+        return last
+
+    async def kill(self) -> None:
+        """As a crash would; it must not have ended by itself."""
+        self.process.kill()
+        assert await self.process.wait() == -signal.SIGKILL
+
+
+def assert_in_order(story: Story, *, waves: int = WAVES) -> None:
+    """No wave was written before the one before it was ready, nor after the next one had begun."""
+    order = [write.wave for write in story.writes]
+    assert order == sorted(order)
+    for wave in range(1, waves):
+        assert story.ready[wave - 1, 1].received < story.first_write(wave).at, wave
+
+
+async def living(desk: Desk, plan: Plan) -> dict[str, Live]:
+    """The planned objects by name, all of them as planned."""
+    items = items_of(plan)
+    outcomes = await desk.ask(*(Get(item.ref) for item in items))
+    lives = {item.ref.name: live_of(found) for item, found in zip(items, outcomes, strict=True)}
+    for item in items:
+        wanted, found = (msgspec.json.decode(one) for one in (item.body, lives[item.ref.name].body))
+        assert compare(wanted, found, manager="tidegate").deed is Fate.KEEP, item.ref
+    return lives
+
+
+def assert_versions_in_order(story: Story, lives: dict[str, Live], *, waves: int = WAVES) -> None:
+    """The same by the server's count of changes: nobody but us ever writes these ConfigMaps."""
+    for wave in range(1, waves):
+        first = min(int(lives[f"w{wave:02}-{letter}"].version) for letter in "ab")
+        assert story.ready[wave - 1, 1].version < first, wave
+
+
+async def test_twenty_waves_come_one_after_another_by_the_audit_log(site: Site) -> None:
+    async with site.desk(site.kubeconfig()) as desk:
+        plan = a_chain(desk.namespace)
+
+        run = await roll_out(desk.world, plan)
+
+        lives = await living(desk, plan)
+    story = read_story(site.plane.audit_log, desk.namespace)
+    assert run.result == "passed"
+    assert_in_order(story)
+    assert_versions_in_order(story, lives)
+    assert len(story.writes) == len(lives) == 3 * WAVES
+
+
+@pytest.mark.timeout(120)
+async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order(
+    site: Site, tmp_path: Path
+) -> None:
+    moments = random.Random(6)
+    async with site.desk(site.kubeconfig()) as desk:
+        plan = a_chain(desk.namespace)
+        path, login = saved(plan, tmp_path), site.plane.kubeconfig("tidegate")
+
+        for number in range(KILLS):
+            holder = "another" if number == KILLS // 2 else "one"
+            program = await Program.start(path, login, holder=holder)
+            written = moments.randrange(5)
+            await program.wrote(written)
+            await asyncio.sleep(moments.uniform(0, 0.03) if written else moments.uniform(0.2, 0.8))
+            await program.kill()
+        end = await (await Program.start(path, login, holder="another")).end()
+
+        lives = await living(desk, plan)
+    story = read_story(site.plane.audit_log, desk.namespace)
+    assert end == "passed"
+    assert_in_order(story)
+    assert_versions_in_order(story, lives)
+    assert len(story.created()) == len(set(story.created())) == 3 * WAVES
+
+
+@pytest.mark.timeout(120)
+async def test_a_rollout_outlives_a_restart_of_the_api_server(
+    own_site: Site, tmp_path: Path
+) -> None:
+    async with own_site.desk(own_site.kubeconfig()) as desk:
+        plan = a_chain(desk.namespace)
+        login = own_site.plane.kubeconfig("tidegate")
+        program = await Program.start(saved(plan, tmp_path), login, holder="one")
+        await program.wrote(3 * WAVES // 2)
+
+        own_site.plane.kill("apiserver")
+        own_site.plane.revive("apiserver")
+
+        end = await program.end()
+        lives = await living(desk, plan)
+    story = read_story(own_site.plane.audit_log, desk.namespace)
+    assert end == "passed"
+    assert_in_order(story)
+    assert_versions_in_order(story, lives)
+    assert len(story.created()) == len(set(story.created())) == 3 * WAVES
+
+
+async def test_a_later_plan_of_a_unit_takes_over_and_the_two_never_interleave(
+    site: Site, tmp_path: Path
+) -> None:
+    async with site.desk(site.kubeconfig()) as desk:
+        earlier = a_chain(desk.namespace, ready_after="1s")
+        later = a_chain(desk.namespace, waves=5, image="app:2", ready_after="100ms")
+        logins = [site.plane.kubeconfig(user) for user in ("tidegate", "admin")]
+        first = await Program.start(saved(earlier, tmp_path), logins[0], holder="first")
+        await first.wrote(2)
+
+        second = await Program.start(saved(later, tmp_path), logins[1], holder="second")
+        ends = [await first.end(), await second.end()]
+
+        await living(desk, later)
+    assert ends == ["stopped", "passed"]
+    for writers in (writers_of_objects(site, desk), writers_of_journal(site, desk)):
+        assert set(writers) == {"tidegate", "admin"}
+        assert writers == sorted(writers, reverse=True)
+
+
+def writers_of_objects(site: Site, desk: Desk) -> list[str]:
+    """Who wrote the unit's objects, in the order of the writes."""
+    return [write.user for write in read_story(site.plane.audit_log, desk.namespace).writes]
+
+
+def writers_of_journal(site: Site, desk: Desk) -> list[str]:
+    name = resource_name(desk.namespace)
+    entries = [
+        (entry.request_received_timestamp, entry.user.username)
+        for entry in read_audit(site.plane.audit_log)
+        if is_own_write(entry)
+        and (entry.object_ref.namespace, entry.object_ref.resource) == (OWN_NAMESPACE, "secrets")
+        and entry.object_ref.name.startswith(name)
+    ]
+    return [user for _, user in sorted(entries)]

@@ -1,0 +1,257 @@
+"""Several processes on one sandbox: each may be killed, cut off or frozen, and the others live on.
+
+A world has one waiter. Here that is `let_live`, which hands each process the facts of its own
+calls, and lets it work whenever there are some or the moment has come that it waits for.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from msgspec import structs
+
+from tidegate.errors import TidegateError
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.faults import DISCONNECTED, UNREACHABLE, Fault
+from tidegate.sandbox.world import Sandbox, Worker
+from tidegate.world.calls import Call, Local, Ticket, Watch, Write
+from tidegate.world.facts import Answer, Due, Ended, Fact, Lost, Outcome
+
+LONGEST = Ms(60 * MINUTE)
+Came = TypeVar("Came")
+Story: TypeAlias = Coroutine[object, None, str]
+"""What a process does; how it ended, in a word."""
+Happening: TypeAlias = tuple[Ms, Callable[[], None]]
+
+
+@dataclass(frozen=True)
+class Landed:
+    """A write that the server has looked at, and who sent it."""
+
+    sender: str
+    write: Write
+    outcome: Outcome
+
+
+class Realm(Sandbox):
+    """A sandbox whose callers have tickets of their own, and a record of who wrote what."""
+
+    def __init__(
+        self,
+        controllers: tuple[Controller, ...],
+        *,
+        seed: int = 0,
+        faults: tuple[Fault, ...] = (),
+        workers: dict[str, Worker] | None = None,
+    ) -> None:
+        super().__init__(seed=seed, faults=faults, workers=workers, controllers=controllers)
+        self.landed: list[Landed] = []
+        self._senders: dict[Ticket, tuple[Mortal, Ticket]] = {}
+
+    def send(self, sender: Mortal, call: Call) -> Ticket:
+        ticket = Ticket(len(self._senders) + 1)
+        self._senders[ticket] = (sender, call.ticket)
+        self.submit(structs.replace(call, ticket=ticket))
+        return ticket
+
+    def hand_out(self, facts: Iterable[Fact]) -> None:
+        for fact in facts:
+            if not isinstance(fact, Due):
+                sender, known_as = self._senders[fact.ticket]
+                sender.hear(fact, known_as)
+
+    def _perform(self, call: Call) -> Outcome:
+        outcome = super()._perform(call)
+        request = call.request
+        if isinstance(request, Write) and not request.dry_run:
+            self.landed.append(Landed(self._senders[call.ticket][0].name, request, outcome))
+        return outcome
+
+
+class _Rest:
+    """Gives the turn back to `let_live`."""
+
+    def __await__(self) -> Generator[None]:
+        yield
+
+
+class Mortal:
+    """The world as one process sees it."""
+
+    def __init__(self, realm: Realm, name: str) -> None:
+        self.name = name
+        self.until: Ms | None = None
+        """What the process waits for, beside facts."""
+        self._realm = realm
+        self._sent: dict[Ticket, tuple[Ticket, Call]] = {}
+        self._facts: list[Fact] = []
+        self._is_cut = False
+
+    def now(self) -> Ms:
+        return self._realm.now()
+
+    def submit(self, call: Call) -> None:
+        if self._is_cut and not isinstance(call.request, Local):
+            self._facts.append(_loss(call, UNREACHABLE))
+        else:
+            self._sent[call.ticket] = (self._realm.send(self, call), call)
+
+    def cancel(self, ticket: Ticket) -> bool:
+        self._facts = [fact for fact in self._facts if getattr(fact, "ticket", None) != ticket]
+        sent = self._sent.pop(ticket, None)
+        return sent is not None and self._realm.cancel(sent[0])
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        self.until = until
+        while not self.is_ready:
+            await _Rest()
+        facts, self._facts = tuple(self._facts), []
+        return facts or (Due(),)
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._facts) or (self.until is not None and self.until <= self.now())
+
+    def hear(self, fact: Answer | Ended | Fact, known_as: Ticket) -> None:
+        """Take a fact of the realm, unless nobody here waits for it any more."""
+        if isinstance(fact, Due) or self._sent.get(known_as, (None,))[0] != fact.ticket:
+            return
+        if isinstance(fact, Answer | Ended):
+            del self._sent[known_as]
+        self._facts.append(structs.replace(fact, ticket=known_as))
+
+    def cut(self) -> None:
+        """Break every connection; what was sent may still be done, and nothing more can be."""
+        self._is_cut = True
+        for known_as, (ticket, call) in self._sent.items():
+            if isinstance(call.request, Watch):
+                self._realm.cancel(ticket)
+            self._facts.append(_loss(structs.replace(call, ticket=known_as), DISCONNECTED))
+        self._sent.clear()
+
+    def mend(self) -> None:
+        self._is_cut = False
+
+    def die(self, *, lands: int) -> None:
+        """Of the writes on their way, the first few still arrive."""
+        for ticket, call in self._sent.values():
+            lands -= isinstance(call.request, Write)
+            if lands < 0 or not isinstance(call.request, Write):
+                self._realm.cancel(ticket)
+        self._sent.clear()
+        self._facts.clear()
+
+
+def _loss(call: Call, lost: Lost) -> Fact:
+    if isinstance(call.request, Watch):
+        return Ended(call.ticket, lost)
+    return Answer(call.ticket, lost)
+
+
+@dataclass
+class Life:
+    """One process, from its beginning to its end or its death.
+
+    `dies_at`: the turn at whose end it is killed. `lands`: how many of its writes then still
+    arrive.
+    """
+
+    world: Mortal
+    story: Story
+    begins: Ms = Ms(0)
+    dies_at: int = 0
+    lands: int = 0
+    turns: int = 0
+    is_over: bool = False
+    is_frozen: bool = False
+    result: str = ""
+    error: TidegateError | None = None
+
+    def live(self, now: Ms) -> None:
+        while not self.is_over and not self.is_frozen and self._is_awake(now):
+            self._turn()
+            if self.turns == self.dies_at and not self.is_over:
+                self.kill()
+
+    def freeze(self) -> None:
+        self.is_frozen = True
+
+    def thaw(self) -> None:
+        self.is_frozen = False
+
+    def kill(self) -> None:
+        self.is_over = True
+        self.result = "killed"
+        self.world.die(lands=self.lands)
+        self.story.close()
+
+    @property
+    def wakes(self) -> Ms | None:
+        if self.is_frozen:
+            return None
+        return self.world.until if self.turns else self.begins
+
+    def _is_awake(self, now: Ms) -> bool:
+        return self.world.is_ready if self.turns else self.begins <= now
+
+    def _turn(self) -> None:
+        self.turns += 1
+        try:
+            self.story.send(None)
+        except StopIteration as end:
+            self.is_over, self.result = True, str(end.value)
+        except TidegateError as error:
+            self.is_over, self.error = True, error
+
+
+@dataclass
+class Fates:
+    """What befalls processes from outside, and when."""
+
+    planned: list[tuple[Ms, int, Callable[[], None]]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, happenings: Iterable[Happening]) -> Fates:
+        return cls(sorted((at, place, deed) for place, (at, deed) in enumerate(happenings)))
+
+    def befall(self, now: Ms) -> None:
+        while self.planned and self.planned[0][0] <= now:
+            heapq.heappop(self.planned)[2]()
+
+    @property
+    def next(self) -> Ms | None:
+        return self.planned[0][0] if self.planned else None
+
+
+async def let_live(realm: Realm, lives: list[Life], happenings: Iterable[Happening] = ()) -> None:
+    """Let time pass until all these processes are over."""
+    fates = Fates.of(happenings)
+    ends = Ms(realm.now() + LONGEST)
+    while True:
+        fates.befall(realm.now())
+        for life in lives:
+            life.live(realm.now())
+        left = [life for life in lives if not life.is_over]
+        if not left:
+            return
+        if realm.now() >= ends:
+            raise AssertionError(
+                f"not at rest after {LONGEST} ms: {[one.world.name for one in left]}"
+            )
+        moments = [fates.next, *(life.wakes for life in left)]
+        until = min((moment for moment in moments if moment is not None), default=ends)
+        realm.hand_out(await realm.wait(min(until, ends)))
+
+
+def spin(story: Coroutine[object, None, Came]) -> Came:
+    """Run what waits for nothing but a sandbox without local work: no event loop is needed."""
+    while True:
+        try:
+            story.send(None)
+        except StopIteration as end:
+            came: Came = end.value
+            return came

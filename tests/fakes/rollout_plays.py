@@ -1,0 +1,143 @@
+"""Rollouts on a stage: processes that run plans on one sandbox, and what is left of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tests.fakes.mortal import Happening, Life, Mortal, Realm, let_live, spin
+from tests.fakes.quick_workloads import KINDS, Nurse, nurse_of
+from tests.fakes.rollout_cases import BRISK, Case
+from tests.fakes.rollout_record import Record, final_objects, is_planned
+from tidegate.engine.decide import decide
+from tidegate.engine.drive import Driver
+from tidegate.engine.site import Settings
+from tidegate.engine.turns.rollout import Rollout
+from tidegate.engine.vocabulary import Command, Decision, Input
+from tidegate.flows.means import Craft
+from tidegate.health.judge import Judge
+from tidegate.model.event import Event
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind
+from tidegate.model.plan import Plan
+from tidegate.model.semantics import Semantics
+from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.world import START, Worker
+from tidegate.testing.builders import an_object
+from tidegate.testing.rollouts import Run
+from tidegate.world.line import Line
+
+CRAFT = Craft(Judge.of(()))
+PLANNED = (Kind("", "v1", "ConfigMap"), *KINDS)
+Deed = Callable[[Driver], None]
+PATIENCE = 1_800
+"""Seconds that a property may take: the number of its examples is not known here."""
+
+
+@dataclass
+class Script:
+    """All that reached `decide`, and what it made of it."""
+
+    heard: list[tuple[Input, Ms]] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def decide(self, rollout: Rollout, heard: Input, now: Ms) -> Decision:
+        decision = decide(rollout, heard, now)
+        self.heard.append((heard, now))
+        self.commands += decision.commands
+        self.events += decision.events
+        return decision
+
+
+@dataclass
+class Actor:
+    """A process that runs a plan: what it told, what it heard, and its life."""
+
+    plan: Plan
+    life: Life
+    run: Run
+    script: Script
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """How a process plays its part. `deeds` are done at the turns of its rollout."""
+
+    holder: str = "one"
+    begins: int = 0
+    dies_at: int = 0
+    lands: int = 0
+    deeds: Mapping[int, Deed] = field(default_factory=dict)
+    carries_on: bool = False
+    semantics: Semantics = BRISK
+
+
+PLAIN = Part()
+
+
+class Stage:
+    """One cluster, and everybody who ever was at work there."""
+
+    def __init__(
+        self, case: Case, *, seed: int = 0, workers: dict[str, Worker] | None = None
+    ) -> None:
+        self.record = Record()
+        controllers = (*API_CONTROLLERS, nurse_of(Nurse()), self.record.controller())
+        self.realm = Realm(controllers, seed=seed, faults=case.faults, workers=workers)
+        self.realm.give([an_object("v1 Namespace", "default", namespace="")])
+        self._actors = 0
+
+    def actor(self, plan: Plan, part: Part = PLAIN) -> Actor:
+        """A process that waits for its beginning."""
+        self._actors += 1
+        world = Mortal(self.realm, f"{self._actors}")
+        run, script = Run(), Script()
+        settings = Settings(
+            holder=part.holder, semantics=part.semantics, carries_on=part.carries_on
+        )
+        line = Line(world)
+        driver = Driver(line, plan, CRAFT, settings, run.events.append, script.decide)
+        begins = Ms(START + part.begins)
+        life = Life(world, _play(line, driver, part.deeds), begins, part.dies_at, part.lands)
+        return Actor(plan, life, run, script)
+
+    def play(self, *actors: Actor, happenings: Iterable[Happening] = ()) -> None:
+        """Let these live until all are over."""
+        spin(let_live(self.realm, [actor.life for actor in actors], happenings))
+        self._finish(actors)
+
+    def play_with_workers(self, *actors: Actor) -> None:
+        """The same where local work is done, which needs an event loop."""
+        asyncio.run(let_live(self.realm, [actor.life for actor in actors]))
+        self._finish(actors)
+
+    def roll_out(self, plan: Plan, part: Part = PLAIN) -> Actor:
+        """One process, from its beginning to its end."""
+        actor = self.actor(plan, part)
+        self.play(actor)
+        return actor
+
+    def objects(self) -> dict[str, Json]:
+        view = self.realm.clusters[""].view
+        there = (one for kind in PLANNED for one in view.all_of(kind, "default"))
+        return final_objects(filter(is_planned, there))
+
+    def _finish(self, actors: Iterable[Actor]) -> None:
+        for actor in actors:
+            actor.run.result = actor.life.result
+
+
+async def _play(line: Line, driver: Driver, deeds: Mapping[int, Deed]) -> str:
+    driver.open()
+    turn = 0
+    while not driver.closed:
+        turn += 1
+        if turn in deeds:
+            deeds[turn](driver)
+        if not driver.closed:
+            for fact in await line.wait(driver.alarm):
+                driver.take(fact)
+            driver.ring()
+    return driver.result

@@ -1,0 +1,41 @@
+"""A rollout as a program of its own, so that a test can kill it.
+
+    python -m tests.fakes.rollout_program PLAN KUBECONFIG HOLDER
+
+It reads a saved plan, runs it, and prints each event as a line of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from tidegate.engine.drive import drive
+from tidegate.engine.site import Settings
+from tidegate.flows.means import Craft
+from tidegate.flows.wiring import open_world
+from tidegate.health.judge import Judge
+from tidegate.model.event import Event
+from tidegate.model.plan import Plan
+from tidegate.plan.wire import from_json
+from tidegate.world.line import Line
+
+
+def tell(event: Event) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
+    async with open_world(kubeconfig=kubeconfig) as world:
+        settings = Settings(holder=holder)
+        return await drive(Line(world), plan, Craft(Judge.of(())), settings, tell)
+
+
+if __name__ == "__main__":
+    path, login, name = sys.argv[1:]
+    wanted = from_json(Path(path).read_bytes(), name=path, bodies={})
+    sys.exit(asyncio.run(main(wanted, login, name)) != "passed")

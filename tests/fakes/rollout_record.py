@@ -1,0 +1,137 @@
+"""What a cluster really went through, seen from inside of it, and whether that was in order."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Ref
+from tidegate.model.plan import Plan
+from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.server.store import Event, Stored
+from tidegate.world.facts import Change
+
+
+@dataclass(slots=True)
+class Record:
+    """Every change of a cluster, in the server's own order."""
+
+    changes: list[Event] = field(default_factory=list)
+
+    def concerns(self, _: View, event: Event) -> Iterable[Ref]:
+        self.changes.append(event)
+        return ()
+
+    def look(self, _view: View, _ref: Ref, _now: Ms) -> Looking:
+        yield from ()
+
+    def controller(self) -> Controller:
+        return Controller("recorder", self.look, self.concerns)
+
+    def texts(self, *, since: int = 0) -> list[str]:
+        """The planned objects in the order in which their texts came."""
+        known: dict[str, object] = {}
+        found: list[str] = []
+        for place, event in enumerate(self.changes):
+            stored, name = event.stored, event.stored.ref.name
+            if is_planned(stored) and known.get(name) != text_of(stored):
+                known[name] = text_of(stored)
+                if place >= since and event.change is not Change.DELETED:
+                    found.append(name)
+        return found
+
+
+def is_planned(stored: Stored) -> bool:
+    """Whether it is of a case; what a namespace brings with it is not."""
+    return stored.ref.namespace == "default" and stored.ref.name.startswith("u")
+
+
+def text_of(stored: Stored) -> object:
+    """What changes when somebody writes another text, and with another object."""
+    return stored.uid, stored.generation, stored.body.get("data")
+
+
+def image_of(stored: Stored) -> str:
+    """Which version of a plan an object is of."""
+    if stored.ref.kind.name == "ConfigMap":
+        return text(stored.body, "data", "image")
+    containers = mappings(stored.body, "spec", "template", "spec", "containers")
+    return text(containers[0], "image") if containers else ""
+
+
+def is_ready(stored: Stored) -> bool:
+    """The test's own idea of ready, for the objects of its own."""
+    match stored.ref.kind.name:
+        case "Deployment":
+            seen = number(stored.body, "status", "observedGeneration") == stored.generation
+            return seen and number(stored.body, "status", "availableReplicas") > 0
+        case "Job":
+            conditions = mappings(stored.body, "status", "conditions")
+            return any(text(one, "type") == "Complete" for one in conditions)
+        case _:
+            return True
+
+
+def assert_record_in_order(plan: Plan, record: Record, *, image: str = "app:1") -> None:
+    """No object gets its text before all objects of the steps before it are ready with theirs.
+
+    What was ready and is gone still counts, until it is there again.
+    """
+    names = {step.id: [i.ref.name for b in step.batches for i in b] for step in plan.steps}
+    before: dict[str, list[str]] = {}
+    for edge in plan.edges:
+        for name in names[edge.after]:
+            before.setdefault(name, []).extend(names[edge.before])
+    latest: dict[str, Stored] = {}
+    for event in record.changes:
+        stored, name = event.stored, event.stored.ref.name
+        if not is_planned(stored) or event.change is Change.DELETED or stored.is_deleting:
+            continue
+        known, latest[name] = latest.get(name), stored
+        if image_of(stored) != image or (known and text_of(known) == text_of(stored)):
+            continue
+        for earlier in before.get(name, ()):
+            there = latest.get(earlier)
+            assert there is not None, (earlier, name)
+            assert image_of(there) == image, (earlier, name)
+            assert is_ready(there), (earlier, name)
+
+
+def assert_counted(record: Record) -> None:
+    """The journal names every object before it is there: whatever happens, none is forgotten."""
+    counted: dict[str, set[str]] = {}
+    for event in record.changes:
+        stored = event.stored
+        if text(stored.body, "type") == "tidegate.dev/journal":
+            counted[stored.ref.name] = _names(stored)
+        elif is_planned(stored) and event.change is Change.ADDED:
+            assert any(stored.ref.name in names for names in counted.values()), stored.ref.name
+
+
+def _names(journal: Stored) -> set[str]:
+    lines: Json = msgspec.json.decode(base64.b64decode(text(journal.body, "data", "journal.json")))
+    refs = (
+        [line.get("ref") for line in lines if isinstance(line, dict)]
+        if isinstance(lines, list)
+        else []
+    )
+    return {text(ref, "name") for ref in refs if isinstance(ref, dict)}
+
+
+def final_objects(stored: Iterable[Stored]) -> dict[str, Json]:
+    """What objects say at the end, without what differs from one life to the next."""
+    found: dict[str, Json] = {}
+    for one in stored:
+        spec = mapping(one.body, "spec")
+        template = mapping(spec, "template")
+        kept: dict[str, Json] = {**spec}
+        if one.ref.kind.name == "Job":
+            # The server labels a Job's pods with its uid.
+            kept = {**spec, "selector": None, "template": template.get("spec")}
+        found[str(one.ref)] = [kept, one.body.get("data"), is_ready(one)]
+    return found

@@ -1,0 +1,203 @@
+"""A world where a rollout is on its way, and a desk at the same world for everybody else.
+
+Whoever waits lets the rollout work: a test does something to the cluster, waits until the rollout
+has heard of it, and claims what came of that. Nothing depends on how fast anybody is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from msgspec import structs
+
+from tests.promises.objects import SECRET
+from tidegate.engine.drive import Driver
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Live, Ref
+from tidegate.model.plan import Plan
+from tidegate.model.reading import mapping, text
+from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.testing import Body, Desk, items_of, live_of
+from tidegate.testing.builders import a_plan, a_unit
+from tidegate.testing.rollouts import PER_ROLLOUT, Run, a_driver, settings_of
+from tidegate.world.calls import Call, Selection, Ticket
+from tidegate.world.facts import Changed, Due, Fact
+from tidegate.world.line import Line
+from tidegate.world.protocol import World
+
+SHORT = Ms(300)
+LONG = Ms(5 * MINUTE)
+PATIENCE = Ms(40 * SECOND)
+PATIENT = structs.replace(TIDEGATE, proof=LONG, settle=LONG, suspended=LONG)
+"""Nothing is believed, and nothing given up, because time has passed."""
+HASTY = structs.replace(TIDEGATE, proof=SHORT, settle=SHORT, suspended=SHORT)
+"""What needs a while to count counts soon."""
+
+
+class Rolling:
+    """A rollout on its way: what it told, and what it was told of objects."""
+
+    def __init__(self, world: Shared, driver: Driver, run: Run) -> None:
+        self.run = run
+        self._world = world
+        self._driver = driver
+        self._heard: dict[Ref, Live] = {}
+
+    async def waits(self, reason: str) -> Event:
+        """The first event that says that a gate waits for this reason."""
+        await self._world.until(lambda: bool(self._waits(reason)), self.describe)
+        return self._waits(reason)[0]
+
+    async def hears(self, live: Live) -> None:
+        """Wait until it knows of this state of an object, or of a later one."""
+
+        def is_known() -> bool:
+            known = self._heard.get(live.ref)
+            return known is not None and int(known.version) >= int(live.version)
+
+        await self._world.until(is_known, self.describe)
+
+    async def ends(self) -> Run:
+        await self._world.until(lambda: self._driver.closed, self.describe)
+        self.run.result = self._driver.result
+        return self.run
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any gate has opened."""
+        return bool(self.run.told(Told.GATE_OPENED))
+
+    @property
+    def alarm(self) -> Ms | None:
+        return None if self._driver.closed else self._driver.alarm
+
+    def take(self, facts: list[Fact]) -> None:
+        if self._driver.closed:
+            return
+        for fact in facts:
+            if isinstance(fact, Changed) and fact.ticket >= PER_ROLLOUT:
+                self._heard[fact.live.ref] = fact.live
+            self._driver.take(fact)
+        self._driver.ring()
+
+    def describe(self) -> str:
+        last = self.run.events[-6:]
+        return "; ".join(f"{one.told} {one.ref or one.step} {one.reason}" for one in last)
+
+    def _waits(self, reason: str) -> list[Event]:
+        return [event for event in self.run.told(Told.GATE_WAITING) if event.reason == reason]
+
+
+class Shared:
+    """One world for a desk and for rollouts. It has the four methods of a world itself."""
+
+    def __init__(self, world: World) -> None:
+        self.rollings: list[Rolling] = []
+        self._line = Line(world)
+        self._is_held = False
+        self._kept: list[Fact] = []
+
+    def now(self) -> Ms:
+        return self._line.now()
+
+    def submit(self, call: Call) -> None:
+        self._line.submit(call)
+
+    def cancel(self, ticket: Ticket) -> bool:
+        return self._line.cancel(ticket)
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        alarms = [] if self._is_held else [rolling.alarm for rolling in self.rollings]
+        moments = [one for one in (until, *alarms) if one is not None]
+        facts = await self._line.wait(min(moments, default=None))
+        self._kept += facts
+        if not self._is_held:
+            self._work()
+        return tuple(fact for fact in facts if _is_for_desk(fact)) or (Due(),)
+
+    async def until(self, holds: Callable[[], bool], describe: Callable[[], str]) -> None:
+        deadline = Ms(self.now() + PATIENCE)
+        while not holds():
+            if self.now() >= deadline:
+                raise AssertionError(f"not so after {PATIENCE} ms; the last told: {describe()}")
+            await self.wait(deadline)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Rollouts hear of nothing in here, and of everything afterwards, in order."""
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+        self._work()
+
+    def _work(self) -> None:
+        facts, self._kept = self._kept, []
+        for rolling in self.rollings:
+            rolling.take(facts)
+
+
+def _is_for_desk(fact: Fact) -> bool:
+    return not isinstance(fact, Due) and fact.ticket < PER_ROLLOUT
+
+
+class Stage:
+    """One namespace of a world. Its name is that of the unit which is rolled out there."""
+
+    def __init__(self, world: World, namespace: str) -> None:
+        self.namespace = namespace
+        self.world = Shared(world)
+        self.desk = Desk(self.world, namespace=namespace)
+
+    def begin(self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT) -> Rolling:
+        """Begin to roll out a unit of these waves; what stands in `default` moves here."""
+        settings = settings_of(len(self.world.rollings) + 1, semantics=semantics)
+        run = Run()
+        driver = a_driver(self.world, self.plan(*waves), run, settings)
+        rolling = Rolling(self.world, driver, run)
+        self.world.rollings.append(rolling)
+        driver.open()
+        return rolling
+
+    async def roll_out(
+        self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT
+    ) -> Run:
+        return await self.begin(*waves, semantics=semantics).ends()
+
+    def plan(self, *waves: Body | tuple[Body, ...]) -> Plan:
+        moved = [
+            tuple(self.here(body) for body in (wave if isinstance(wave, tuple) else (wave,)))
+            for wave in waves
+        ]
+        return a_plan(a_unit(*moved, name=self.namespace))
+
+    def here(self, body: Body) -> Body:
+        if text(body, "metadata", "namespace") != "default":
+            return body
+        return {**body, "metadata": {**mapping(body, "metadata"), "namespace": self.namespace}}
+
+    async def ref(self, body: Body) -> Ref:
+        return await self.desk.ref(self.here(body))
+
+    async def live(self, body: Body) -> Live:
+        return live_of(await self.desk.get(await self.ref(body)))
+
+    async def says(self, body: Body, status: Body) -> Live:
+        """Write an object's status, as its controller would."""
+        ref = await self.ref(body)
+        written = await self.desk.patch(
+            ref, {"status": status}, subresource="status", manager="controller"
+        )
+        return live_of(written)
+
+    async def forgets(self) -> None:
+        """Take the journal of the unit away."""
+        labels = f"tidegate.dev/unit={self.namespace}"
+        selection = Selection(SECRET, "tidegate-system", labels=labels)
+        found = items_of(await self.desk.page(selection))
+        assert found
+        for live in found:
+            await self.desk.delete(live.ref)

@@ -1,0 +1,215 @@
+"""A key is known again without reading, for as long as nothing that was looked at has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.unit.render.helm_charts import write_chart
+from tidegate.errors import RenderError
+from tidegate.render.cache_keys import overlay_key, release_key, request_text
+from tidegate.render.footprint import RACE, Footprint, KnownKeys, file_system_time
+from tidegate.render.helm import Inline, Release, ValuesFile
+from tidegate.render.kustomize import ArgoOverrides, FluxOverrides, Overlay, find_tool
+
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
+
+
+def later() -> int:
+    """A moment at which all that was written now is long past."""
+    return file_system_time() + 2 * RACE
+
+
+@dataclass(slots=True)
+class Finder:
+    """Finds one key after another, and counts how often it was made."""
+
+    make: Callable[[Footprint], str]
+    keys: KnownKeys = field(default_factory=lambda: KnownKeys(now=later))
+    made: int = 0
+
+    async def find(self) -> str:
+        return await self.keys.find(b"asked", self._make)
+
+    def _make(self, looked: Footprint) -> str:
+        self.made += 1
+        return self.make(looked)
+
+
+def a_chart(root: Path) -> Finder:
+    """With values beside it, a link in it, and a file that is not there."""
+    write_chart(root / "web")
+    (root / "values").mkdir()
+    (root / "values" / "prod.yaml").write_text("a: 1\n")
+    (root / "chosen.yaml").symlink_to("values/prod.yaml")
+    (root / "web" / "motd").symlink_to("../chosen.yaml")
+    files = (ValuesFile("/chosen.yaml"), ValuesFile("/absent.yaml", optional=True))
+    release = Release(root=str(root), chart="web", name="web", layers=(*files, Inline()))
+    return Finder(partial(release_key, release))
+
+
+def an_overlay(root: Path) -> Finder:
+    """With a base behind a link."""
+    for folder in ("base", "values", "web"):
+        (root / folder).mkdir(parents=True)
+    (root / "base" / "kustomization.yaml").write_text("resources: [config.yaml]\n")
+    (root / "base" / "config.yaml").write_text(CONFIG.format(name="web"))
+    (root / "values" / "prod.yaml").write_text("a: 1\n")
+    (root / "chosen.yaml").symlink_to("values/prod.yaml")
+    (root / "web" / "linked").symlink_to("../base")
+    text = "resources: [linked]\nconfigMapGenerator: [{name: m, files: [chosen.yaml]}]\n"
+    (root / "web" / "kustomization.yaml").write_text(text)
+    (root / "web" / "chosen.yaml").write_text("a: 1\n")
+    return Finder(partial(overlay_key, Overlay(root=root, path="web"), find_tool()))
+
+
+def pass_a_tick(path: Path) -> None:
+    """Wait until the file system's clock has moved on since a file was changed."""
+    while file_system_time() <= path.stat().st_ctime_ns:
+        pass
+
+
+def edit_unseen(path: Path) -> None:
+    """As many bytes as before, and the time of before."""
+    pass_a_tick(path)
+    seen = path.stat()
+    path.write_text(path.read_text().swapcase())
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+
+@pytest.mark.parametrize("write", [a_chart, an_overlay])
+async def test_what_has_not_changed_is_not_read_again(
+    write: Callable[[Path], Finder], tmp_path: Path
+) -> None:
+    finder = write(tmp_path)
+
+    first = await finder.find()
+    await asyncio.to_thread((tmp_path / "README.md").write_text, "nobody reads me")
+    second = await finder.find()
+
+    assert first == second
+    assert finder.made == 1
+
+
+def relink(link: Path, target: str) -> None:
+    link.unlink()
+    link.symlink_to(target)
+
+
+CHANGES: dict[str, tuple[Callable[[Path], Finder], Callable[[Path], object]]] = {
+    "a template": (a_chart, lambda root: edit_unseen(root / "web/templates/config.yaml")),
+    "a new template": (a_chart, lambda root: (root / "web/templates/new.yaml").write_text("")),
+    "values behind two links": (a_chart, lambda root: edit_unseen(root / "values/prod.yaml")),
+    "a link to other values": (a_chart, lambda root: relink(root / "chosen.yaml", "absent")),
+    "a file that was not there": (a_chart, lambda root: (root / "absent.yaml").write_text("a: 1")),
+    "a manifest": (an_overlay, lambda root: edit_unseen(root / "base/config.yaml")),
+    "an input": (an_overlay, lambda root: edit_unseen(root / "web/chosen.yaml")),
+    "a link to another base": (an_overlay, lambda root: relink(root / "web/linked", "../other")),
+    "a second kustomization": (
+        an_overlay,
+        lambda root: (root / "base/Kustomization").write_text("{}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
+    write, deed = CHANGES[change]
+    finder = write(tmp_path)
+    await asyncio.to_thread((tmp_path / "other").mkdir)
+    text = f"resources: [c.yaml]\nnamePrefix: other-\n# {change}"
+    await asyncio.to_thread((tmp_path / "other" / "kustomization.yaml").write_text, text)
+    await asyncio.to_thread((tmp_path / "other" / "c.yaml").write_text, CONFIG.format(name="c"))
+    before = await finder.find()
+
+    await asyncio.to_thread(deed, tmp_path)
+    try:
+        after = await finder.find()
+    except RenderError:
+        after = ""  # that it is refused now is also something noticed
+
+    assert after != before
+    assert finder.made == 2
+
+
+async def test_a_directory_that_takes_the_place_of_another_is_noticed(tmp_path: Path) -> None:
+    for name, text in (("one", "a: 1\n"), ("two", "a: 2\n")):
+        chart = await asyncio.to_thread(write_chart, tmp_path / name / "web")
+        await asyncio.to_thread((chart / "values.yaml").write_text, text)
+    (tmp_path / "current").symlink_to("one")
+    release = Release(root=str(tmp_path / "current"), chart="web", name="web")
+    finder = Finder(partial(release_key, release))
+    before = await finder.find()
+
+    relink(tmp_path / "current", "two")
+
+    assert await finder.find() != before
+
+
+async def test_what_changed_just_now_is_read_again(tmp_path: Path) -> None:
+    finder = a_chart(tmp_path)
+    finder.keys = KnownKeys(now=file_system_time)
+
+    await finder.find()
+    await finder.find()
+
+    assert finder.made == 2
+
+
+def write_component(place: Path) -> None:
+    place.mkdir(parents=True)
+    (place / "kustomization.yaml").write_text("kind: Component\nnamePrefix: p-\n")
+
+
+async def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -> None:
+    await asyncio.to_thread(an_overlay, tmp_path)
+    overrides = ArgoOverrides(components=("parts/*",))
+    overlay = Overlay(root=tmp_path, path="web", overrides=overrides)
+    finder = Finder(partial(overlay_key, overlay, find_tool()))
+
+    write_component(tmp_path / "web" / "parts" / "a")
+    before = await finder.find()
+    write_component(tmp_path / "web" / "parts" / "b")
+    after = await finder.find()
+
+    assert before != after
+    assert finder.made == 2
+
+
+async def test_only_so_many_keys_are_known() -> None:
+    keys = KnownKeys(now=later, most=2)
+    made: list[bytes] = []
+
+    def make(name: bytes, _looked: Footprint) -> str:
+        made.append(name)
+        return name.decode()
+
+    for name in (b"a", b"b", b"a", b"c", b"a", b"b"):
+        await keys.find(name, partial(make, name))
+
+    assert made == [b"a", b"b", b"c", b"b"]
+
+
+def test_requests_that_differ_have_different_texts(tmp_path: Path) -> None:
+    overlay = Overlay(root=tmp_path)
+    requests: list[Overlay | Release] = [
+        overlay,
+        Overlay(root=tmp_path / "other"),
+        Overlay(root=tmp_path, overrides=ArgoOverrides()),
+        Overlay(root=tmp_path, overrides=FluxOverrides()),
+        Release(root=str(tmp_path), name="a"),
+        Release(root=str(tmp_path), name="a", values={"a": 1}),
+        Release(root=str(tmp_path), name="a", values={"a": 1.0}),
+        Release(root=str(tmp_path), name="a", values={"a": "1"}),
+    ]
+
+    texts = {request_text(request) for request in requests}
+
+    assert len(texts) == len(requests)
+    assert request_text(Overlay(root=tmp_path)) == request_text(overlay)

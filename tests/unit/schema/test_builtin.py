@@ -1,0 +1,165 @@
+"""Built-in kinds and their shapes, as a real server serves them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tidegate.model.objects import Json, Kind
+from tidegate.schema.builtin import object_meta, release, served_kinds, shape_of
+from tidegate.schema.shape import Merge, Shape, Type, child
+
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+SERVICE = Kind("", "v1", "Service")
+VOLUME = Kind("", "v1", "PersistentVolume")
+DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+
+def place(kind: Kind, path: str) -> Shape:
+    """The shape at a path; `[]` stands for the items of a list."""
+    shape = shape_of(kind)
+    for part in path.split("."):
+        assert shape is not None
+        shape = child(shape, part.removesuffix("[]"))
+        if part.endswith("[]"):
+            assert shape is not None
+            assert shape.items is not None
+            shape = shape.items()
+    assert shape is not None
+    return shape
+
+
+def test_every_served_kind_has_a_shape() -> None:
+    kinds = [served.kind for served in served_kinds()]
+
+    assert len(kinds) > 60
+    assert [kind for kind in kinds if shape_of(kind) is None] == []
+
+
+def test_a_kind_comes_with_its_plural_scope_verbs_and_subresources() -> None:
+    (served,) = (each for each in served_kinds() if each.kind == DEPLOYMENT)
+
+    assert (served.plural, served.namespaced) == ("deployments", True)
+    assert {"create", "list", "patch", "watch"} <= set(served.verbs)
+    assert served.subresources == ("scale", "status")
+
+
+def test_the_preferred_version_of_a_group_comes_first() -> None:
+    versions = [each.kind.version for each in served_kinds() if each.kind.group == "autoscaling"]
+
+    assert versions == ["v2", "v1"]
+
+
+def test_a_kind_that_kubernetes_does_not_bring_has_no_shape() -> None:
+    assert shape_of(Kind("example.org", "v1", "Gate")) is None
+
+
+def test_the_release_is_that_of_the_file() -> None:
+    assert release().startswith("v1.36.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "merge"),
+    [
+        (CONFIG_MAP, "data", Merge.FIELDS),
+        (CONFIG_MAP, "metadata.labels", Merge.FIELDS),
+        (CONFIG_MAP, "metadata.finalizers", Merge.SET),
+        (CONFIG_MAP, "metadata.ownerReferences", Merge.KEYED),
+        (CONFIG_MAP, "metadata.ownerReferences[]", Merge.ATOMIC),
+        (CONFIG_MAP, "metadata.managedFields", Merge.ATOMIC),
+        (DEPLOYMENT, "spec.replicas", Merge.ATOMIC),
+        (DEPLOYMENT, "spec.selector", Merge.ATOMIC),
+        (DEPLOYMENT, "spec.template.spec.containers", Merge.KEYED),
+        (DEPLOYMENT, "spec.template.spec.containers[].command", Merge.ATOMIC),
+        (DEPLOYMENT, "spec.template.spec.nodeSelector", Merge.ATOMIC),
+        (DEPLOYMENT, "spec.template.spec.tolerations", Merge.ATOMIC),
+        (SERVICE, "spec.selector", Merge.ATOMIC),
+        (VOLUME, "spec.claimRef", Merge.FIELDS),
+    ],
+)
+def test_places_are_merged_as_the_server_merges_them(kind: Kind, path: str, merge: Merge) -> None:
+    assert place(kind, path).merge is merge
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "keys", "defaults"),
+    [
+        (CONFIG_MAP, "metadata.ownerReferences", ("uid",), {"uid": ""}),
+        (SERVICE, "spec.ports", ("port", "protocol"), {"port": 0, "protocol": "TCP"}),
+        (
+            DEPLOYMENT,
+            "spec.template.spec.containers[].ports",
+            ("containerPort", "protocol"),
+            {"containerPort": 0, "protocol": "TCP"},
+        ),
+        (DEPLOYMENT, "spec.template.spec.containers[].env", ("name",), {"name": ""}),
+        (DEPLOYMENT, "spec.template.spec.volumes", ("name",), {"name": ""}),
+        (
+            DEPLOYMENT,
+            "spec.template.spec.containers[].volumeMounts",
+            ("mountPath",),
+            {"mountPath": ""},
+        ),
+    ],
+)
+def test_items_are_told_apart_by_their_keys(
+    kind: Kind, path: str, keys: tuple[str, ...], defaults: dict[str, Json]
+) -> None:
+    shape = place(kind, path)
+
+    assert shape.keys == keys
+    assert shape.key_defaults == defaults
+
+
+@pytest.mark.parametrize(
+    ("path", "type_", "written"),
+    [
+        ("spec.replicas", Type.INTEGER, "int32"),
+        ("spec.paused", Type.BOOLEAN, ""),
+        ("spec.strategy.rollingUpdate.maxSurge", Type.INT_OR_STRING, ""),
+        ("spec.template.spec.containers[].image", Type.STRING, ""),
+        ("spec.template.spec.overhead.cpu", Type.INT_OR_STRING, "quantity"),
+        ("metadata.creationTimestamp", Type.STRING, "date-time"),
+        ("metadata.generation", Type.INTEGER, "int64"),
+    ],
+)
+def test_scalars_have_a_type_and_a_format(path: str, type_: Type, written: str) -> None:
+    shape = place(DEPLOYMENT, path)
+
+    assert (shape.type, shape.format) == (type_, written)
+
+
+def test_what_nobody_can_know_is_open() -> None:
+    fields = place(CONFIG_MAP, "metadata.managedFields[].fieldsV1")
+    example = place(DEFINITION, "spec.versions[].schema.openAPIV3Schema.default")
+
+    assert fields.is_open
+    assert example.is_open
+
+
+def test_a_shape_may_contain_itself() -> None:
+    path = "spec.versions[].schema.openAPIV3Schema"
+
+    assert place(DEFINITION, f"{path}.properties.any.not") is place(DEFINITION, f"{path}.not")
+
+
+def test_metadata_is_the_same_for_all_kinds() -> None:
+    assert place(DEPLOYMENT, "metadata") is object_meta()
+    assert place(CONFIG_MAP, "metadata") is object_meta()
+
+
+def test_the_file_is_not_read_before_it_is_needed() -> None:
+    program = (
+        "import tidegate.schema.builtin as b; "
+        "print(b._read.cache_info().currsize); b.served_kinds(); "
+        "print(b._read.cache_info().currsize)"
+    )
+
+    told = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+
+    assert told.stdout.split() == ["0", "1"]

@@ -1,0 +1,231 @@
+"""Objects against their CRD. The words are the server's, recorded; e2e tests compare many more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.objects import Json, Kind
+from tidegate.schema.builtin import shape_of
+from tidegate.schema.causes import number, quoted
+from tidegate.schema.checks import find_problems
+from tidegate.schema.shape import Shape
+from tidegate.schema.structural import shape_from
+
+Schema = dict[str, Json]
+
+TEXT: Schema = {"type": "string"}
+KEYED: Schema = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": {"type": "object", "required": ["name"], "properties": {"name": TEXT}},
+}
+SET: Schema = {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT}
+EITHER: Schema = {"x-kubernetes-int-or-string": True}
+
+
+def a_shape(schema: Schema) -> Shape:
+    """Of a kind whose field `f` has this schema."""
+    return shape_from({"type": "object", "properties": {"f": schema}})
+
+
+def told(schema: Schema, value: Json) -> list[tuple[str, str, str]]:
+    problems = find_problems({"f": value}, a_shape(schema))
+    return [(each.field, each.reason.removeprefix("FieldValue"), each.message) for each in problems]
+
+
+def test_a_good_object_has_no_problems() -> None:
+    assert told(TEXT, "x") == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "wanted", "given"),
+    [
+        (TEXT, 5, "string", "integer"),
+        (TEXT, None, "string", "null"),
+        (TEXT, {"a": 1}, "string", "object"),
+        ({"type": "integer"}, "5", "integer", "string"),
+        ({"type": "integer", "format": "int32"}, "5", "integer", "string"),
+        ({"type": "integer", "format": "int32"}, True, "int32", ""),
+        ({"type": "number"}, "5", "number", "string"),
+        ({"type": "boolean"}, "true", "boolean", "string"),
+        ({"type": "array", "items": TEXT}, {}, "array", "object"),
+        ({"type": "object"}, [], "object", "array"),
+        ({"type": "string", "format": "date-time"}, 5, "date-time", "int64"),
+        ({"type": "string", "format": "date-time"}, "x", "date-time", "x"),
+        (EITHER, True, "integer,string", "boolean"),
+    ],
+)
+def test_a_value_of_another_type_is_told(
+    schema: Schema, value: Json, wanted: str, given: str
+) -> None:
+    message = f'Invalid value: "{given}": f in body must be of type {wanted}: "{given}"'
+
+    assert told(schema, value) == [("f", "TypeInvalid", message)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "integer"}, 1.0),
+        ({"type": "number"}, 1),
+        ({**TEXT, "nullable": True}, None),
+        (EITHER, 5),
+        (EITHER, "5%"),
+        ({"x-kubernetes-preserve-unknown-fields": True}, [1, {"a": None}]),
+        ({"type": "string", "format": "date-time"}, "2026-01-01T00:00:00.5+01:00"),
+        ({**TEXT, "pattern": "^[[:alpha:]_]+$"}, "a_b"),
+        ({**TEXT, "pattern": r"^\pL$"}, "a pattern that cannot be read asks nothing"),
+    ],
+)
+def test_what_fits_well_enough_passes(schema: Schema, value: Json) -> None:
+    assert told(schema, value) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "value", "reason", "message"),
+    [
+        (
+            {"enum": ["a", "b"]},
+            "c",
+            "NotSupported",
+            'Unsupported value: "c": supported values: "a", "b"',
+        ),
+        (
+            {"minLength": 2},
+            "a",
+            "Invalid",
+            'Invalid value: "a": f in body should be at least 2 chars long',
+        ),
+        ({"maxLength": 3}, "aaaa", "TooLong", "Too long: may not be more than 3 bytes"),
+        ({"maxLength": 1}, "aa", "TooLong", "Too long: may not be more than 1 byte"),
+        (
+            {"pattern": "^a+$"},
+            "b",
+            "Invalid",
+            "Invalid value: \"b\": f in body should match '^a+$'",
+        ),
+        (
+            {"pattern": "^a+$"},
+            "a\n",
+            "Invalid",
+            "Invalid value: \"a\\n\": f in body should match '^a+$'",
+        ),
+    ],
+)
+def test_rules_of_strings_are_asked(rules: Schema, value: str, reason: str, message: str) -> None:
+    assert told({**TEXT, **rules}, value) == [("f", reason, message)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "value", "detail"),
+    [
+        ({"minimum": 2}, 1, "should be greater than or equal to 2"),
+        ({"minimum": 2, "exclusiveMinimum": True}, 2, "should be greater than 2"),
+        ({"maximum": 2}, 3, "should be less than or equal to 2"),
+        ({"maximum": 2, "exclusiveMaximum": True}, 2, "should be less than 2"),
+        ({"minimum": 1000000}, 5.5, "should be greater than or equal to 1e+06"),
+        ({"maximum": 2.5}, 3, "should be less than or equal to 2"),
+    ],
+)
+def test_numbers_stay_within_their_bounds(rules: Schema, value: float, detail: str) -> None:
+    message = f"Invalid value: {value}: f in body {detail}"
+
+    assert told({"type": "number", **rules}, value) == [("f", "Invalid", message)]
+
+
+def test_a_number_outside_its_format_is_told_without_a_field() -> None:
+    detail = "Checked value must be of type integer with format int32 in f"
+
+    assert told({"type": "integer", "format": "int32"}, 3_000_000_000) == [
+        ("<nil>", "Invalid", f'Invalid value: "": {detail}')
+    ]
+
+
+def test_a_broken_number_in_place_of_an_integer_is_told_twice() -> None:
+    assert [field for field, *_ in told({"type": "integer"}, 1.5)] == ["<nil>", "f"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "reason", "message"),
+    [
+        (
+            {"type": "array", "items": TEXT, "minItems": 1},
+            [],
+            "Invalid",
+            "Invalid value: 0: f in body should have at least 1 items",
+        ),
+        (
+            {"type": "array", "items": TEXT, "maxItems": 1},
+            ["a", "b"],
+            "TooMany",
+            "Too many: 2: must have at most 1 item",
+        ),
+        (
+            {"type": "object", "additionalProperties": TEXT, "minProperties": 1},
+            {},
+            "Invalid",
+            "Invalid value: 0: f in body should have at least 1 properties",
+        ),
+    ],
+)
+def test_lists_and_maps_are_counted(schema: Schema, value: Json, reason: str, message: str) -> None:
+    assert told(schema, value) == [("f", reason, message)]
+
+
+def test_a_missing_field_is_told_where_it_should_stand() -> None:
+    assert told(KEYED, [{}]) == [("f[0].name", "Required", "Required value")]
+
+
+def test_an_item_that_stands_twice_is_told_once_at_its_second_place() -> None:
+    assert told(KEYED, [{"name": "a"}, {"name": "a"}, {"name": "a"}]) == [
+        ("f[1]", "Duplicate", 'Duplicate value: {"name":"a"}')
+    ]
+    assert told(SET, ["a", "b", "a", "a"]) == [("f[2]", "Duplicate", 'Duplicate value: "a"')]
+
+
+def test_an_item_of_a_keyed_list_that_is_no_object_is_told() -> None:
+    detail = 'Invalid value: "a": must be an object for an array of list-type map'
+
+    assert ("f[0]", "Invalid", detail) in told(KEYED, ["a"])
+
+
+def test_numbers_and_strings_that_look_alike_are_not_the_same_item() -> None:
+    assert told({**SET, "items": EITHER}, [1, "1"]) == []
+
+
+def test_all_problems_are_found_and_sorted() -> None:
+    shape = shape_from({"type": "object", "required": ["z"], "properties": {"a": TEXT, "b": TEXT}})
+
+    problems = find_problems({"b": 1, "a": 1}, shape)
+
+    assert [problem.field for problem in problems] == ["a", "b", "z"]
+
+
+def test_built_in_objects_are_not_checked_against_their_schema() -> None:
+    shape = shape_of(Kind("apps", "v1", "Deployment"))
+    assert shape is not None
+
+    assert find_problems({"spec": {"replicas": "three"}}, shape) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.5, "0.5"),
+        (-2.0, "-2"),
+        (100000.0, "100000"),
+        (1000000.0, "1e+06"),
+        (123456789.0, "1.23456789e+08"),
+        (0.0001, "0.0001"),
+        (0.00001, "1e-05"),
+        (1e21, "1e+21"),
+    ],
+)
+def test_floats_are_shown_as_go_shows_them(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_strings_are_quoted_as_go_quotes_them() -> None:
+    assert quoted('a"b\\c\n\x01é') == r'"a\"b\\c\n\x01é"'

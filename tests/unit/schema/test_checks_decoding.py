@@ -1,0 +1,170 @@
+"""Bodies that cannot be read: told as Go's decoder does, and as the merging of types does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.objects import Json, Kind
+from tidegate.schema.builtin import object_meta, shape_of
+from tidegate.schema.decoding import find_decode_problem, find_typed_problems
+from tidegate.schema.shape import Shape
+from tidegate.schema.structural import shape_from
+from tidegate.world.facts import Cause
+
+Body = dict[str, Json]
+
+UNSTRUCTURED = '&value.valueUnstructured{Value:map[string]interface {}{"a":[]interface {}{1}}}'
+CONTAINER = "Container.spec.template.spec.containers"
+
+
+def deployment() -> Shape:
+    shape = shape_of(Kind("apps", "v1", "Deployment"))
+    assert shape is not None
+    return shape
+
+
+def with_container(**parts: Json) -> Body:
+    return {"template": {"spec": {"containers": [{"name": "a", **parts}]}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        (
+            {"replicas": "three"},
+            "string into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (
+            {"replicas": 1.5},
+            "number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (
+            {"replicas": 2**31},
+            "number 2147483648 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        ({"paused": 1}, "number into Go struct field DeploymentSpec.spec.paused of type bool"),
+        (
+            {"selector": []},
+            "array into Go struct field DeploymentSpec.spec.selector of type v1.LabelSelector",
+        ),
+        (
+            with_container(image=5),
+            f"number into Go struct field {CONTAINER}.image of type string",
+        ),
+        (
+            with_container(command="a"),
+            f"string into Go struct field {CONTAINER}.command of type []string",
+        ),
+        (
+            with_container(env=["A"]),
+            f"string into Go struct field {CONTAINER}.env of type v1.EnvVar",
+        ),
+    ],
+)
+def test_the_decoder_says_what_it_met_and_where(spec: Body, problem: str) -> None:
+    assert find_decode_problem({"spec": spec}, deployment()) == f"json: cannot unmarshal {problem}"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"replicas": None},
+        {"replicsa": "a field that nobody knows is not read"},
+        {"strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}}},
+        with_container(resources={"requests": {"cpu": 1, "memory": "1Gi", "other": 0.5}}),
+    ],
+)
+def test_what_can_be_read_is_no_problem(spec: Body) -> None:
+    assert find_decode_problem({"spec": spec}, deployment()) == ""
+
+
+def test_a_type_that_reads_by_itself_has_the_last_word() -> None:
+    body: Body = {"spec": {"replicas": "x", **with_container(resources={"limits": {"cpu": "x"}})}}
+
+    assert find_decode_problem(body, deployment()).startswith("quantities must match")
+
+
+def test_text_that_is_no_base64_is_told_by_its_place() -> None:
+    shape = shape_of(Kind("", "v1", "Secret"))
+    assert shape is not None
+
+    assert find_decode_problem({"data": {"a": "AAAA"}}, shape) == ""
+    assert (
+        find_decode_problem({"data": {"a": "AA!A"}}, shape) == "illegal base64 data at input byte 2"
+    )
+
+
+def test_metadata_of_a_custom_object_is_read_by_itself() -> None:
+    wrong = find_decode_problem({"labels": {"a": 1}}, object_meta())
+
+    assert (
+        wrong
+        == "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
+    )
+    assert find_decode_problem("x", object_meta()).endswith("into Go value of type v1.ObjectMeta")
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "problem"),
+    [
+        ({"replicas": "x"}, "spec.replicas", "expected numeric (int or float), got string"),
+        ({"paused": 1}, "spec.paused", "expected boolean, got &{1}"),
+        ({"selector": "a"}, "spec.selector", "expected map, got &{a}"),
+        (
+            with_container(image={"a": [1]}),
+            'spec.template.spec.containers[name="a"].image',
+            f"expected string, got {UNSTRUCTURED}",
+        ),
+        (
+            with_container(command={"a": 1}),
+            'spec.template.spec.containers[name="a"].command',
+            "expected list, got &{map[a:1]}",
+        ),
+        (
+            with_container(ports=[{"containerPort": 80}, {"containerPort": 80, "protocol": "TCP"}]),
+            'spec.template.spec.containers[name="a"].ports',
+            'duplicate entries for key [containerPort=80,protocol="TCP"]',
+        ),
+        (
+            with_container(env=[None]),
+            'spec.template.spec.containers[name="a"].env',
+            "element 0: associative list with keys may not have a null element",
+        ),
+        (
+            with_container(env=["A"]),
+            'spec.template.spec.containers[name="a"].env',
+            "element 0: associative list with keys may not have non-map elements",
+        ),
+    ],
+)
+def test_an_apply_names_each_field(spec: Body, field: str, problem: str) -> None:
+    assert find_typed_problems({"spec": spec}, deployment()) == (Cause(field, "type", problem),)
+
+
+def test_an_apply_names_unknown_fields() -> None:
+    problems = find_typed_problems({"spec": {"replicsa": 1}}, deployment())
+
+    assert problems == (Cause("spec.replicsa", "unknown", "unknown field"),)
+
+
+def test_an_apply_lets_pass_what_only_the_decoder_minds() -> None:
+    body: Body = {"metadata": {"creationTimestamp": 5}, "spec": {"replicas": 1.5}}
+
+    assert find_typed_problems(body, deployment()) == ()
+
+
+def test_an_item_without_any_key_cannot_be_applied() -> None:
+    keyed: Body = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+    }
+    shape = shape_from({"type": "object", "properties": {"f": keyed}})
+
+    (problem,) = find_typed_problems({"f": [{}]}, shape)
+
+    assert problem.message == (
+        'element 0: associative list with keys has an element that omits all key fields ["name"] '
+        "(and doesn't have default values for any key fields)"
+    )

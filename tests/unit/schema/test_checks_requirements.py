@@ -1,0 +1,139 @@
+"""What a server asks of built-in objects beyond types. The e2e tests compare all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.objects import Json, Kind
+from tidegate.schema.validation.requirements import find_unmet
+
+Body = dict[str, Json]
+
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
+JOB = Kind("batch", "v1", "Job")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+SERVICE = Kind("", "v1", "Service")
+
+
+def a_workload(**pod: Json) -> Body:
+    labels: Body = {"app": "web"}
+    spec: Body = {"containers": [{"name": "a", "image": "i"}], **pod}
+    return {
+        "metadata": {"name": "web"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def told(kind: Kind, body: Body) -> list[tuple[str, str]]:
+    return [
+        (cause.field, cause.reason.removeprefix("FieldValue")) for cause in find_unmet(kind, body)
+    ]
+
+
+def test_a_good_object_lacks_nothing() -> None:
+    assert find_unmet(DEPLOYMENT, a_workload()) == ()
+
+
+def test_a_container_without_an_image_is_named() -> None:
+    body = a_workload(containers=[{"name": "a"}])
+
+    assert told(DEPLOYMENT, body) == [("spec.template.spec.containers[0].image", "Required")]
+
+
+def test_an_empty_spec_lacks_all_that_is_needed() -> None:
+    assert told(DEPLOYMENT, {"metadata": {"name": "web"}}) == [
+        ("spec.selector", "Required"),
+        ("spec.template.metadata.labels", "Invalid"),
+        ("spec.template.spec.containers", "Required"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "is_found"),
+    [
+        ("In", ["web", "db"], True),
+        ("In", ["db"], False),
+        ("NotIn", ["db"], True),
+        ("Exists", [], True),
+        ("DoesNotExist", [], False),
+    ],
+)
+def test_a_selector_must_find_its_template(
+    operator: str,
+    values: list[Json],
+    is_found: bool,  # noqa: FBT001
+) -> None:
+    body = a_workload()
+    assert isinstance(body["spec"], dict)
+    expression: Json = {"key": "app", "operator": operator, "values": values}
+    spec: Body = {**body["spec"], "selector": {"matchExpressions": [expression]}}
+
+    problems = told(DEPLOYMENT, {**body, "spec": spec})
+
+    assert problems == ([] if is_found else [("spec.template.metadata.labels", "Invalid")])
+
+
+def test_a_job_must_say_what_happens_to_pods_that_end() -> None:
+    field = "spec.template.spec.restartPolicy"
+
+    assert told(JOB, a_workload()) == [(field, "Required")]
+    assert told(JOB, a_workload(restartPolicy="Never")) == []
+
+
+def test_names_stand_once_among_all_containers() -> None:
+    body = a_workload(initContainers=[{"name": "a", "image": "i"}])
+
+    assert told(DEPLOYMENT, body) == [("spec.template.spec.initContainers[0].name", "Duplicate")]
+
+
+def test_a_mount_needs_its_volume_and_a_claim_template_is_one() -> None:
+    mount: Json = {"name": "d", "mountPath": "/d"}
+    body = a_workload(containers=[{"name": "a", "image": "i", "volumeMounts": [mount]}])
+    assert isinstance(body["spec"], dict)
+    claim: Json = {
+        "metadata": {"name": "d"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    claimed: Body = {**body, "spec": {**body["spec"], "volumeClaimTemplates": [claim]}}
+
+    assert told(STATEFUL_SET, body) == [
+        ("spec.template.spec.containers[0].volumeMounts[0].name", "NotFound")
+    ]
+    assert told(STATEFUL_SET, claimed) == []
+
+
+def test_ports_of_a_service_need_names_where_there_are_two() -> None:
+    body: Body = {
+        "metadata": {"name": "web"},
+        "spec": {"ports": [{"port": 80}, {"port": 81, "name": "b"}]},
+    }
+
+    assert told(SERVICE, body) == [("spec.ports[0].name", "Required")]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ({}, "metadata.name"),
+        ({"name": "A"}, "metadata.name"),
+        ({"name": "x", "labels": {"a b": "c"}}, "metadata.labels"),
+        ({"name": "x", "labels": {"a": "c d"}}, "metadata.labels"),
+        ({"name": "x", "annotations": {"a/b/c": "d"}}, "metadata.annotations"),
+        ({"name": "x", "finalizers": ["hold"]}, "metadata.finalizers[0]"),
+    ],
+)
+def test_names_and_labels_have_a_form(metadata: Body, field: str) -> None:
+    assert {place for place, _ in told(CONFIG_MAP, {"metadata": metadata})} == {field}
+
+
+def test_a_custom_object_needs_a_name_too() -> None:
+    assert told(Kind("example.org", "v1", "Gate"), {"metadata": {"name": "A_b"}}) == [
+        ("metadata.name", "Invalid")
+    ]

@@ -1,0 +1,129 @@
+"""Shapes that are made from the schemas of CRDs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.objects import Json
+from tidegate.schema.builtin import object_meta
+from tidegate.schema.shape import Merge, Shape, Type, child
+from tidegate.schema.structural import shape_from, shapes_of
+
+Schema = dict[str, Json]
+
+TEXT: Schema = {"type": "string"}
+KEYED: Schema = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name", "protocol"],
+    "items": {
+        "type": "object",
+        "properties": {"name": TEXT, "protocol": {"type": "string", "default": "TCP"}},
+    },
+}
+
+
+def field_shape(schema: Schema) -> Shape:
+    """The shape of a field with this schema."""
+    found = child(shape_from({"type": "object", "properties": {"field": schema}}), "field")
+    assert found is not None
+    return found
+
+
+def test_every_version_has_its_own_shape() -> None:
+    def version(name: str, field: str) -> Json:
+        schema: Json = {"type": "object", "properties": {field: TEXT}}
+        return {"name": name, "schema": {"openAPIV3Schema": schema}}
+
+    shapes = shapes_of({"versions": [version("v1", "old"), version("v2", "new")]})
+
+    assert [*shapes] == ["v1", "v2"]
+    assert child(shapes["v1"], "old") is not None
+    assert child(shapes["v2"], "old") is None
+
+
+def test_what_every_object_has_is_there_without_being_said() -> None:
+    shape = shape_from({"type": "object"})
+
+    assert child(shape, "metadata") is object_meta()
+    assert child(shape, "kind") is not None
+    assert child(shape, "spec") is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "merge"),
+    [
+        (TEXT, Merge.ATOMIC),
+        ({"type": "array", "items": TEXT}, Merge.ATOMIC),
+        ({"type": "array", "items": TEXT, "x-kubernetes-list-type": "atomic"}, Merge.ATOMIC),
+        ({"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}, Merge.SET),
+        (KEYED, Merge.KEYED),
+        ({"type": "object", "additionalProperties": TEXT}, Merge.FIELDS),
+        ({"type": "object", "properties": {"a": TEXT}}, Merge.FIELDS),
+        ({"type": "object", "x-kubernetes-map-type": "atomic"}, Merge.ATOMIC),
+        ({"x-kubernetes-int-or-string": True}, Merge.ATOMIC),
+        ({"x-kubernetes-preserve-unknown-fields": True}, Merge.FIELDS),
+    ],
+)
+def test_a_schema_says_how_a_place_is_merged(schema: Schema, merge: Merge) -> None:
+    assert field_shape(schema).merge is merge
+
+
+def test_a_keyed_list_knows_its_keys_and_their_defaults() -> None:
+    shape = field_shape(KEYED)
+
+    assert shape.keys == ("name", "protocol")
+    assert shape.key_defaults == {"protocol": "TCP"}
+
+
+def test_an_open_place_keeps_what_it_does_not_know() -> None:
+    known: Schema = {"type": "object", "properties": {"a": TEXT}}
+    shape = field_shape(
+        {
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": True,
+            "properties": {"known": known},
+        }
+    )
+
+    inner = child(shape, "known")
+    assert inner is not None
+    assert shape.is_open
+    assert not inner.is_open
+    assert inner.is_lenient
+
+
+def test_an_object_of_which_nothing_is_said_can_be_applied_but_keeps_nothing() -> None:
+    shape = field_shape({"type": "object"})
+
+    assert shape.is_lenient
+    assert not shape.is_open
+
+
+def test_an_embedded_object_has_a_head() -> None:
+    shape = field_shape({"type": "object", "x-kubernetes-embedded-resource": True})
+
+    assert child(shape, "metadata") is object_meta()
+    assert shape.required == {"apiVersion", "kind"}
+
+
+def test_types_nullability_defaults_and_rules_are_read() -> None:
+    shape = field_shape(
+        {"type": "integer", "format": "int32", "nullable": True, "default": 3, "minimum": 1}
+    )
+
+    assert (shape.type, shape.format) == (Type.INTEGER, "int32")
+    assert shape.is_nullable
+    assert shape.default == 3
+    assert shape.rules is not None
+    assert shape.rules.minimum == 1
+
+
+def test_an_object_knows_the_defaults_of_its_fields() -> None:
+    schema: Schema = {"type": "object", "properties": {"a": {**TEXT, "default": "x"}, "b": TEXT}}
+
+    assert field_shape(schema).defaults == {"a": "x"}
+
+
+def test_a_schema_without_rules_has_none() -> None:
+    assert field_shape(TEXT).rules is None
