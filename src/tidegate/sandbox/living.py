@@ -90,13 +90,22 @@ def inhabitants(
 
 
 def base_objects() -> list[Body]:
-    """What every new cluster has: its namespaces, a node, a class of storage."""
+    """What every new cluster has: namespaces with their accounts, a node, a class of storage."""
     names = ("default", "kube-node-lease", "kube-public", "kube-system")
     namespaces: list[Body] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names
     ]
+    accounts: list[Body] = [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "default", "namespace": name},
+        }
+        for name in names
+    ]
     return [
         *namespaces,
+        *accounts,
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}},
         {
             "apiVersion": "storage.k8s.io/v1",

@@ -44,17 +44,21 @@ async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
     assert is_ready(unsealed)
 
 
-async def test_a_new_cluster_has_its_namespaces_a_node_and_a_class_of_storage() -> None:
+async def test_a_new_cluster_has_namespaces_with_accounts_a_node_and_a_class_of_storage() -> None:
     desk = a_cluster()
 
     refs = [await desk.ref(body) for body in base_objects()]
-    found = [live_of(await desk.get(ref)).ref.name for ref in refs]
+    found = [str(live_of(await desk.get(ref)).ref) for ref in refs]
 
     assert found == [
-        "default",
-        "kube-node-lease",
-        "kube-public",
-        "kube-system",
-        "node-1",
-        "standard",
+        "Namespace default",
+        "Namespace kube-node-lease",
+        "Namespace kube-public",
+        "Namespace kube-system",
+        "ServiceAccount default/default",
+        "ServiceAccount kube-node-lease/default",
+        "ServiceAccount kube-public/default",
+        "ServiceAccount kube-system/default",
+        "Node node-1",
+        "StorageClass standard",
     ]
