@@ -117,6 +117,8 @@ class Stage:
         """One process, from its beginning to its end."""
         actor = self.actor(plan, part)
         self.play(actor)
+        if actor.life.error is not None:
+            raise actor.life.error
         return actor
 
     def objects(self) -> dict[str, Json]:

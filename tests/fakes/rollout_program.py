@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.engine.drive import drive
+from tidegate.engine.drive import Driver, drive
 from tidegate.engine.site import Settings
 from tidegate.flows.means import Craft
 from tidegate.flows.wiring import open_world
@@ -32,7 +32,7 @@ def tell(event: Event) -> None:
 async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
     async with open_world(kubeconfig=kubeconfig) as world:
         settings = Settings(holder=holder)
-        return await drive(Line(world), plan, Craft(Judge.of(())), settings, tell)
+        return await drive(Driver(Line(world), plan, Craft(Judge.of(())), settings, tell))
 
 
 if __name__ == "__main__":

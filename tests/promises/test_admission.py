@@ -10,6 +10,7 @@ from tests.promises.objects import (
     a_config_map,
     a_container,
     a_namespace,
+    a_service,
     an_object,
     at,
     held,
@@ -24,7 +25,7 @@ WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfigura
 LONG = Ms(60 * SECOND)
 
 
-def a_webhook(desk: Desk, *, failure_policy: str) -> Body:
+def a_webhook(desk: Desk, *, failure_policy: str, resources: str = "configmaps") -> Body:
     """Asks about every ConfigMap of the desk's namespace; its Service is not there."""
     hook: Body = {
         "name": "gate.example.org",
@@ -39,7 +40,7 @@ def a_webhook(desk: Desk, *, failure_policy: str) -> Body:
                 "apiGroups": [""],
                 "apiVersions": ["v1"],
                 "operations": ["CREATE", "UPDATE"],
-                "resources": ["configmaps"],
+                "resources": [resources],
             }
         ],
     }
@@ -103,6 +104,51 @@ async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: Desk) -> N
 
     assert isinstance(outcome, Failed)
     assert "failed calling webhook" in outcome.message
+
+
+async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(desk: Desk) -> None:
+    ref = live_of(await desk.apply(a_config_map())).ref
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.apply(a_config_map(), dry_run=True),
+        lambda outcome: isinstance(outcome, Failed),
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, Failed)
+    assert "failed calling webhook" in outcome.message
+    assert isinstance(await desk.get(ref), Done)
+
+
+async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(desk: Desk) -> None:
+    live_of(await desk.create(a_config_map()))
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.create(a_config_map()), lambda outcome: isinstance(outcome, Failed)
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, Failed)
+    assert "failed calling webhook" in outcome.message
+
+
+async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: Desk) -> None:
+    ref = live_of(await desk.create(a_service(type="LoadBalancer"))).ref
+    hook = live_of(
+        await desk.create(a_webhook(desk, failure_policy="Fail", resources="services"))
+    ).ref
+    await desk.eventually(
+        lambda: desk.patch(ref, {"spec": {"sessionAffinity": "ClientIP"}}),
+        lambda outcome: isinstance(outcome, Failed),
+    )
+
+    balancer: Body = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    outcome = await desk.patch(ref, {"status": balancer}, subresource="status")
+    await desk.delete(hook)
+
+    assert isinstance(outcome, Done)
 
 
 async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from tidegate.model.event import FINAL, Told
 from tidegate.model.plan import Plan
 from tidegate.testing.rollouts import Run
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(PATIENCE)
 
 
@@ -67,8 +69,10 @@ def test_no_order_of_hashes_shows_in_what_is_told() -> None:
 
 def _transcript(hash_seed: str) -> bytes:
     command = [sys.executable, "-m", "tests.fakes.rollout_transcript"]
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    return subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+    paths = f"{ROOT}:{ROOT / 'src'}"
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
+    run = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return run.stdout
 
 
 @every_case

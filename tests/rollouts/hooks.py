@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from plane import ControlPlane
+from tests.fakes.certificates import issue
 from tests.fakes.serving import served
 from tests.promises.objects import a_service, an_object
 from tidegate.model.objects import Json, Kind
@@ -30,7 +31,7 @@ class Answering:
 
 
 async def an_answering_service(desk: Desk) -> Answering:
-    """In a sandbox: a Service whose pods are there and not ready."""
+    """A Service whose pods are there and not ready: no server calls it before they are."""
     live_of(await desk.create(a_service("hook")))
     await _set_endpoint(desk, is_ready=False)
 
@@ -38,7 +39,7 @@ async def an_answering_service(desk: Desk) -> Answering:
         await _set_endpoint(desk, is_ready=True)
 
     service: Body = {"namespace": desk.namespace, "name": "hook", "port": 443}
-    bundle = base64.b64encode(b"any authority").decode()
+    bundle = base64.b64encode(issue("hook", is_authority=True).certificate).decode()
     return Answering({"service": service, "caBundle": bundle}, begin)
 
 
@@ -76,13 +77,16 @@ async def an_answering_port(plane: ControlPlane) -> AsyncIterator[Answering]:
         yield Answering({"url": f"https://127.0.0.1:{port}/", "caBundle": bundle}, begin)
 
 
-def a_webhook(namespace: str, client: Body, **parts: Json) -> Body:
-    """Asks about every ConfigMap of a namespace, and fails closed."""
+def a_webhook(
+    namespace: str, client: Body, *, asks: tuple[str, str] = ("", "configmaps"), **parts: Json
+) -> Body:
+    """Asks about all objects of a kind in a namespace, given by its group, and fails closed."""
+    group, plural = asks
     rule: Json = {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
+        "apiGroups": [group],
+        "apiVersions": ["*"],
         "operations": ["CREATE", "UPDATE"],
-        "resources": ["configmaps"],
+        "resources": [plural],
     }
     hook: Body = {
         "name": "gate.example.org",

@@ -15,7 +15,7 @@ from tests.promises.objects import SECRET
 from tidegate.engine.drive import Driver
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Live, Ref
+from tidegate.model.objects import Kind, Live, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.reading import mapping, text
 from tidegate.model.semantics import TIDEGATE, Semantics
@@ -23,7 +23,7 @@ from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import PER_ROLLOUT, Run, a_driver, settings_of
 from tidegate.world.calls import Call, Selection, Ticket
-from tidegate.world.facts import Changed, Due, Fact
+from tidegate.world.facts import Answer, Catalogue, Changed, Due, Fact
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -45,10 +45,10 @@ class Rolling:
         self._driver = driver
         self._heard: dict[Ref, Live] = {}
 
-    async def waits(self, reason: str) -> Event:
-        """The first event that says that a gate waits for this reason."""
-        await self._world.until(lambda: bool(self._waits(reason)), self.describe)
-        return self._waits(reason)[0]
+    async def waits(self, reason: str, *, told: str = "") -> Event:
+        """The first event that says that a gate waits for this reason, in these words."""
+        await self._world.until(lambda: bool(self._waits(reason, told)), self.describe)
+        return self._waits(reason, told)[0]
 
     async def hears(self, live: Live) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
@@ -86,8 +86,9 @@ class Rolling:
         last = self.run.events[-6:]
         return "; ".join(f"{one.told} {one.ref or one.step} {one.reason}" for one in last)
 
-    def _waits(self, reason: str) -> list[Event]:
-        return [event for event in self.run.told(Told.GATE_WAITING) if event.reason == reason]
+    def _waits(self, reason: str, told: str) -> list[Event]:
+        waits = self.run.told(Told.GATE_WAITING)
+        return [event for event in waits if event.reason == reason and told in event.sentence]
 
 
 class Shared:
@@ -95,6 +96,8 @@ class Shared:
 
     def __init__(self, world: World) -> None:
         self.rollings: list[Rolling] = []
+        self.hidden: set[Kind] = set()
+        """Kinds that discovery does not tell of yet."""
         self._line = Line(world)
         self._is_held = False
         self._kept: list[Fact] = []
@@ -111,7 +114,7 @@ class Shared:
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
         alarms = [] if self._is_held else [rolling.alarm for rolling in self.rollings]
         moments = [one for one in (until, *alarms) if one is not None]
-        facts = await self._line.wait(min(moments, default=None))
+        facts = [self._hide(fact) for fact in await self._line.wait(min(moments, default=None))]
         self._kept += facts
         if not self._is_held:
             self._work()
@@ -133,6 +136,14 @@ class Shared:
         finally:
             self._is_held = False
         self._work()
+
+    def _hide(self, fact: Fact) -> Fact:
+        match fact:
+            case Answer(outcome=Catalogue(kinds)) if self.hidden:
+                shown = tuple(served for served in kinds if served.kind not in self.hidden)
+                return Answer(fact.ticket, Catalogue(shown))
+            case _:
+                return fact
 
     def _work(self) -> None:
         facts, self._kept = self._kept, []

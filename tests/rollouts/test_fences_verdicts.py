@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import ready, stuck
 from tidegate.model.event import StepState, Told
 from tidegate.testing import Body, live_of
-from tidegate.testing.builders import a_config_map, a_deployment, a_pod_template, an_object
-
-WEB = a_deployment()
+from tidegate.testing.builders import a_deployment, a_pod_template, an_object
 
 
 async def test_degraded_that_recovers_within_its_settle_time_does_not_fail(stage: Stage) -> None:
@@ -24,7 +23,7 @@ async def test_degraded_that_recovers_within_its_settle_time_does_not_fail(stage
 
 
 async def test_degraded_that_stays_fails(stage: Stage) -> None:
-    rolling = stage.begin(WEB, a_config_map("behind"), semantics=HASTY)
+    rolling = stage.begin(WEB, BEHIND, semantics=HASTY)
     await rolling.waits("NotObserved")
 
     await stage.says(WEB, stuck(1))

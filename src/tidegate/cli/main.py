@@ -16,9 +16,13 @@ from tidegate.errors import TidegateError
 
 VERBS = {
     "cache": "Show or clear what was fetched and rendered before.",
+    "completion": "Print what a shell needs to complete commands.",
     "doctor": "Show which tools were found, and what is missing.",
+    "plan": "Show what a rollout would do, step by step.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",
+    "simulate": "Roll out on a simulated cluster, and show when each gate opened.",
+    "status": "Show how a unit stands in the cluster.",
     "version": "Show the version of Tidegate.",
 }
 """Each has a module of its name with a function of its name; the line is its short help."""

@@ -9,6 +9,7 @@ import click
 KUBE_VERSION = "v1.36.0"
 """What charts see where no cluster is known; a test compares it with what is rendered so."""
 
+_FILE = click.Path(exists=True, dir_okay=False)
 _VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 
 
@@ -18,10 +19,26 @@ def _check_version(_ctx: click.Context, _option: click.Parameter, value: str) ->
     return value
 
 
+def _check_files(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> object:
+    """Web addresses are looked at when they are asked for; paths now."""
+    for value in values:
+        if not value.lower().startswith(("https://", "http://")):
+            _FILE.convert(value, option, ctx)
+    return values
+
+
 def _split(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
     return tuple(part for value in values for part in value.split(",") if part)
 
 
+values = click.option(
+    "-f",
+    "--values",
+    multiple=True,
+    callback=_check_files,
+    metavar="FILE|URL",
+    help="A chart's values; may be repeated.",
+)
 offline = click.option(
     "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
 )
@@ -49,3 +66,11 @@ api_versions = click.option(
 text_or_json = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How."
 )
+
+
+def pair(parameter: str) -> tuple[str, str]:
+    """A value by name, as `--set` takes it."""
+    name, sign, value = parameter.partition("=")
+    if not sign or not name:
+        raise click.BadParameter(f"`{parameter}` is not NAME=VALUE", param_hint="--set")
+    return name, value

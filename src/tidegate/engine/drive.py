@@ -36,19 +36,6 @@ from tidegate.world.refusals import refusal_error
 Decide: TypeAlias = Callable[[Rollout, Input, Ms], Decision]
 
 
-async def drive(
-    world: World, plan: Plan, means: Means, settings: Settings, emit: Callable[[Event], None]
-) -> str:
-    """Run a plan to its end; how it ended, in a word."""
-    driver = Driver(world, plan, means, settings, emit)
-    driver.open()
-    while not driver.closed:
-        for fact in await world.wait(driver.alarm):
-            driver.take(fact)
-        driver.ring()
-    return driver.result
-
-
 class Driver:
     """One rollout on its way. Hand it facts, ring it when its alarm comes."""
 
@@ -64,7 +51,7 @@ class Driver:
         self.closed = False
         self.result = ""
         self._decide = decide
-        self._world = world
+        self.world = world
         self._plan = plan
         self._emit = emit
         self._site = Site(world, means, settings)
@@ -100,11 +87,11 @@ class Driver:
         """Do what is due."""
         if self.closed:
             return
-        now = self._world.now()
+        now = self.world.now()
         self._errands.ring(now)
         for hold in self._site.holds.values():
             if hold.is_renewal_due(now):
-                self._errands.run(hold.renew(self._world.now), partial(self._renewed, hold))
+                self._errands.run(hold.renew(self.world.now), partial(self._renewed, hold))
             if hold.lease.held and now >= hold.ends:
                 self._let_go(hold)
             if hold.is_flush_due(now):
@@ -152,7 +139,7 @@ class Driver:
             self._begun = True
             self._inbox.append(Begun(self._plan))
             return
-        now = self._world.now()
+        now = self.world.now()
         for step, ref, trouble in faults:
             told = Told.OBJECT_REFUSED
             self._emit(Event(now, told, step.id, ref, trouble.reason, trouble.sentence))
@@ -166,7 +153,7 @@ class Driver:
 
     def _close(self) -> Errand[None]:
         for hold in self._site.holds.values():
-            yield from hold.close(self._world.now)
+            yield from hold.close(self.world.now)
 
     def _closed(self, _: None) -> None:
         self.closed = True
@@ -194,7 +181,7 @@ class Driver:
     def _work(self) -> None:
         """Decide on everything that was heard, and do what was decided."""
         while self._inbox and not self._rollout.ended:
-            decision = self._decide(self._rollout, self._inbox.popleft(), self._world.now())
+            decision = self._decide(self._rollout, self._inbox.popleft(), self.world.now())
             self._alarm = decision.alarm
             for command in decision.commands:
                 self._deeds.do(command)
@@ -209,3 +196,18 @@ class Driver:
         elif event.told is Told.ROLLOUT_ENDED:
             self.result = event.reason
             self._errands.run(self._close(), self._closed)
+
+
+async def drive(driver: Driver, *, until: Ms | None = None) -> str:
+    """Run a rollout to its end, or to a moment; how it ended, in a word."""
+    world = driver.world
+    driver.open()
+    while not driver.closed:
+        alarms = [alarm for alarm in (driver.alarm, until) if alarm is not None]
+        for fact in await world.wait(min(alarms, default=None)):
+            driver.take(fact)
+        driver.ring()
+        if until is not None and world.now() >= until:
+            until = None
+            driver.stop("its time is up")
+    return driver.result

@@ -45,7 +45,7 @@ class Craft:
 
     def misfit(self, item: Item, definition: bytes) -> Misfit | None:
         body: Body = msgspec.json.decode(item.body)
-        applied = item.deed is not Deed.CREATE
+        applied = item.deed is Deed.APPLY and not item.handling.replaces
         return find_misfit(item.ref.kind, body, definition=definition, applied=applied)
 
     def seal(self, unit: PlannedUnit, live: Body) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from tidegate.flows.sync import make_plan
 from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import make_sandbox, open_world
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Plan, PlannedUnit
@@ -31,8 +32,22 @@ class Preview:
         return any(one.deed is not Fate.KEEP for one in self.differences.values())
 
 
+async def preview_on(chosen: Chosen, *, kubeconfig: str | None, context: str | None) -> Preview:
+    """The same on the cluster that is named, or else on an empty one."""
+    if context is None and kubeconfig is None:
+        return await preview(chosen, make_sandbox())
+    async with open_world(kubeconfig=kubeconfig, context=context) as world:
+        return await preview(chosen, world)
+
+
 async def preview(chosen: Chosen, world: World) -> Preview:
     """Plan what the user points at, and compare it with what is there."""
+    found, _ = await preview_with_lives(chosen, world)
+    return found
+
+
+async def preview_with_lives(chosen: Chosen, world: World) -> tuple[Preview, dict[Ref, bytes]]:
+    """The same, with the objects that live."""
     plan = await make_plan(chosen, world)
     units = {unit.name: unit for unit in plan.units}
     owners = {
@@ -43,7 +58,7 @@ async def preview(chosen: Chosen, world: World) -> Preview:
     }
     lives = await _lives(world, dict.fromkeys(ref.kind for ref in owners))
     found = {ref: _compare(body, unit, lives.get(ref)) for ref, (body, unit) in owners.items()}
-    return Preview(plan, found)
+    return Preview(plan, found), lives
 
 
 async def _lives(world: World, kinds: dict[Kind, None]) -> dict[Ref, bytes]:

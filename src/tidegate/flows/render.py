@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +21,11 @@ from tidegate.flows.rendering import (
 )
 from tidegate.flows.rendering.bases import read_base
 from tidegate.flows.rendering.outcome import errors_of
+from tidegate.flows.rendering.values import fetch_values
 from tidegate.model.source import ChartSource, GitRef, OciSource, RefKind, SourceRef
-from tidegate.render.helm import Inline, Parameter, Release, ValuesFile
+from tidegate.render.helm import Inline, Parameter, Release, ValuesFile, ValuesText
 from tidegate.render.helm.release import DEFAULT_KUBE_VERSION
+from tidegate.render.helm.value_files import without_query
 from tidegate.render.kustomize import Helm, Overlay
 from tidegate.render.plain import Directory
 from tidegate.render.sops import Keys
@@ -41,7 +43,8 @@ class Wanted:
     """What is to be rendered, and what a chart is told.
 
     `what` is a path, or the address of a Git repository, written as kustomize takes it, of an
-    artifact in a registry, or with `chart` of a Helm repository.
+    artifact in a registry, or with `chart` of a Helm repository. `values` are paths and web
+    addresses.
     """
 
     what: str
@@ -49,7 +52,7 @@ class Wanted:
     chart: str = ""
     name: str = ""
     namespace: str = "default"
-    values: tuple[Path, ...] = ()
+    values: tuple[str | Path, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     kube_version: str = DEFAULT_KUBE_VERSION
     api_versions: tuple[str, ...] = ()
@@ -96,8 +99,10 @@ async def _render(
 ) -> Rendered | Unrendered:
     async with room:
         try:
-            asked = _asked(wanted, await _find(wanted, workshop))
-            return await render_unit(asked, workshop)
+            spot = await _find(wanted, workshop)
+            addresses = (one for one in map(str, wanted.values) if is_address(one))
+            texts = await fetch_values(addresses, workshop)
+            return await render_unit(_asked(wanted, spot, texts), workshop)
         except TidegateError as error:
             return Unrendered((error,))
         except ExceptionGroup as group:
@@ -165,14 +170,19 @@ def root_of(path: Path) -> Path:
     return next((one for one in (path, *path.parents) if (one / ".git").exists()), path)
 
 
-def _asked(wanted: Wanted, spot: Spot) -> Asked:
+def is_address(values: str) -> bool:
+    """Whether values lie on a web server."""
+    return values.lower().startswith(("https://", "http://"))
+
+
+def _asked(wanted: Wanted, spot: Spot, texts: Mapping[str, str]) -> Asked:
     """What the files speak for, as Argo CD decides it."""
     place = spot.root / spot.inside
     is_packed = place.is_file()
     tool = Tool.HELM if is_packed else detected_tool(entry.name for entry in place.iterdir())
     match tool:
         case Tool.HELM:
-            return _release(wanted, spot)
+            return _release(wanted, spot, texts)
         case Tool.KUSTOMIZE:
             helm = Helm(kube_version=wanted.kube_version, api_versions=wanted.api_versions)
             return Overlay(root=spot.root, path=spot.inside, helm=helm)
@@ -180,8 +190,8 @@ def _asked(wanted: Wanted, spot: Spot) -> Asked:
             return Directory(root=spot.root, path=spot.inside, recurse=True)
 
 
-def _release(wanted: Wanted, spot: Spot) -> Release:
-    files = (ValuesFile(one.name, root=str(one.resolve().parent)) for one in wanted.values)
+def _release(wanted: Wanted, spot: Spot, texts: Mapping[str, str]) -> Release:
+    files = (_values(str(one), texts) for one in wanted.values)
     parameters = (Parameter(name, value) for name, value in wanted.parameters)
     return Release(
         root=str(spot.root),
@@ -192,3 +202,10 @@ def _release(wanted: Wanted, spot: Spot) -> Release:
         kube_version=wanted.kube_version,
         api_versions=wanted.api_versions,
     )
+
+
+def _values(path: str, texts: Mapping[str, str]) -> ValuesFile | ValuesText:
+    if path in texts:
+        return ValuesText(texts[path], without_query(path), is_file=True)
+    place = Path(path).resolve()
+    return ValuesFile(place.name, root=str(place.parent))

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidegate.engine.drive import drive
+from tidegate.engine.drive import Driver, drive
 from tidegate.engine.site import Settings
 from tidegate.flows.means import Craft
 from tidegate.flows.units import Chosen, read_chosen
@@ -45,7 +45,7 @@ async def sync(
         semantics=rolling.semantics,
         carries_on=rolling.carries_on,
     )
-    return await drive(Line(world), plan, own_craft(), settings, emit)
+    return await drive(Driver(Line(world), plan, own_craft(), settings, emit))
 
 
 def own_craft() -> Craft:

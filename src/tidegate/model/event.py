@@ -39,6 +39,8 @@ class Told(StrEnum):
     OBJECT_UNCHANGED = "object.unchanged"
     OBJECT_PRUNED = "object.pruned"
     OBJECT_REFUSED = "object.refused"
+    OBJECT_READY = "object.ready"
+    """A gate waited for it, and waits for it no longer."""
     HOOK_FINISHED = "hook.finished"
     HOOK_DELETED = "hook.deleted"
     GATE_WAITING = "gate.waiting"

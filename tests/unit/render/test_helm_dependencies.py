@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -126,6 +127,36 @@ async def test_a_local_dependency_is_found_beside_the_chart(workers: Workers) ->
     assert names_of(documents) == ["ConfigMap shop-queue", "ConfigMap shop"]
     assert not (CHARTS / "neighbour" / "charts").exists()
     assert not (CHARTS / "neighbour" / "Chart.lock").exists()
+
+
+async def test_a_local_dependency_must_have_a_version_that_is_asked_for(
+    workers: Workers, tmp_path: Path
+) -> None:
+    write_chart(tmp_path / "near")
+    write_chart(tmp_path / "web", chart=needs("near", "file://../near", version="^2"))
+
+    error = await refused(a_release("web", root=tmp_path), workers)
+
+    assert error.code == "render.helm.dependency"
+    assert "`^2`" in error.problem
+    assert "`0.1.0`" in error.problem
+
+
+async def test_a_local_dependency_sends_nobody_to_the_network(
+    workers: Workers, tmp_path: Path
+) -> None:
+    distant = "- {name: queue, version: 0.1.0, repository: 'http://127.0.0.1:1/charts'}\n"
+    write_chart(tmp_path / "near")
+    chart = write_chart(tmp_path / "web", chart=needs("near", "file://../near") + distant)
+    shutil.copytree(CHARTS / "queue", chart / "charts" / "queue")
+
+    documents = await render(a_release("web", root=tmp_path), workers)
+
+    assert names_of(documents) == [
+        "ConfigMap shop",
+        "ConfigMap shop-queue",
+        "ConfigMap shop",
+    ]
 
 
 @pytest.mark.parametrize(

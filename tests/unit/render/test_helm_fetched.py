@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
+import stat
 import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,16 +25,17 @@ from tidegate.render.helm import (
     Release,
     helm_workers,
     render,
+    staging,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 
 NEEDS = """dependencies:
 - {name: queue, version: ^0.1, repository: 'oci://charts.example/shop', alias: jobs}
-- {name: mail, version: 2.x, repository: 'https://charts.example'}
+- {name: mail, version: 0.x, repository: 'https://charts.example'}
 """
 QUEUE = Dependency("queue", "^0.1", "oci://charts.example/shop")
-MAIL = Dependency("mail", "2.x", "https://charts.example")
+MAIL = Dependency("mail", "0.x", "https://charts.example")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -67,17 +72,54 @@ async def test_what_is_still_missing_is_told(workers: Workers, tmp_path: Path) -
     assert await absent(release, workers) == (MAIL,)
 
 
+def write_lock(chart: Path) -> Path:
+    """A lock for `NEEDS`, as Helm would have written it."""
+    asked = [
+        {**_entry("queue", "^0.1", "oci://charts.example/shop"), "alias": "jobs"},
+        _entry("mail", "0.x", "https://charts.example"),
+    ]
+    chosen = [
+        _entry("queue", "0.1.4", "oci://charts.example/shop"),
+        _entry("mail", "0.9.0", "https://charts.example"),
+    ]
+    digest = hashlib.sha256(json.dumps([asked, chosen], separators=(",", ":")).encode())
+    lock = {"dependencies": chosen, "digest": f"sha256:{digest.hexdigest()}"}
+    (chart / "Chart.lock").write_text(json.dumps(lock))
+    return chart
+
+
+def _entry(name: str, version: str, repository: str) -> dict[str, str]:
+    return {"name": name, "version": version, "repository": repository}
+
+
 async def test_a_dependency_is_asked_for_in_the_version_of_the_lock(
     workers: Workers, tmp_path: Path
 ) -> None:
-    chart = write_chart(tmp_path / "web", chart=NEEDS)
-    (chart / "Chart.lock").write_text(
-        "dependencies:\n- {name: queue, version: 0.1.4, repository: 'oci://charts.example/shop'}\n"
-    )
+    write_lock(write_chart(tmp_path / "web", chart=NEEDS))
 
     wanted = await absent(offline(tmp_path, fetched={}), workers)
 
-    assert wanted == (msgspec.structs.replace(QUEUE, version="0.1.4"), MAIL)
+    assert wanted == (
+        msgspec.structs.replace(QUEUE, version="0.1.4"),
+        msgspec.structs.replace(MAIL, version="0.9.0"),
+    )
+
+
+async def test_a_lock_that_was_left_behind_is_refused_unless_nobody_checks(
+    workers: Workers, tmp_path: Path
+) -> None:
+    chart = write_lock(write_chart(tmp_path / "web", chart=NEEDS))
+    (chart / "Chart.yaml").write_text((chart / "Chart.yaml").read_text().replace("^0.1", "^0.2"))
+    release = offline(tmp_path, fetched={})
+
+    with pytest.raises(RenderError) as caught:
+        await render(release, workers)
+    unchecked = await absent(msgspec.structs.replace(release, checks_lock=False), workers)
+
+    assert caught.value.code == "render.helm.dependency"
+    assert "out of sync" in caught.value.problem
+    assert str(caught.value.where) == "web/Chart.lock (digest)"
+    assert unchecked[0].version == "0.1.4"
 
 
 async def test_fetched_charts_are_rendered_with_the_chart(workers: Workers, tmp_path: Path) -> None:
@@ -133,3 +175,43 @@ async def test_a_link_in_a_fetched_chart_cannot_lead_out_of_it(
         await render(offline(tmp_path, fetched={QUEUE: bad, MAIL: CHARTS / "queue"}), workers)
 
     assert caught.value.code == "render.helm.outside"
+
+
+async def test_a_fetched_chart_of_another_version_does_not_do(
+    workers: Workers, tmp_path: Path
+) -> None:
+    write_chart(tmp_path / "web", chart=NEEDS.replace("0.x", "^2"))
+    mail = msgspec.structs.replace(MAIL, version="^2")
+    old = write_chart(tmp_path / "far" / "mail")
+
+    with pytest.raises(RenderError) as caught:
+        await render(offline(tmp_path, fetched={QUEUE: CHARTS / "queue", mail: old}), workers)
+
+    assert caught.value.code == "render.helm.dependency"
+    assert "`mail` in version `^2`" in caught.value.problem
+
+
+async def test_a_chart_that_nobody_may_write_to_is_staged_all_the_same(
+    workers: Workers, tmp_path: Path
+) -> None:
+    write_chart(tmp_path / "web", chart=NEEDS)
+    read_only = tmp_path / "kept"
+    shutil.copytree(CHARTS / "queue", read_only / "queue")
+    write_chart(read_only / "mail")
+    make_read_only(read_only)
+    make_read_only(tmp_path / "web")
+
+    copy = tmp_path / "copy"
+    staging.copy_chart(tmp_path / "web", copy)
+    modes = [path.stat().st_mode for path in (copy, *copy.rglob("*"))]
+    fetched = {QUEUE: read_only / "queue", MAIL: read_only / "mail"}
+    documents = await render(offline(tmp_path, fetched=fetched), workers)
+
+    assert all(mode & stat.S_IWUSR for mode in modes)
+    assert data_of(documents, "shop-queue")
+
+
+def make_read_only(tree: Path) -> None:
+    """As trees in the cache are, and directories too."""
+    for path in (*tree.rglob("*"), tree):
+        path.chmod(0o555 if path.is_dir() else 0o444)

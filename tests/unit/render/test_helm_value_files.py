@@ -158,9 +158,9 @@ async def test_web_addresses_are_told_all_at_once_and_then_used(among: ValueFile
 
     assert error.urls == ("https://far.example/a.yaml", "http://far.example/prod")
     assert found == (
-        ValuesText("from: 0\n", "https://far.example/a.yaml"),
+        ValuesText("from: 0\n", "https://far.example/a.yaml", is_file=True),
         ValuesFile("/web/values.yaml"),
-        ValuesText("from: 1\n", "http://far.example/prod"),
+        ValuesText("from: 1\n", "http://far.example/prod", is_file=True),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +11,6 @@ from tidegate.cli import options
 if TYPE_CHECKING:
     from tidegate.flows.rendering import Rendered, Unrendered
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command()
 @click.argument("what", nargs=-1, required=True, metavar="PATH|URL...")
@@ -21,7 +18,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--chart", default="", help="A chart by its name; the URL is its Helm repository.")
 @click.option("--name", default="", help="A chart's release name; its directory's if not given.")
 @click.option("--namespace", default="default", show_default=True, help="A chart's namespace.")
-@click.option("-f", "--values", multiple=True, type=FILE, help="A file of values; may be repeated.")
+@options.values
 @click.option("--set", "parameters", multiple=True, help="A value by name, NAME=VALUE.")
 @options.kube_version
 @options.api_versions
@@ -37,7 +34,7 @@ def render(
     chart: str,
     name: str,
     namespace: str,
-    values: tuple[Path, ...],
+    values: tuple[str, ...],
     parameters: tuple[str, ...],
     kube_version: str,
     api_versions: tuple[str, ...],
@@ -74,7 +71,7 @@ def render(
             name=name,
             namespace=namespace,
             values=values,
-            parameters=tuple(_pair(parameter) for parameter in parameters),
+            parameters=tuple(options.pair(parameter) for parameter in parameters),
             kube_version=kube_version,
             api_versions=api_versions,
         )
@@ -106,10 +103,3 @@ def _show(what: str, result: Rendered | Unrendered, *, output: str, origins: boo
     for text in talk(notes=(*result.locked, *result.suspect), unknown=unknown):
         click.echo(text, err=True)
     return max((error.exit_code for error in unknown.values()), default=0)
-
-
-def _pair(parameter: str) -> tuple[str, str]:
-    name, sign, value = parameter.partition("=")
-    if not sign or not name:
-        raise click.BadParameter(f"`{parameter}` is not NAME=VALUE", param_hint="--set")
-    return name, value

@@ -50,13 +50,14 @@ class Examiner:
             return Standing(spot, settled or (Stand.FINISHED if done else Stand.ABSENT))
         body = read_body(live)
         ours = known.digest == item.digest and known.uid == live.uid
-        how = self._compare(step, item, body, known.seal if ours else "")
+        seal = known.seal if ours else ""
+        how = Compared(settled) if settled else self._compare(step, item, body, seal)
         opened = known.opened == item.digest and known.uid == live.uid
         trusted = opened or has_newer_status(body, self.units[step.unit].manager)
         found = Written(
             live.uid, live.generation, live.version, status_name(live, body), trusted=trusted
         )
-        return Standing(spot, settled or how.stand, found, how.fixed)
+        return Standing(spot, how.stand, found, how.fixed)
 
     def _compare(self, step: Step, item: Item, live: Body, seal: str) -> Compared:
         if item.deed is Deed.DELETE:

@@ -93,16 +93,17 @@ class Inspector:
         """
         wanted = [one for one in examined if _is_written(one)]
         found = [_fixed(one) for one in wanted if _is_fixed(one)]
-        unsure = [one for one in wanted if not _is_fixed(one) and not self._is_sound(one)]
+        unsure = [one for one in wanted if self._is_unsure(one)]
         if unsure:
             yield from self.surroundings.learn((how.spot, item) for _, item, how in unsure)
             rewritten = frozenset[Spot]() if late else frozenset(how.spot for *_, how in wanted)
             found += yield from self._ask(self._cases(unsure, rewritten), late=late)
         return found
 
-    def _is_sound(self, examined: Examined) -> bool:
+    def _is_unsure(self, examined: Examined) -> bool:
         _, item, standing = examined
-        return (standing.spot, item.digest) in self._sound
+        is_sound = (standing.spot, item.digest) in self._sound
+        return item.handling.checks and not is_sound and not _is_fixed(examined)
 
     def _ask(self, cases: list[_Case], *, late: bool) -> Errand[list[Fault]]:
         outcomes = yield tuple(self._dry_run(case) for case in cases if case.asked)
@@ -158,7 +159,8 @@ def _is_written(examined: Examined) -> bool:
 
 def _is_fixed(examined: Examined) -> bool:
     _, item, standing = examined
-    return standing.stand is Stand.IMMUTABLE and not item.recreates
+    makes_room = item.recreates or item.hook is not None
+    return standing.stand is Stand.IMMUTABLE and not makes_room
 
 
 def _fixed(examined: Examined) -> Fault:

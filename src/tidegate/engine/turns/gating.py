@@ -111,6 +111,7 @@ def _look_at(turn: Turn, run: ItemRun) -> None:
     weighed = weigh(run, turn.rollout.semantics, turn.now)
     match weighed.weight:
         case Weight.OPENS:
+            _tell_ready(turn, run)
             _tell_unproven(turn, run, weighed.doubt)
             settle(turn, run, ItemState.PASSED)
         case Weight.WAITS:
@@ -124,6 +125,13 @@ def _look_at(turn: Turn, run: ItemRun) -> None:
                 turn.order(Probe(run.step.step.id, run.spot))
         case Weight.FAILS:
             _object_fails(turn, run, weighed)
+
+
+def _tell_ready(turn: Turn, run: ItemRun) -> None:
+    """Take back what was told of a wait."""
+    if run.waits:
+        turn.tell(Told.OBJECT_READY, run.step, ref=run.item.ref)
+        run.waits = ""
 
 
 def _tell_unproven(turn: Turn, run: ItemRun, lapsed: Doubt | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,7 +34,8 @@ async def render_unit(
     `jsonnet` is for directories. With `keeps` false the cache is left alone: for values that came
     out of a Secret.
     """
-    unsealing = Unsealing(workshop.setting.keys if keys is None else keys)
+    setting = workshop.setting
+    unsealing = Unsealing(replace(keys or setting.keys, offline=setting.offline))
     made = await _make(asked, workshop, unsealing, jsonnet=jsonnet, keeps=keeps)
     opened = await unsealing.open_objects(made.documents, Path(asked.root))
     return Rendered(

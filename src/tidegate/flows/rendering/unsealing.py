@@ -33,8 +33,8 @@ from tidegate.render.sops.files import SIZE_LIMIT
 from tidegate.render.sops.formats import DOTENV_PREFIX
 from tidegate.render.sops.placeholders import PLACEHOLDER
 from tidegate.render.sops.tree import encrypted_fields
+from tidegate.render.sops.unlock import WITHOUT_KEY
 
-WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.extra"})
 LONG_ENOUGH = 4
 """A shorter secret is masked where it stands alone, not inside of other texts."""
 

@@ -1,8 +1,8 @@
 """Gets what Chart.yaml declares, and `charts` does not have, into the copy of a chart.
 
 Local charts come from the same source, and charts from elsewhere are those that were handed in.
-Only where none were, and repositories are allowed, does the SDK fetch them itself; then local charts
-lie beside the copy, so that `file://../db` means the same there. Runs in the worker.
+Only where none were, and repositories are allowed, does the SDK fetch them itself; then local
+charts lie beside the copy, so that `file://../db` means the same there. Runs in the worker.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ def _lay_out(wanted: tuple[Dependency, ...], *, chart: Path, copy: Path, release
     charts.mkdir(exist_ok=True)
     for number, one in enumerate(wanted):
         path = brought.get(one) or _find_beside(one, chart=chart, release=release)
+        if one in brought and path.is_dir():
+            check_chart(path, str(path))
         _refuse_version(one, path, release)
         if path.is_dir():
-            check_chart(path, release.root if one not in brought else str(path))
             copy_chart(path, charts / f"fetched-{number}")
         else:
             shutil.copyfile(path, charts / f"fetched-{number}.tgz")

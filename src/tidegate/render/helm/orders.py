@@ -55,7 +55,7 @@ def argo_layers(
     ordered: list[Layer] = [*files]
     parameters = tuple(parameters)
     if text:
-        ordered.append(ValuesText(text, "helm.values"))
+        ordered.append(ValuesText(text, "helm.values", is_file=True))
     ordered.append(Inline())
     for how in (How.TYPED, How.STRING):
         chosen = {each.name: each for each in parameters if each.how is how}

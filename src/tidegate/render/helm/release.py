@@ -36,10 +36,14 @@ class ValuesFile(msgspec.Struct, frozen=True, tag="file", gc=False):
 
 
 class ValuesText(msgspec.Struct, frozen=True, tag="text", gc=False):
-    """Values as YAML text. `name` is how errors call it: `ConfigMap shop/web (values.yaml)`."""
+    """Values as YAML text. `name` is how errors call it: `ConfigMap shop/web (values.yaml)`.
+
+    Helm merges all documents of a file. Of other texts it reads the first.
+    """
 
     text: str
     name: str
+    is_file: bool = False
 
     def __repr__(self) -> str:
         return f"ValuesText({self.name})"
@@ -99,8 +103,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Dependencies that the chart does not bring come from `fetched`, or from its own source. What
     must come from elsewhere is fetched by the worker where `repositories` allow it, and else told
-    in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`. A lock that
-    does not fit Chart.yaml is refused where somebody `checks_lock`: Argo CD does, Flux does not.
+    in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`. Who
+    `checks_lock` takes no lock that does not fit Chart.yaml: Argo CD does, Flux does not.
     """
 
     root: str

@@ -66,7 +66,7 @@ def find_value_files(
     layers: dict[tuple[str, str], ValuesFile | ValuesText] = {}
     for entry in read:
         if entry.url:
-            layers.setdefault(("", entry.url), ValuesText(among.fetched[entry.url], entry.url))
+            layers.setdefault(("", entry.url), _fetched(entry.url, among.fetched[entry.url]))
         elif _is_glob(entry):
             for path in _fitting(entry, among):
                 if (entry.root, path) not in named:
@@ -75,6 +75,15 @@ def find_value_files(
             layer = _file(entry.root, entry.path, optional=among.ignore_missing)
             layers.setdefault((entry.root, entry.path), layer)
     return tuple(layers.values())
+
+
+def without_query(url: str) -> str:
+    """An address as it may be shown: signed links have their secret behind the question mark."""
+    return foreign(url.partition("?")[0])
+
+
+def _fetched(url: str, text: str) -> ValuesText:
+    return ValuesText(text, without_query(url), is_file=True)
 
 
 def find_file_parameter(name: str, path: str, among: ValueFiles) -> FileParameter:
@@ -157,8 +166,8 @@ def _refuse_remote(entries: Iterable[_Entry], among: ValueFiles) -> None:
     more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
     error = RemoteValuesError(
         "render.helm.remote-values",
-        f"the values at `{foreign(urls[0])}`{more} must be fetched first",
-        where=Place(foreign(urls[0])),
+        f"the values at `{without_query(urls[0])}`{more} must be fetched first",
+        where=Place(without_query(urls[0])),
         hint="allow the network, or keep the values in a source",
     )
     error.urls = urls

@@ -76,8 +76,8 @@ def _add(layer: Layer, values: Values, *, release: Release, start: Path, read: R
         case Inline():
             # It is JSON off the line, and must stay one and the same mapping.
             return merge(values, cast("Values", release.values))
-        case ValuesText(text, name):
-            return merge(values, read(text, name))
+        case ValuesText(text, name, is_file):
+            return merge(values, _read_parts(text, name, read) if is_file else read(text, name))
         case ValuesFile():
             return merge(values, _read_file(layer, release=release, start=start, read=read))
         case Parameter():
@@ -108,9 +108,13 @@ def _read_file(file: ValuesFile, *, release: Release, start: Path, read: ReadYam
         if file.optional:
             return {}
         raise _missing(file.path)
+    return _read_parts(text, file.path, read)
+
+
+def _read_parts(text: str, name: str, read: ReadYaml) -> Values:
     values: Values = {}
     for part in _SEPARATOR.split(text):
-        values = merge(values, read(part, file.path))
+        values = merge(values, read(part, name))
     return values
 
 

@@ -45,7 +45,8 @@ class Keys:
     """What we were given. Nothing of it prints.
 
     `passed_over` names the entries of a Secret that Flux does not read. With `alone` the `sops`
-    program must not look into the user's home for more keys.
+    program must not look into the user's home for more keys, and with `offline` it must not ask
+    anybody on the network.
     """
 
     identities: tuple[Secret, ...] = ()
@@ -53,6 +54,7 @@ class Keys:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     passed_over: tuple[str, ...] = ()
     alone: bool = False
+    offline: bool = False
     program: str = "sops"
 
     @classmethod

@@ -38,6 +38,9 @@ _RECIPIENT_NAMES = {
 }
 
 
+_SERVICES = ("kms", "gcp_kms", "azure_kv", "hc_vault", "hckms")
+
+
 class Group(msgspec.Struct, frozen=True, gc=False):
     """Recipients, each with the file's key encrypted for them."""
 
@@ -78,6 +81,12 @@ class Metadata(Group, frozen=True, gc=False):
         """Of all groups, in the order of the file."""
         groups = tuple(name for group in self.key_groups or () for name in group.recipients())
         return self.recipients() or groups
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """Those recipients whose key never leaves a service on the network."""
+        kinds = tuple(f"{kind} " for kind in _SERVICES)
+        return tuple(name for name in self.all_recipients if name.startswith(kinds))
 
     @property
     def moment(self) -> str:

@@ -25,11 +25,9 @@ from tidegate.render.sops.metadata import KEY, read_metadata
 from tidegate.render.sops.placeholders import placeholders
 from tidegate.render.sops.program import ask_program
 from tidegate.render.sops.tree import encrypted_fields, open_trees
-from tidegate.render.sops.unlock import unlock
+from tidegate.render.sops.unlock import WITHOUT_KEY, unlock
 
 OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
-
-_WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.extra"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = 
             try:
                 document = await _decrypt(document, keys)  # noqa: PLW2901
             except RenderError as error:
-                if not offline or error.code not in _WITHOUT_KEY:
+                if not offline or error.code not in WITHOUT_KEY:
                     raise
                 locked.append(error)
                 document = placeholders(document)  # noqa: PLW2901

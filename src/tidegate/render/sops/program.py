@@ -19,7 +19,7 @@ from tidegate.render.sops.formats import Format
 from tidegate.render.sops.keys import Keys
 from tidegate.render.sops.metadata import Metadata
 from tidegate.render.sops.tree import Seal
-from tidegate.render.sops.unlock import locked, needs_program
+from tidegate.render.sops.unlock import locked, needs_program, out_of_reach
 
 _DONE = 0
 _SEAL_BROKEN = 51
@@ -34,6 +34,8 @@ async def ask_program(
     """The decrypted file, and what its seal says."""
     if not needs_program(metadata, keys):
         raise locked(metadata, keys, where)
+    if keys.offline and metadata.services:
+        raise out_of_reach(metadata, where)
     code, content = await _run(source, forms, keys, where, metadata, "decrypt")
     seal = {_DONE: Seal.INTACT, _SEAL_ABSENT: Seal.ABSENT}.get(code, Seal.BROKEN)
     if code in (_SEAL_BROKEN, _SEAL_ABSENT):
@@ -79,6 +81,8 @@ def _environment(keys: Keys, home: Path) -> dict[str, str]:
         environment["SOPS_AGE_KEY"] = "\n".join(secret.reveal() for secret in keys.identities)
         # What it names was read already, and may lie relative to another directory.
         environment.pop("SOPS_AGE_KEY_FILE", None)
+    if keys.offline:
+        environment.pop("SOPS_KEYSERVICE", None)
     if keys.alone:
         environment |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home)}
     if keys.pgp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.secret import Secret
 from tidegate.render.sops.cipher import missing_extra
 from tidegate.render.sops.keys import Keys
@@ -12,6 +12,8 @@ from tidegate.render.sops.metadata import Metadata
 
 KEY_SIZE = 32
 SHOWN_RECIPIENTS = 5
+WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.offline", "render.sops.extra"})
+"""Errors about what nothing of ours opens: a preview goes on without it."""
 
 _PROGRAM_ONLY = ("SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_")
 
@@ -55,13 +57,25 @@ def _is_usual(identity: Secret) -> bool:
 
 def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") -> RenderError:
     """The error for a file that nothing of ours opens."""
-    recipients = metadata.all_recipients
-    named = ", ".join(f"`{name}`" for name in recipients[:SHOWN_RECIPIENTS])
-    more = len(recipients) - SHOWN_RECIPIENTS
-    named += f" and {more} more" if more > 0 else ""
+    named = _named(metadata.all_recipients)
     known = "none of the keys opens it" if keys.identities or keys.pgp else "there is no key for it"
     problem = f"{known}; it is encrypted for {named}" + (f" ({reason})" if reason else "")
     return RenderError("render.sops.key", problem, where=where, hint=_advice(metadata, keys))
+
+
+def out_of_reach(metadata: Metadata, where: Place) -> RenderError:
+    """The error for a file that only a service on the network could open."""
+    problem = (
+        f"it is encrypted for {_named(metadata.services)}, and the network is not to be used"
+    )
+    hint = "do it without offline mode, or give an age key that it is encrypted for as well"
+    return RenderError("render.sops.offline", problem, where=where, hint=hint)
+
+
+def _named(recipients: tuple[str, ...]) -> str:
+    named = ", ".join(f"`{foreign(name)}`" for name in recipients[:SHOWN_RECIPIENTS])
+    more = len(recipients) - SHOWN_RECIPIENTS
+    return named + (f" and {more} more" if more > 0 else "")
 
 
 def _advice(metadata: Metadata, keys: Keys) -> str:

@@ -43,6 +43,7 @@ class Deed:
     operation: str
     ref: Ref
     body: Body
+    subresource: str = ""
 
 
 def admit(deed: Deed, store: Store) -> None:
@@ -167,16 +168,22 @@ def _matches(hook: dict[str, Json], deed: Deed, store: Store) -> bool:
 
 
 def _rule_matches(rule: dict[str, Json], deed: Deed) -> bool:
-    kind, resource = deed.entry.kind, deed.entry.resource
+    kind = deed.entry.kind
     wanted = (
         ("operations", deed.operation),
         ("apiGroups", kind.group),
         ("apiVersions", kind.version),
-        ("resources", resource.plural),
     )
-    return all(
+    is_meant = all(
         EVERY in _list(rule.get(key)) or value in _list(rule.get(key)) for key, value in wanted
     )
+    return is_meant and any(_names(str(one), deed) for one in _list(rule.get("resources")))
+
+
+def _names(pattern: str, deed: Deed) -> bool:
+    """`pods` is the object alone, `pods/status` a part of it, `pods/*` both."""
+    name, _, below = pattern.partition("/")
+    return name in (EVERY, deed.entry.resource.plural) and below in (EVERY, deed.subresource)
 
 
 def _dict(value: Json) -> dict[str, Json]:

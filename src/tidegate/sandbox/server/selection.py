@@ -29,6 +29,11 @@ SELECTABLE = {
     Kind("", "v1", "Node"): frozenset({"spec.unschedulable"}),
     Kind("", "v1", "Service"): frozenset({"spec.clusterIP", "spec.type"}),
     Kind("batch", "v1", "Job"): frozenset({"status.successful"}),
+    Kind("", "v1", "Event"): frozenset(
+        {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+         "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
+         "involvedObject.fieldPath", "reason", "reportingComponent", "type"}
+    ),
 }  # fmt: skip
 """The fields that can be selected by, beyond name and namespace."""
 

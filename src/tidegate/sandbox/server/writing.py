@@ -126,6 +126,7 @@ class Writer:
         else:
             body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
         if outline.before is not None:
+            admit(Deed(outline.entry, "CREATE", outline.ref, body), self._store)
             told = f'{outline.entry.title} "{outline.ref.name}" already exists'
             leaving = "object is being deleted: " if outline.before.is_deleting else ""
             raise Refused(Exists(f"{leaving}{told}"))
@@ -232,12 +233,12 @@ class Writer:
     ) -> Done:
         entry = outline.entry
         body = self._reset(outline, before, settle_metadata(body, before))
+        admit(Deed(entry, "UPDATE", before.ref, body, outline.write.subresource), self._store)
         if same(body, before.body):
             body, owners = before.body, keep_times(before.owners, owners)
             if owners == before.owners:
                 return outline.answer(before, warnings)
         else:
-            admit(Deed(entry, "UPDATE", before.ref, body), self._store)
             self._check_change(outline, before, body)
             if not outline.write.subresource:
                 body = lifecycle.count(body, before, entry)

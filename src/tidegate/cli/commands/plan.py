@@ -1,0 +1,51 @@
+"""`tidegate plan`."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import click
+
+from tidegate.cli import options
+from tidegate.cli.unit_options import CLUSTER, UNIT, UnitOptions, chosen_of, takes
+
+CHANGES = 10
+
+
+@click.command()
+@click.argument("what", metavar="DIR")
+@takes(UNIT, CLUSTER)
+@click.option("--exit-code", is_flag=True, help="Leave with 10 if there is something to do.")
+@options.text_or_json
+def plan(
+    what: str,
+    kubeconfig: str | None,
+    context: str | None,
+    exit_code: bool,  # noqa: FBT001 - click hands over what is on the command line
+    output: str,
+    **told: Unpack[UnitOptions],
+) -> int:
+    """Show what a rollout of DIR would do, step by step.
+
+    DIR is a directory of manifests, a Helm chart or a Kustomize overlay. Without --context it is
+    compared with an empty cluster. With -o json the plan is a document without secrets.
+
+    \b
+    Examples:
+      tidegate plan examples/first
+      tidegate plan charts/web -f values-prod.yaml --context prod --exit-code
+      tidegate plan overlays/prod -o json
+    """
+    import asyncio
+
+    from tidegate.flows.preview import preview_on
+    from tidegate.plan.wire import to_json
+    from tidegate.report.plan import plan_lines
+
+    found = asyncio.run(preview_on(chosen_of(what, told), kubeconfig=kubeconfig, context=context))
+    if output == "json":
+        click.echo(to_json(found.plan))
+    else:
+        for line in plan_lines(found.plan, found.differences):
+            click.echo(line)
+    return CHANGES if exit_code and found.has_changes else 0

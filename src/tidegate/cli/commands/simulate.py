@@ -1,0 +1,87 @@
+"""`tidegate simulate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from tidegate.cli import options
+from tidegate.cli.unit_options import SIMULATION, UNIT, UnitOptions, chosen_of, takes
+
+if TYPE_CHECKING:
+    from tidegate.model.event import Event
+
+FAILED = 4
+ENGINES = ("tidegate", "argocd", "flux")
+
+
+@click.command()
+@click.argument("what", metavar="DIR")
+@click.option(
+    "--engine",
+    default="tidegate",
+    show_default=True,
+    help="Whose rules: tidegate, argocd or flux; several parted by commas.",
+)
+@takes(UNIT, SIMULATION)
+@click.option("--until", default="2h", show_default=True, help="How long at most, in its own time.")
+@options.text_or_json
+def simulate(
+    what: str,
+    engine: str,
+    scenario: Path | None,
+    profile: Path | None,
+    operators: Path | None,
+    seed: int,
+    until: str,
+    output: str,
+    **told: Unpack[UnitOptions],
+) -> int:
+    """Roll out DIR on a simulated cluster, and show when each gate opened.
+
+    Time is virtual: minutes pass in milliseconds. The same input gives the same output.
+
+    \b
+    Examples:
+      tidegate simulate examples/first
+      tidegate simulate examples/first --engine tidegate,argocd
+      tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
+    """
+    import asyncio
+
+    from tidegate.flows.simulate import simulate as run
+    from tidegate.flows.wiring import Simulation
+    from tidegate.model.moment import parse_duration
+    from tidegate.model.semantics import BY_NAME
+    from tidegate.report.simulation import side_by_side
+
+    names = [name.strip() for name in engine.split(",")]
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        problem = f"there is no `{unknown[0]}`; there are {', '.join(ENGINES)}"
+        raise click.BadParameter(problem, param_hint="--engine")
+    simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
+    runs = asyncio.run(
+        run(
+            chosen_of(what, told),
+            [BY_NAME[name] for name in names],
+            simulation,
+            until=parse_duration(until),
+        )
+    )
+    pairs = [(one.semantics.name, one.events) for one in runs]
+    for line in side_by_side(runs[0].plan, pairs) if output == "text" else _documents(pairs):
+        click.echo(line)
+    return 0 if all(one.passed for one in runs) else FAILED
+
+
+def _documents(runs: list[tuple[str, tuple[Event, ...]]]) -> Iterator[str]:
+    """One line for each event, with the engine it is of."""
+    import msgspec
+
+    for name, events in runs:
+        for event in events:
+            yield msgspec.json.encode({"engine": name, **msgspec.to_builtins(event)}).decode()

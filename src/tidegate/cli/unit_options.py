@@ -1,0 +1,86 @@
+"""Options of verbs that take a directory, a chart or an overlay as a unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import click
+from click.decorators import FC
+
+from tidegate.cli import options
+
+if TYPE_CHECKING:
+    from tidegate.flows.units import Chosen
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class UnitOptions(TypedDict):
+    """What these options come to."""
+
+    name: str
+    namespace: str
+    values: tuple[str, ...]
+    parameters: tuple[str, ...]
+    ignore_waves: bool
+    offline: bool
+    maps: tuple[str, ...]
+
+
+UNIT = (
+    click.option("--name", default="", help="The unit's name; the directory's if not given."),
+    click.option(
+        "--namespace",
+        default="default",
+        show_default=True,
+        help="Where objects go that name no namespace.",
+    ),
+    click.option("-f", "--values", multiple=True, help="A chart's values; repeatable."),
+    click.option("--set", "parameters", multiple=True, help="A chart's value, NAME=VALUE."),
+    click.option("--ignore-waves", is_flag=True, help="Apply everything at once."),
+    options.offline,
+    options.repo_map,
+)
+CLUSTER = (
+    click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),
+    click.option("--context", default=None, help="The context of the kubeconfig to use."),
+)
+SIMULATION = (
+    click.option("--scenario", type=FILE, help="What goes wrong, and what is there already."),
+    click.option("--profile", type=FILE, help="How long things take."),
+    click.option("--operators", type=FILE, help="Rows for operators of your own."),
+    click.option("--seed", default=0, help="Another seed, another run."),
+)
+
+
+def takes(*groups: tuple[Callable[[FC], FC], ...]) -> Callable[[FC], FC]:
+    """Give a verb all options of these groups, in this order."""
+
+    def dress(verb: FC) -> FC:
+        for option in reversed([option for group in groups for option in group]):
+            verb = option(verb)
+        return verb
+
+    return dress
+
+
+def chosen_of(what: str, told: UnitOptions) -> Chosen:
+    """What the user points at."""
+    from tidegate.flows.render import Wanted  # noqa: PLC0415 - only when a verb runs
+    from tidegate.flows.units import Chosen  # noqa: PLC0415
+
+    wanted = Wanted(
+        what=what,
+        name=told["name"],
+        namespace=told["namespace"],
+        values=told["values"],
+        parameters=tuple(options.pair(parameter) for parameter in told["parameters"]),
+    )
+    return Chosen(
+        wanted=wanted,
+        ignores_waves=told["ignore_waves"],
+        offline=told["offline"],
+        maps=told["maps"],
+    )

@@ -1,0 +1,60 @@
+"""Values files that lie at web addresses are fetched as sources are: bounded, and kept for offline.
+
+A chart without a part of its values comes to other objects, so that nothing stands in for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import Place, RenderError, TidegateError
+from tidegate.flows.rendering.outcome import raise_all
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.render.helm import RemoteValuesError, ValueFiles, ValuesFile, ValuesText
+from tidegate.render.helm.value_files import find_value_files, without_query
+from tidegate.source import Access, fetch_file
+from tidegate.source.web.file import FILE
+
+
+async def find_values(
+    entries: Iterable[str], among: ValueFiles, workshop: Workshop
+) -> tuple[ValuesFile | ValuesText, ...]:
+    """The layers that entries of `valueFiles` mean, with what lies elsewhere fetched."""
+    entries = tuple(entries)
+    try:
+        return find_value_files(entries, among)
+    except RemoteValuesError as error:
+        fetched = await fetch_values(error.urls, workshop)
+    return find_value_files(entries, msgspec.structs.replace(among, fetched=fetched))
+
+
+async def fetch_values(urls: Iterable[str], workshop: Workshop) -> dict[str, str]:
+    """The text at each address. What cannot be had is told, all of it."""
+    access = await workshop.access(None)
+    async with asyncio.TaskGroup() as group:
+        tasks = {
+            url: group.create_task(_fetch_one(url, access), name="fetch values") for url in urls
+        }
+    found = {url: task.result() for url, task in tasks.items()}
+    raise_all(tuple(one for one in found.values() if isinstance(one, TidegateError)))
+    return {url: text for url, text in found.items() if isinstance(text, str)}
+
+
+async def _fetch_one(url: str, access: Access) -> str | TidegateError:
+    try:
+        tree = await fetch_file(url, access)
+        return await asyncio.to_thread(_read, tree.root / FILE, without_query(url))
+    except TidegateError as error:
+        return error
+
+
+def _read(path: Path, name: str) -> str:
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        problem = "the values that were fetched are not UTF-8"
+        raise RenderError("render.helm.file", problem, where=Place(name)) from None

@@ -1,0 +1,51 @@
+"""The same engine on a simulated cluster, by one set of rules or by several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidegate.engine.drive import Driver, drive
+from tidegate.engine.site import Settings
+from tidegate.flows.sync import make_plan, own_craft
+from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event
+from tidegate.model.moment import Ms
+from tidegate.model.plan import Plan
+from tidegate.model.semantics import Semantics
+from tidegate.world.line import Line
+
+HOLDER = "simulation"
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What happened by one set of rules; times count from the start."""
+
+    semantics: Semantics
+    plan: Plan
+    events: tuple[Event, ...]
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.events) and self.events[-1].reason == "passed"
+
+
+async def simulate(
+    chosen: Chosen, engines: Iterable[Semantics], simulation: Simulation, *, until: Ms
+) -> list[Simulated]:
+    """Each on a new cluster that begins alike."""
+    return [await _simulate(chosen, rules, simulation, until) for rules in engines]
+
+
+async def _simulate(
+    chosen: Chosen, rules: Semantics, simulation: Simulation, until: Ms
+) -> Simulated:
+    world = make_living(simulation)
+    plan = await make_plan(chosen, world)
+    events: list[Event] = []
+    settings = Settings(holder=HOLDER, semantics=rules)
+    driver = Driver(Line(world), plan, own_craft(), settings, events.append)
+    await drive(driver, until=Ms(world.now() + until))
+    return Simulated(rules, plan, tuple(events))

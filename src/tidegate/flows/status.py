@@ -1,0 +1,52 @@
+"""How a unit stands in the cluster: each object as wanted or not, and how well it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from tidegate.flows.preview import Preview, preview_with_lives
+from tidegate.flows.sync import own_craft
+from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import open_world
+from tidegate.model.change import Fate
+from tidegate.model.objects import Json, Ref
+from tidegate.model.verdict import Health, Verdict
+
+MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One object: whether it is as Git wants it, and its verdict."""
+
+    ref: Ref
+    wave: int
+    is_synced: bool
+    verdict: Verdict
+
+
+async def read_status(
+    chosen: Chosen, *, kubeconfig: str | None, context: str | None
+) -> list[Status]:
+    """All objects of a unit, in the order of the plan."""
+    async with open_world(kubeconfig=kubeconfig, context=context) as world:
+        found, lives = await preview_with_lives(chosen, world)
+        now = world.now()
+    craft = own_craft()
+    statuses = []
+    for step in found.plan.steps:
+        unit = next(one for one in found.plan.units if one.name == step.unit)
+        for item in (item for batch in step.batches for item in batch if item.hook is None):
+            body = lives.get(item.ref)
+            verdict = MISSING
+            if body is not None:
+                parsed: dict[str, Json] = msgspec.json.decode(body)
+                verdict = craft.judge(unit, parsed, now)
+            statuses.append(Status(item.ref, step.wave, _is_synced(found, item.ref), verdict))
+    return statuses
+
+
+def _is_synced(found: Preview, ref: Ref) -> bool:
+    return found.differences[ref].deed is Fate.KEEP

@@ -1,0 +1,75 @@
+"""What is asked of a worker that runs scripts, what it answers, and what the answer means.
+
+A question is a script and an object; an answer is what the script said, or why it said nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.errors import foreign
+from tidegate.model.objects import Json
+from tidegate.model.reading import number
+from tidegate.model.verdict import Health, Verdict
+
+INVALID_STATUS = "Lua returned an invalid health status"
+"""Argo CD's own words."""
+
+
+class Question(msgspec.Struct, frozen=True, gc=False):
+    """A script, the object as JSON, and the time for it in seconds."""
+
+    script: str
+    open_libs: bool
+    now: int
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"Question({len(self.body)} bytes)"
+
+
+class Said(msgspec.Struct, frozen=True, tag="said", gc=False):
+    """A script returned a table; its status may be any text."""
+
+    status: str
+    message: str
+
+
+class Silent(msgspec.Struct, frozen=True, tag="silent", gc=False):
+    """A script returned nothing, or a table that tells no health."""
+
+
+class Broke(msgspec.Struct, frozen=True, tag="broke", gc=False):
+    """A script ended in an error, or was ended."""
+
+    problem: str
+
+
+Answer: TypeAlias = Said | Silent | Broke
+
+write_question = msgspec.msgpack.Encoder().encode
+read_question = msgspec.msgpack.Decoder(Question).decode
+write_answer: Callable[[Answer], bytes] = msgspec.msgpack.Encoder().encode
+_read_answer: Callable[[bytes], Answer] = msgspec.msgpack.Decoder(Answer).decode
+
+
+def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
+    """What a worker's reply says of an object."""
+    health, reason, sentence = _meaning(_read_answer(reply))
+    seen = number(body, "status", "observedGeneration")
+    return Verdict(health, reason, foreign(sentence), speaks_of=seen)
+
+
+def _meaning(answer: Answer) -> tuple[Health, str, str]:
+    match answer:
+        case Said(status, message) if status in Health:
+            return Health(status), status, message or f"its script says {status}"
+        case Said():
+            return Health.UNKNOWN, "InvalidStatus", INVALID_STATUS
+        case Silent():
+            return Health.UNKNOWN, "NoStatus", "its script does not say how it is"
+        case Broke(problem):
+            return Health.UNKNOWN, "LuaError", problem

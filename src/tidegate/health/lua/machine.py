@@ -1,0 +1,111 @@
+"""Runs scripts: one after the other, each in an environment of its own, within limits.
+
+Made for a worker that can be killed. A step limit and a memory limit end nearly every script that
+does not end by itself. What Lua's own C code does in one step, such as matching a bad pattern, only
+the one who started the worker can end.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tidegate.health.lua.exchange import (
+    Answer,
+    Broke,
+    Question,
+    Said,
+    Silent,
+    read_question,
+    write_answer,
+)
+from tidegate.model.objects import Json
+
+LUA = "lupa.luajit21"
+"""LuaJIT speaks Lua 5.1 and, like Argo CD's own Lua, knows `goto`."""
+
+MIB = 1024 * 1024
+STEPS = 50_000_000
+MEMORY = 64 * MIB
+LITTERED = 8 * MIB
+"""A state that holds more than this is thrown away: Lua fails before it collects what it could."""
+SCRIPTS_KEPT = 256
+LONGEST_TEXT = 4096
+BYTES = "latin-1"
+"""A character for each byte, both ways: texts may hold bytes that are no UTF-8."""
+
+
+class _Run(Protocol):
+    def __call__(
+        self, script: str, body: object, now: int, open_libs: bool, /
+    ) -> tuple[str, str, str]: ...
+
+
+class _Runtime(Protocol):
+    def execute(self, code: str, /, *arguments: int) -> _Run: ...
+    def table_from(self, source: Json, /, *, recursive: bool) -> object: ...
+    def get_memory_used(self, *, total: bool) -> int: ...
+
+
+class Machine:
+    """One Lua state at a time, kept warm with the scripts that it has compiled."""
+
+    def __init__(self) -> None:
+        self._runtime, self._run = _start()
+
+    def answer(self, request: bytes) -> bytes:
+        """One request of a worker's line."""
+        return write_answer(self.evaluate(read_question(request)))
+
+    def evaluate(self, question: Question) -> Answer:
+        body = _read_body(question.body)
+        table = self._runtime.table_from(body, recursive=True)
+        script = question.script.encode().decode(BYTES)
+        how, *texts = self._run(script, table, question.now, question.open_libs)
+        del table
+        if self._runtime.get_memory_used(total=True) > LITTERED:
+            self._runtime, self._run = _start()
+        first, second = (text.encode(BYTES).decode(errors="replace") for text in texts)
+        match how:
+            case "said":
+                return Said(first, second)
+            case "nothing":
+                return Silent()
+            case _:
+                return Broke(first)
+
+
+def _start() -> tuple[_Runtime, _Run]:
+    runtime: _Runtime = import_module(LUA).LuaRuntime(
+        encoding=BYTES,
+        source_encoding=BYTES,
+        register_eval=False,
+        register_builtins=False,
+        attribute_filter=_refuse,
+        unpack_returned_tuples=True,
+        max_memory=MEMORY,
+    )
+    prelude = Path(__file__).with_name("prelude.lua").read_text()
+    return runtime, runtime.execute(prelude, STEPS, SCRIPTS_KEPT, LONGEST_TEXT)
+
+
+def _refuse(_object: object, _name: object, _is_setting: object) -> None:
+    """Nothing of Python is handed to a script; should it get hold of something, it is of no use."""
+    raise AttributeError
+
+
+def _read_body(body: bytes) -> Json:
+    """The object, its texts byte by byte; without nulls, which Lua's tables cannot hold."""
+    read: Json = msgspec.json.decode(body.decode(BYTES))
+    return _without_nulls(read) if b"null" in body else read
+
+
+def _without_nulls(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value if inner is not None]
+    return value

@@ -1,0 +1,1 @@
+"""How a rollout looks: events in, text out. Knows no terminal."""

@@ -1,0 +1,225 @@
+"""Where a rollout stands, as far as its events tell.
+
+It changes with each event, and only as much as the event says: a rollout of a thousand objects
+costs no more per event than one of ten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tidegate.errors import foreign
+from tidegate.model.event import FINAL, Event, StepState, Told
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Plan, Step
+from tidegate.report.rollout.names import name_step, read_id, short_units, unit_of
+
+DEEDS = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNED})
+STATES = {f"step.{state}": state for state in StepState}
+SETTLED = frozenset({Told.OBJECT_READY, Told.OBJECT_PRUNED, Told.HOOK_FINISHED})
+
+
+class Wait(msgspec.Struct, frozen=True, gc=False):
+    """An object that holds a gate: since when, why, and until when at the latest."""
+
+    ref: Ref
+    since: Ms
+    reason: str
+    sentence: str
+    until: Ms
+
+
+class Remark(msgspec.Struct, frozen=True, gc=False):
+    """Something to be told of an object of a step."""
+
+    step: str
+    ref: Ref | None
+    reason: str
+    sentence: str
+
+
+@dataclass(slots=True)
+class StepCourse:
+    """One step on its way."""
+
+    id: str
+    unit: str
+    name: str
+    refs: tuple[Ref, ...] = ()
+    rescues: bool = False
+    state: StepState = StepState.WAITING
+    begun: Ms | None = None
+    since: Ms = Ms(0)
+    """When it came into its state."""
+    again: Ms | None = None
+    """When it is tried again."""
+    reason: str = ""
+    sentence: str = ""
+    deeds: dict[Ref, Told] = field(default_factory=dict)
+    waits: dict[Ref, Wait] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return max(len(self.refs), len(self.deeds))
+
+    @property
+    def settled(self) -> int:
+        """How many of its objects need nothing more."""
+        if self.state is StepState.PASSED:
+            return self.size
+        held = len(self.waits) if self.waits or self.state is not StepState.GATING else self.size
+        return 0 if self.state in FINAL else max(0, len(self.deeds) - held)
+
+    @property
+    def until(self) -> Ms:
+        """The moment at which its gate gives up; 0 where that is not known."""
+        return max((wait.until for wait in self.waits.values()), default=Ms(0))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it was there for a failure that did not come, or had nothing to do with one."""
+        return self.rescues and self.begun is None
+
+    def spent(self, now: Ms) -> Ms:
+        end = self.since if self.state in FINAL else now
+        return Ms(max(0, end - (end if self.begun is None else self.begun)))
+
+
+class Course:
+    """A rollout, from its plan and its events. `start` is the moment that times count from."""
+
+    def __init__(self, start: Ms) -> None:
+        self.start = start
+        self.now = start
+        self.steps: dict[str, StepCourse] = {}
+        self.active: dict[str, StepCourse] = {}
+        self.done: dict[str, StepCourse] = {}
+        self.deeds: Counter[Told] = Counter()
+        self.unproven: list[Remark] = []
+        self.refused: list[Remark] = []
+        self.retries = 0
+        self.result = ""
+        self.sentence = ""
+        self._units: dict[str, str] = {}
+
+    def expect(self, plan: Plan) -> None:
+        """Know the steps before they have their turn."""
+        for step in plan.steps:
+            known = self.steps.get(step.id)
+            if known is None:
+                self._add(_planned(step))
+            else:
+                known.refs = _refs(step)
+
+    def title(self, step: StepCourse) -> str:
+        """A step's name, with its unit where there are several."""
+        unit = self.unit_name(step.unit)
+        return f"{unit} {step.name}" if unit else step.name
+
+    def unit_name(self, unit: str) -> str:
+        return self._units.get(unit, unit)
+
+    @property
+    def counted(self) -> list[StepCourse]:
+        """The steps that belong to every rollout of the plan, and those that had a turn."""
+        return [step for step in self.steps.values() if not step.is_idle]
+
+    def failures(self) -> list[StepCourse]:
+        return [step for step in self.done.values() if step.state is StepState.FAILED]
+
+    def coming(self) -> Iterable[StepCourse]:
+        """The steps that have not had their turn, in the order of the plan."""
+        for step in self.steps.values():
+            if step.state is StepState.WAITING and not step.rescues and step.id not in self.active:
+                yield step
+
+    def take(self, event: Event) -> None:
+        self.now = max(self.now, event.at)
+        if event.told is Told.ROLLOUT_ENDED:
+            self.result, self.sentence = event.reason, foreign(event.sentence)
+            return
+        if not event.step:
+            return
+        step = self.steps.get(event.step) or self._add(_unplanned(event.step))
+        state = STATES.get(event.told)
+        if state is not None:
+            self._enter(step, state, event)
+        elif event.ref is not None:
+            self._object(step, event, event.ref)
+        if event.told is Told.RETRY_PLANNED:
+            self._retry(step, event)
+
+    def _add(self, step: StepCourse) -> StepCourse:
+        self.steps[step.id] = step
+        if step.unit not in self._units:
+            self._units = short_units((*self._units, step.unit))
+        return step
+
+    def _enter(self, step: StepCourse, state: StepState, event: Event) -> None:
+        step.state, step.since, step.again = state, event.at, None
+        step.reason, step.sentence = event.reason, foreign(event.sentence)
+        if state in FINAL:
+            if state is not StepState.FAILED:
+                step.waits.clear()
+            self.active.pop(step.id, None)
+            self.done[step.id] = step
+            return
+        self.done.pop(step.id, None)
+        if state is StepState.WAITING:
+            self.active.pop(step.id, None)
+            return
+        self.active[step.id] = step
+        if step.begun is None:
+            step.begun = event.at
+        if state is StepState.CHECKING:
+            step.waits.clear()
+
+    def _retry(self, step: StepCourse, event: Event) -> None:
+        self.retries += 1
+        step.waits.clear()
+        step.state, step.since, step.again = StepState.WAITING, event.at, event.until
+        step.reason, step.sentence = event.reason, foreign(event.sentence)
+        self.done.pop(step.id, None)
+        self.active[step.id] = step
+
+    def _object(self, step: StepCourse, event: Event, ref: Ref) -> None:
+        told = event.told
+        if told in DEEDS:
+            self._deed(step, ref, told)
+        if told in SETTLED:
+            step.waits.pop(ref, None)
+        elif told is Told.GATE_WAITING:
+            known = step.waits.get(ref)
+            since = known.since if known else event.at
+            sentence = foreign(event.sentence or event.reason)
+            step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until)
+        elif told in {Told.GATE_UNPROVEN, Told.OBJECT_REFUSED}:
+            remark = Remark(step.id, ref, event.reason, foreign(event.sentence))
+            (self.unproven if told is Told.GATE_UNPROVEN else self.refused).append(remark)
+
+    def _deed(self, step: StepCourse, ref: Ref, told: Told) -> None:
+        """Count each object once: what was written stays so, though another try finds it so."""
+        known = step.deeds.get(ref)
+        if known is None or (known is Told.OBJECT_UNCHANGED and told is not known):
+            if known is not None:
+                self.deeds[known] -= 1
+            self.deeds[told] += 1
+            step.deeds[ref] = told
+
+
+def _planned(step: Step) -> StepCourse:
+    return StepCourse(step.id, unit_of(step), name_step(step), _refs(step), step.rescues)
+
+
+def _unplanned(name: str) -> StepCourse:
+    unit, told = read_id(name)
+    return StepCourse(name, unit, told)
+
+
+def _refs(step: Step) -> tuple[Ref, ...]:
+    return tuple(item.ref for batch in step.batches for item in batch)

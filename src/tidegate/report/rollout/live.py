@@ -1,0 +1,276 @@
+"""The picture of a running rollout, at one moment: what runs, what it waits for, what comes.
+
+Work that is done folds into a row for each step, then for each unit, then into one. Rows never
+exceed the width, and the picture never exceeds the height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+import msgspec
+
+from tidegate.model.event import StepState
+from tidegate.model.moment import Ms
+from tidegate.report.rollout.course import Course, StepCourse, Wait
+from tidegate.report.rollout.names import brief, count, limit, running, seconds
+from tidegate.report.rollout.rows import (
+    UNICODE,
+    Marks,
+    Row,
+    Span,
+    Style,
+    cells,
+    clip,
+    cut,
+    pad,
+    shorten,
+    spread,
+)
+
+MOST_WAITS = 8
+"""How many objects are shown for a gate where there is room."""
+MOST_COMING = 3
+WIDEST_NAME = 0.4
+"""The share of a row that a name may take."""
+STEP_MARK = 2
+OBJECT_MARK = 4
+BLANK: Row = ()
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """How a picture is taken. `beat` turns the spinner; `least` is how high it is at least."""
+
+    width: int = 80
+    height: int = 24
+    marks: Marks = UNICODE
+    beat: int = 0
+    least: int = 0
+    title: str = ""
+    notice: str = ""
+
+
+def frame(course: Course, view: View, now: Ms) -> list[Row]:
+    """The rows of the picture."""
+    now = max(now, course.now)
+    bottom = _bottom(course, view, now)
+    room = max(0, view.height - len(bottom))
+    names = _name_width(course, view)
+    blocks = _blocks(course, view, now, names, room=room)
+    done = _done(course, view, names, room=room - len(blocks))
+    rows = [*done, *blocks]
+    rows += [BLANK] * (min(view.height, view.least) - len(bottom) - len(rows))
+    rows = [*rows, *bottom][-max(1, view.height) :]
+    return [shorten(row, view.width) for row in rows]
+
+
+def final_rows(course: Course, view: View) -> list[Row]:
+    """What stays on the screen when a rollout is over: every step, folded."""
+    names = _name_width(course, view)
+    room = max(view.height, MOST_WAITS)
+    return [shorten(row, view.width) for row in _done(course, view, names, room=room)]
+
+
+def _name_width(course: Course, view: View) -> int:
+    """Wide enough for all names, so that rows do not move when the next step begins."""
+    longest = max((cells(course.title(step)) for step in course.steps.values()), default=8)
+    return max(8, min(longest, int(view.width * WIDEST_NAME)))
+
+
+def _blocks(course: Course, view: View, now: Ms, names: int, *, room: int) -> list[Row]:
+    """The steps that run, each with the objects that hold its gate."""
+    active = list(course.active.values())
+    keep = 1 if course.done else 0
+    if len(active) > room - keep:
+        shown = active[: max(0, room - keep - 1)]
+        more = f"{view.marks.waiting} and {count(len(active) - len(shown), 'step')} more at work"
+        return [*(_head(course, step, view, now, names) for step in shown), _faint(more)]
+    spare = room - keep - len(active)
+    rows: list[Row] = []
+    for place, step in enumerate(active):
+        rows.append(_head(course, step, view, now, names))
+        share = min(MOST_WAITS, spare // (len(active) - place))
+        held = _held(step, view, now, share)
+        spare -= len(held)
+        rows += held
+    return rows
+
+
+def _head(course: Course, step: StepCourse, view: View, now: Ms, names: int) -> Row:
+    mark = view.marks.spinner[view.beat % len(view.marks.spinner)]
+    style = Style.BUSY
+    if step.state is StepState.WAITING:
+        mark, style = view.marks.waiting, Style.ODD
+    name = pad(cut(course.title(step), names, view.marks.dots), names)
+    left = (Span(f"{mark} ", style), Span(name, Style.STRONG), Span("  "))
+    time = _time(step, now)
+    room = view.width - STEP_MARK - names - 2 - cells(time) - 2
+    told = clip(_doing(step, now), max(0, room), view.marks.dots)
+    return spread((*left, Span(told)), time, view.width)
+
+
+def _time(step: StepCourse, now: Ms) -> str:
+    spent = running(step.spent(now))
+    until = step.until
+    return f"{spent} of {limit(until - step.since)}" if until > step.since else spent
+
+
+def _doing(step: StepCourse, now: Ms) -> str:
+    match step.state:
+        case StepState.CHECKING:
+            return f"looks at {count(step.size, 'object')}"
+        case StepState.APPLYING:
+            return f"applies {len(step.deeds):,} of {count(step.size, 'object')}"
+        case StepState.GATING if step.waits:
+            return f"waits for {len(step.waits):,} of {count(step.size, 'object')}"
+        case StepState.GATING:
+            return f"applied {count(step.size, 'object')}, looks at the gate soon"
+        case _ if step.again is not None:
+            return f"tries again in {running(step.again - now)}: {step.sentence}"
+        case _:
+            return step.sentence
+
+
+def _held(step: StepCourse, view: View, now: Ms, room: int) -> list[Row]:
+    """The objects that hold a gate, the longest wait first; the last row counts the others."""
+    if not step.waits or room < 1:
+        return []
+    over = len(step.waits) > room
+    shown = list(islice(step.waits.values(), room - 1 if over else room))
+    widest = max((cells(str(wait.ref)) for wait in shown), default=0)
+    names = min(widest, int(view.width * WIDEST_NAME))
+    rows = [_wait(wait, view, now, names) for wait in shown]
+    if over:
+        more = f"{'and ' if shown else ''}{len(step.waits) - len(shown):,} more"
+        rows.append(_faint(f"{' ' * OBJECT_MARK}{more}"))
+    return rows
+
+
+def _wait(wait: Wait, view: View, now: Ms, names: int) -> Row:
+    name = pad(cut(str(wait.ref), names, view.marks.dots), names)
+    time = running(now - wait.since)
+    room = view.width - OBJECT_MARK - names - 2 - cells(time) - 2
+    why = clip(brief(wait.sentence), max(0, room), view.marks.dots)
+    left = (Span(" " * OBJECT_MARK), Span(name), Span("  "), Span(why, Style.FAINT))
+    return spread(left, time, view.width)
+
+
+def _done(course: Course, view: View, names: int, *, room: int) -> list[Row]:
+    """What is done: by step while that fits, then by unit, then the oldest as one."""
+    if room < 1:
+        return []
+    steps = [step for step in course.done.values() if not step.is_idle]
+    rows = [_finished(course, step, view, names) for step in steps[-room:]]
+    if len(steps) <= room:
+        return rows
+    folded = _folded_units(course, steps, view, names)
+    if len(folded) <= room:
+        return folded
+    hidden = steps[: len(steps) - room + 1]
+    objects = sum(step.size for step in hidden)
+    told = f"{count(len(hidden), 'step')} before, {count(objects, 'object')}"
+    return [_faint(f"{view.marks.passed} {told}"), *rows[1:]]
+
+
+def _finished(course: Course, step: StepCourse, view: View, names: int) -> Row:
+    mark, style = _final_mark(step, view.marks)
+    name = pad(cut(course.title(step), names, view.marks.dots), names)
+    left = (Span(f"{mark} ", style), Span(name), Span("  "), Span(_outcome(step), Style.FAINT))
+    time = "" if step.begun is None else seconds(step.spent(step.since))
+    room = view.width - STEP_MARK - names - 2 - cells(time) - 2
+    shown = Span(clip(left[3].text, max(0, room), view.marks.dots), _outcome_style(step))
+    return spread((*left[:3], shown), time, view.width)
+
+
+def _outcome(step: StepCourse) -> str:
+    match step.state:
+        case StepState.FAILED:
+            return step.sentence or step.reason or "failed"
+        case StepState.SKIPPED:
+            return f"skipped, {count(step.size, 'object')}"
+        case StepState.SUPERSEDED:
+            return "given up for a newer revision"
+        case _:
+            return count(step.size, "object")
+
+
+def _outcome_style(step: StepCourse) -> Style:
+    return Style.BAD if step.state is StepState.FAILED else Style.FAINT
+
+
+def _final_mark(step: StepCourse, marks: Marks) -> tuple[str, Style]:
+    match step.state:
+        case StepState.PASSED:
+            return marks.passed, Style.GOOD
+        case StepState.FAILED:
+            return marks.failed, Style.BAD
+        case _:
+            return marks.skipped, Style.FAINT
+
+
+def _folded_units(course: Course, steps: Iterable[StepCourse], view: View, names: int) -> list[Row]:
+    """A row for each unit that wholly passed, in the place of its steps."""
+    open_units = {step.unit for step in course.counted if step.state is not StepState.PASSED}
+    by_unit: dict[str, list[StepCourse]] = {}
+    for step in steps:
+        key = step.id if step.unit in open_units else step.unit
+        by_unit.setdefault(key, []).append(step)
+    rows: list[Row] = []
+    for members in by_unit.values():
+        if members[0].unit in open_units or len(members) == 1:
+            rows.append(_finished(course, members[0], view, names))
+            continue
+        begun = min(step.since - step.spent(step.since) for step in members)
+        objects = count(sum(step.size for step in members), "object")
+        told = f"{count(len(members), 'step')}, {objects}"
+        name = course.unit_name(members[0].unit) or "all steps"
+        shown = pad(cut(name, names, view.marks.dots), names)
+        left = (Span(f"{view.marks.passed} ", Style.GOOD), Span(f"{shown}  "))
+        time = seconds(max(step.since for step in members) - begun)
+        rows.append(spread((*left, Span(told, Style.FAINT)), time, view.width))
+    return rows
+
+
+def _bottom(course: Course, view: View, now: Ms) -> list[Row]:
+    """What comes next, and how far it is."""
+    rows = [] if course.result else _next(course, view)
+    if view.notice:
+        rows.append((Span(clip(view.notice, view.width, view.marks.dots), Style.ODD),))
+    return [*rows, _progress(course, view, now)]
+
+
+def _next(course: Course, view: View) -> list[Row]:
+    coming = list(islice(course.coming(), MOST_COMING + 1))
+    if not coming:
+        return []
+    told = ", ".join(
+        f"{course.title(step)} ({count(step.size, 'object')})" for step in coming[:MOST_COMING]
+    )
+    more = view.marks.dots if len(coming) > MOST_COMING else ""
+    text = f"{view.marks.waiting} next: {told}{more}"
+    return [_faint(clip(text, view.width, view.marks.dots))]
+
+
+def _progress(course: Course, view: View, now: Ms) -> Row:
+    steps = course.counted
+    passed = sum(step.state is StepState.PASSED for step in steps)
+    settled = sum(step.settled for step in steps)
+    objects = sum(step.size for step in steps)
+    length = max(8, min(40, view.width // 4))
+    filled = length * settled // objects if objects else 0
+    bar = (
+        Span(view.marks.full * filled, Style.BAD if course.failures() else Style.GOOD),
+        Span(view.marks.empty * (length - filled), Style.FAINT),
+    )
+    parts = (
+        running(now - course.start),
+        f"{passed:,} of {count(len(steps), 'step')}",
+        f"{settled:,} of {count(objects, 'object')}",
+    )
+    told = (*bar, Span("  "), Span(view.marks.part.join(parts)))
+    return spread(told, view.title, view.width)
+
+
+def _faint(text: str) -> Row:
+    return (Span(text, Style.FAINT),)

@@ -1,0 +1,103 @@
+"""What people call things: steps, amounts and spans of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Step
+
+PHASES = {
+    "sync": "",
+    "presync": "PreSync",
+    "postsync": "PostSync",
+    "syncfail": "SyncFail",
+    "predelete": "PreDelete",
+    "postdelete": "PostDelete",
+}
+TENTHS = Ms(10 * SECOND)
+"""Up to here, a running time is told in tenths of a second; they only flicker beyond."""
+WORDY = ("Waiting for rollout to finish: ", "Waiting for ")
+
+
+def name_step(step: Step) -> str:
+    """A step without its unit: `wave -2`, `PreSync`, `PostSync wave 1`."""
+    return step.stage or _name(step.phase, step.wave)
+
+
+def unit_of(step: Step) -> str:
+    return f"{step.cluster}/{step.unit}" if step.cluster else step.unit
+
+
+def read_id(name: str) -> tuple[str, str]:
+    """The unit and the name of a step of which only the id is known."""
+    unit, _, spot = name.rpartition("/")
+    before, _, phase = unit.rpartition("/")
+    if before and _is_number(spot):
+        return before, _name(phase, int(spot))
+    return (unit, spot) if unit else ("", name)
+
+
+def _name(phase: str, wave: int) -> str:
+    told = PHASES.get(phase, phase)
+    if not told:
+        return f"wave {wave}"
+    return f"{told} wave {wave}" if wave else told
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def short_units(units: Iterable[str]) -> dict[str, str]:
+    """Units without the namespace that all of them share; a single one needs no name."""
+    known = list(dict.fromkeys(units))
+    if len(known) == 1:
+        return {known[0]: ""}
+    spaces = {unit.rpartition("/")[0] for unit in known}
+    return {unit: unit.rpartition("/")[2] if len(spaces) == 1 else unit for unit in known}
+
+
+def count(amount: int, noun: str) -> str:
+    """`1 object`, `1,200 objects`."""
+    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+
+
+def seconds(span: int) -> str:
+    """A span that is over: `0.1s`, `102.0s`."""
+    return f"{span / SECOND:.1f}s"
+
+
+def running(span: int) -> str:
+    """A span that still grows: `3.2s`, `42s`, `1m42s`, `2h05m`."""
+    if span < TENTHS:
+        return f"{max(0, span) / SECOND:.1f}s"
+    if span < MINUTE:
+        return f"{span // SECOND}s"
+    if span < HOUR:
+        return f"{span // MINUTE}m{span % MINUTE // SECOND:02}s"
+    return f"{span // HOUR}h{span % HOUR // MINUTE:02}m"
+
+
+def limit(span: int) -> str:
+    """A span that is allowed: `10m`, `90s`, `1m30s`."""
+    if span >= MINUTE and span % MINUTE < SECOND:
+        return f"{span // MINUTE}m" if span < HOUR else running(span)
+    return running(span)
+
+
+def brief(sentence: str) -> str:
+    """A reason to wait without the words that say that something is waited for."""
+    for words in WORDY:
+        if sentence.startswith(words):
+            sentence = sentence.removeprefix(words)
+            break
+    return sentence.removesuffix("...")
+
+
+def listing(refs: Iterable[Ref], most: int) -> str:
+    """Objects by name, at most so many: `Secret a/b, ConfigMap a/c and 12 more`."""
+    named = list(refs)
+    shown = ", ".join(map(str, named[:most]))
+    return shown if len(named) <= most else f"{shown} and {len(named) - most:,} more"

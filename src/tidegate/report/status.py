@@ -1,0 +1,24 @@
+"""How a unit stands, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidegate.model.objects import Ref
+from tidegate.model.verdict import Verdict
+
+Row = tuple[Ref, int, bool, Verdict]
+
+
+def status_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each object, and how many are not well."""
+    width = max([len("object"), *(len(str(ref)) for ref, *_ in rows)])
+    yield f"{'wave':>5}  {'object':{width}}  {'sync':9}  health"
+    for ref, wave, is_synced, verdict in rows:
+        sync = "synced" if is_synced else "differs"
+        why = f"  {verdict.sentence}" if verdict.sentence else ""
+        yield f"{wave:>5}  {ref!s:{width}}  {sync:9}  {verdict.health}{why}".rstrip()
+    off = sum(not is_synced for _, _, is_synced, _ in rows)
+    ill = sum(verdict.health != "Healthy" for *_, verdict in rows)
+    yield ""
+    yield f"{len(rows)} objects, {off} not as wanted, {ill} not healthy"
