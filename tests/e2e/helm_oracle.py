@@ -65,6 +65,12 @@ def template(
     helm: Path, chart: Path, *options: str, home: Path
 ) -> subprocess.CompletedProcess[str]:
     """`helm template`, with nobody's configuration."""
+    words = ("template", "shop", str(chart), "--skip-tests", *options)
+    return run_helm(helm, *words, home=home)
+
+
+def run_helm(helm: Path, *words: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """`helm`, with nobody's configuration."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -72,7 +78,7 @@ def template(
         "HELM_CONFIG_HOME": str(home / "config"),
         "HELM_DATA_HOME": str(home / "data"),
     }
-    command = [str(helm), "template", "shop", str(chart), "--skip-tests", *options]
+    command = [str(helm), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 

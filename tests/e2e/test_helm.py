@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.e2e.helm_oracle import find_helm, objects_of, template
+from tests.e2e.helm_oracle import find_helm, objects_of, run_helm, template
 from tidegate.documents.dump import to_json
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
@@ -276,3 +277,49 @@ async def test_a_local_dependency_is_built_as_helm_builds_it(
     theirs = template(helm, root / "neighbour", "--dependency-update", home=root)
     assert theirs.returncode == 0, theirs.stderr
     assert found == objects_of(theirs.stdout[theirs.stdout.index("---") :])
+
+
+async def test_a_lock_that_fits_is_taken_and_one_that_was_left_behind_is_not(
+    helm: Path, root: Path, workers: Workers
+) -> None:
+    chart = root / "neighbour"
+    release = Release(root=str(root), chart="neighbour", name="shop", repositories=())
+    run_helm(helm, "dependency", "update", str(chart), home=root).check_returncode()
+    shutil.rmtree(chart / "charts")
+
+    fitting = await ours(release, workers)
+    text = (chart / "Chart.yaml").read_text()
+    (chart / "Chart.yaml").write_text(text.replace("repository:", "condition: a.b\n  repository:"))
+    theirs = run_helm(helm, "dependency", "build", str(chart), home=root)
+    with pytest.raises(RenderError, match="out of sync"):
+        await render(release, workers)
+
+    assert fitting
+    assert "out of sync" in theirs.stderr
+
+
+@pytest.mark.parametrize("version", ["^9", "0.1.0-0", ">=0.1.0", "~0.1", "0.2.x", "*"])
+async def test_a_local_dependency_fits_where_helm_says_so(
+    version: str, helm: Path, root: Path, workers: Workers
+) -> None:
+    chart = root / "neighbour" / "Chart.yaml"
+    chart.write_text(
+        re.sub(r"version: .*(?=\n\s+repo)", f"version: '{version}'", chart.read_text())
+    )
+    release = Release(root=str(root), chart="neighbour", name="shop", repositories=())
+    theirs = run_helm(helm, "dependency", "update", str(root / "neighbour"), home=root)
+    for left in ("charts", "Chart.lock"):
+        remove(root / "neighbour" / left)
+
+    if theirs.returncode == 0:
+        assert await ours(release, workers)
+    else:
+        with pytest.raises(RenderError, match="in version"):
+            await render(release, workers)
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

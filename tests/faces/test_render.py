@@ -25,6 +25,18 @@ data:
 """
 
 
+GENERATES = """resources: [config.yaml]
+configMapGenerator:
+- name: made
+  literals: [b=2, a=1, ä=3, Z=4]
+"""
+SURROUNDINGS = (
+    {"LC_ALL": "C", "TZ": "UTC", "PYTHONHASHSEED": "0"},
+    {"LC_ALL": "tr_TR.UTF-8", "TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "1"},
+    {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "TZ": "America/Los_Angeles", "PYTHONHASHSEED": "2"},
+)
+
+
 @pytest.fixture
 def tidegate(tmp_path: Path) -> Tidegate:
     return Tidegate(tmp_path / "home")
@@ -220,3 +232,22 @@ async def test_many_charts_share_the_workers(tidegate: Tidegate, tmp_path: Path)
 
     assert ran.lines == [f"v1 ConfigMap web{number}" for number in range(12)]
     assert 0 < ran.started <= count_cores()
+
+
+async def test_neither_locale_nor_clock_nor_order_of_hashing_changes_a_byte(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    shutil.copytree(CHARTS / "umbrella", tmp_path / "umbrella")
+    overlay = write_overlay(tmp_path / "overlay", name="i")
+    (overlay / "kustomization.yaml").write_text(GENERATES)
+    (overlay / "config.yaml").write_text(CONFIG.format(name="web") + "data: {I: 'ä €'}\n")
+    paths = (overlay, tmp_path / "umbrella", write_directory(tmp_path / "plain"))
+    units = ("render", *paths, "--origins", "--set", "db.motto=ÄÖ")
+
+    said = [
+        await Tidegate(tmp_path / f"home{number}").run(*units, cwd=None, **variables)
+        for number, variables in enumerate(SURROUNDINGS)
+    ]
+
+    assert {ran.stdout for ran in said} == {said[0].stdout}
+    assert "ä €" in said[0].stdout
+    assert [(ran.code, ran.stderr) for ran in said] == [(0, "")] * len(SURROUNDINGS)

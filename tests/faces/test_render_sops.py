@@ -152,3 +152,27 @@ async def test_the_seal_of_an_objects_own_file_is_verified(
     assert (ran.code, ran.lines) == (0, ["v1 Secret other"])
     assert "error[render.sops.mac]" in ran.stderr
     assert "at secret.yaml" in ran.stderr
+
+
+SERVICE = "    kms:\n        - {arn: 'arn:aws:kms:eu:1:key/shop', created_at: now, enc: abc}\n"
+
+
+async def test_offline_no_key_service_is_asked(tidegate: Tidegate, tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    text, rule = SECRET.format(text=CANARY), ("--encrypted-regex", "^stringData$")
+    sealed = encrypt(folder / "secret.yaml", text, AgeKey.generate(), *rule).decode()
+    (folder / "secret.yaml").write_text(sealed.replace("sops:\n", f"sops:\n{SERVICE}"))
+    program = tmp_path / "bin" / "sops"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 128\n")
+    program.chmod(0o755)
+
+    online = await tidegate.run("render", folder, PATH=str(program.parent))
+    offline = await tidegate.run("render", folder, "--offline", PATH=str(program.parent))
+
+    assert online.started > 0
+    assert offline.started == 0
+    assert (offline.code, offline.stdout) == (0, online.stdout)
+    assert "error[render.sops.offline]" in offline.stderr
+    assert "`kms arn:aws:kms:eu:1:key/shop`" in offline.stderr

@@ -19,7 +19,7 @@ from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.faults import DISCONNECTED, UNREACHABLE, Fault
 from tidegate.sandbox.world import Sandbox, Worker
 from tidegate.world.calls import Call, Local, Ticket, Watch, Write
-from tidegate.world.facts import Answer, Due, Ended, Fact, Lost, Outcome
+from tidegate.world.facts import Answer, Due, Ended, Fact, Failed, Lost, Outcome, Said
 
 LONGEST = Ms(60 * MINUTE)
 Came = TypeVar("Came")
@@ -63,6 +63,14 @@ class Realm(Sandbox):
             if not isinstance(fact, Due):
                 sender, known_as = self._senders[fact.ticket]
                 sender.hear(fact, known_as)
+
+    def _work(self, ticket: Ticket, local: Local) -> None:
+        """Local work is done at once, so that no event loop is needed."""
+        try:
+            outcome: Outcome = Said(self._workers[local.name](local.argument))
+        except LookupError as error:
+            outcome = Failed(0, type(error).__name__, str(error))
+        self._tell(Answer(ticket, outcome))
 
     def _perform(self, call: Call) -> Outcome:
         outcome = super()._perform(call)
@@ -116,7 +124,7 @@ class Mortal:
     def is_ready(self) -> bool:
         return bool(self._facts) or (self.until is not None and self.until <= self.now())
 
-    def hear(self, fact: Answer | Ended | Fact, known_as: Ticket) -> None:
+    def hear(self, fact: Fact, known_as: Ticket) -> None:
         """Take a fact of the realm, unless nobody here waits for it any more."""
         if isinstance(fact, Due) or self._sent.get(known_as, (None,))[0] != fact.ticket:
             return
@@ -248,7 +256,7 @@ async def let_live(realm: Realm, lives: list[Life], happenings: Iterable[Happeni
 
 
 def spin(story: Coroutine[object, None, Came]) -> Came:
-    """Run what waits for nothing but a sandbox without local work: no event loop is needed."""
+    """Run what waits for nothing but a realm: no event loop is needed."""
     while True:
         try:
             story.send(None)

@@ -62,11 +62,15 @@ class Case:
     depends: tuple[tuple[int, ...], ...]
     faults: tuple[Fault, ...] = ()
 
-    def plan(self, *, image: str = "app:1") -> Plan:
-        return a_plan(*self.wanted(image=image))
+    def plan(self, *, image: str = "app:1", since: int = 0) -> Plan:
+        """Units from number `since` on have this image, those before the first one."""
+        return a_plan(*self.wanted(image=image, since=since))
 
-    def wanted(self, *, image: str = "app:1") -> tuple[WantedUnit, ...]:
-        return tuple(self._unit(number, image) for number in range(len(self.units)))
+    def wanted(self, *, image: str = "app:1", since: int = 0) -> tuple[WantedUnit, ...]:
+        return tuple(
+            self._unit(number, image if number >= since else "app:1")
+            for number in range(len(self.units))
+        )
 
     def _unit(self, number: int, image: str) -> WantedUnit:
         waves = tuple(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tests.fakes.mortal import Happening, Life, Mortal, Realm, let_live, spin
-from tests.fakes.quick_workloads import KINDS, Nurse, nurse_of
+from tests.fakes.quick_workloads import JOB, KINDS, Nurse, nurse_of
 from tests.fakes.rollout_cases import BRISK, Case
 from tests.fakes.rollout_record import Record, final_objects, is_planned
 from tidegate.engine.decide import decide
@@ -17,7 +16,6 @@ from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import Command, Decision, Input
 from tidegate.flows.means import Craft
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import Plan
@@ -26,6 +24,7 @@ from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object
 from tidegate.testing.rollouts import Run
+from tidegate.world.calls import Verb, Write
 from tidegate.world.line import Line
 
 CRAFT = Craft(Judge.of(()))
@@ -39,16 +38,18 @@ PATIENCE = 1_800
 class Script:
     """All that reached `decide`, and what it made of it."""
 
-    heard: list[tuple[Input, Ms]] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    lines: list[tuple[Input, Ms, Decision]] = field(default_factory=list)
 
     def decide(self, rollout: Rollout, heard: Input, now: Ms) -> Decision:
         decision = decide(rollout, heard, now)
-        self.heard.append((heard, now))
-        self.commands += decision.commands
-        self.events += decision.events
+        self.lines.append((heard, now, decision))
         return decision
+
+    def ordered_after(self, heard: type[Input]) -> list[Command]:
+        """What was asked for once such an input was heard."""
+        places = [place for place, (one, *_) in enumerate(self.lines) if isinstance(one, heard)]
+        behind = self.lines[places[0] :] if places else []
+        return [command for *_, decision in behind for command in decision.commands]
 
 
 @dataclass
@@ -108,11 +109,6 @@ class Stage:
         spin(let_live(self.realm, [actor.life for actor in actors], happenings))
         self._finish(actors)
 
-    def play_with_workers(self, *actors: Actor) -> None:
-        """The same where local work is done, which needs an event loop."""
-        asyncio.run(let_live(self.realm, [actor.life for actor in actors]))
-        self._finish(actors)
-
     def roll_out(self, plan: Plan, part: Part = PLAIN) -> Actor:
         """One process, from its beginning to its end."""
         actor = self.actor(plan, part)
@@ -120,6 +116,12 @@ class Stage:
         if actor.life.error is not None:
             raise actor.life.error
         return actor
+
+    def delete_jobs(self) -> None:
+        """Somebody takes all Jobs away."""
+        cluster = self.realm.clusters[""]
+        for job in cluster.view.all_of(JOB, "default"):
+            cluster.server.perform(Write(verb=Verb.DELETE, ref=job.ref))
 
     def objects(self) -> dict[str, Json]:
         view = self.realm.clusters[""].view

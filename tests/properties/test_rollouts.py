@@ -45,7 +45,7 @@ def test_what_was_heard_comes_to_the_same_decisions_again(case: Case) -> None:
 
     again = Script()
     fresh = Rollout(BRISK)
-    for heard, now in first.heard:
+    for heard, now, _ in first.lines:
         again.decide(fresh, heard, now)
 
     assert again == first

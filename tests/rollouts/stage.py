@@ -47,7 +47,7 @@ class Rolling:
 
     async def waits(self, reason: str, *, told: str = "") -> Event:
         """The first event that says that a gate waits for this reason, in these words."""
-        await self._world.until(lambda: bool(self._waits(reason, told)), self.describe)
+        await self._until(lambda: bool(self._waits(reason, told)))
         return self._waits(reason, told)[0]
 
     async def hears(self, live: Live) -> None:
@@ -57,12 +57,17 @@ class Rolling:
             known = self._heard.get(live.ref)
             return known is not None and int(known.version) >= int(live.version)
 
-        await self._world.until(is_known, self.describe)
+        await self._until(is_known)
 
     async def ends(self) -> Run:
-        await self._world.until(lambda: self._driver.closed, self.describe)
+        await self._until(lambda: self._driver.closed)
         self.run.result = self._driver.result
         return self.run
+
+    async def stops(self) -> None:
+        """Let it end before it is done."""
+        self._driver.stop("the test wants it so")
+        assert (await self.ends()).result == "stopped"
 
     @property
     def is_open(self) -> bool:
@@ -82,7 +87,15 @@ class Rolling:
             self._driver.take(fact)
         self._driver.ring()
 
-    def describe(self) -> str:
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Wait for a claim about this rollout; one that has ended makes no more of them true."""
+        deadline = Ms(self._world.now() + PATIENCE)
+        while not holds():
+            if self._driver.closed or self._world.now() >= deadline:
+                raise AssertionError(f"it will not be so; the last told: {self._last_told()}")
+            await self._world.wait(deadline)
+
+    def _last_told(self) -> str:
         last = self.run.events[-6:]
         return "; ".join(f"{one.told} {one.ref or one.step} {one.reason}" for one in last)
 
@@ -119,13 +132,6 @@ class Shared:
         if not self._is_held:
             self._work()
         return tuple(fact for fact in facts if _is_for_desk(fact)) or (Due(),)
-
-    async def until(self, holds: Callable[[], bool], describe: Callable[[], str]) -> None:
-        deadline = Ms(self.now() + PATIENCE)
-        while not holds():
-            if self.now() >= deadline:
-                raise AssertionError(f"not so after {PATIENCE} ms; the last told: {describe()}")
-            await self.wait(deadline)
 
     @contextmanager
     def held(self) -> Iterator[None]:

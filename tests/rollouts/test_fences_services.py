@@ -7,7 +7,7 @@ from tests.rollouts.hooks import Answering, a_webhook, an_answering_service
 from tests.rollouts.objects import BEHIND, a_gate
 from tests.rollouts.stage import Stage
 from tidegate.model.event import StepState, Told
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.model.reading import mappings, part, text
 from tidegate.testing import body_of, live_of
 from tidegate.world.facts import Done
@@ -66,10 +66,11 @@ async def test_a_webhook_is_asked_about_what_lives_where_the_plan_has_nothing(
     assert run.result == "passed"
 
 
-async def test_a_webhook_with_side_effects_must_have_ready_endpoints(stage: Stage) -> None:
+async def test_a_webhook_with_conditions_must_have_ready_endpoints(stage: Stage) -> None:
+    """Only the server can say which objects a condition takes."""
     service = await an_answering_service(stage.desk)
-    client, asks = service.client, ("", "secrets")
-    hook = a_webhook(stage.namespace, client, asks=asks, sideEffects="Some")
+    conditions: list[Json] = [{"name": "some", "expression": "object.metadata.name != 'behind'"}]
+    hook = a_webhook(stage.namespace, service.client, matchConditions=conditions)
 
     rolling = stage.begin(hook, BEHIND)
     await rolling.waits("NoEndpoints")

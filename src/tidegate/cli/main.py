@@ -6,6 +6,8 @@ Verbs are imported when they are called: `tidegate --help` must not wait for wha
 from __future__ import annotations
 
 import importlib
+import locale
+import os
 import sys
 import traceback
 from typing import NoReturn
@@ -58,7 +60,15 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _speak_utf8()
     sys.exit(_run(sys.argv[1:]))
+
+
+def _speak_utf8() -> None:
+    """Start again where the locale wants another encoding: the same input gives the same bytes."""
+    if not sys.flags.utf8_mode and locale.getencoding().lower() not in {"utf-8", "utf8"}:
+        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+        os.execv(sys.executable, again)  # noqa: S606 - it is ourselves
 
 
 def _run(arguments: list[str]) -> int:

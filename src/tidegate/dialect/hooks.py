@@ -1,7 +1,8 @@
-"""Hooks: which objects are run and not kept, in which phases, and when they are deleted.
+"""Hooks: which objects are run and not kept, when in a sync or at a unit's end, and until when.
 
-Argo CD's annotation wins over Helm's on the same object. A hook that names no phase we know is
-left out of everything, as Argo CD leaves it out.
+For the phases of a sync, Argo CD's annotation wins over Helm's on the same object; hooks of a
+unit's end are looked for in both. A hook that names nothing we know is left out of everything, as
+Argo CD leaves it out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.dialect.options import Body, notes_of, read_list
+from tidegate.model.manifest import Phase
 from tidegate.model.plan import HookPolicy
 
 HOOK = "argocd.argoproj.io/hook"
@@ -22,60 +24,63 @@ CRD_INSTALL = "crd-install"
 Word = TypeVar("Word")
 
 
-class HookType(StrEnum):
-    PRE_SYNC = "PreSync"
-    SYNC = "Sync"
-    POST_SYNC = "PostSync"
-    SYNC_FAIL = "SyncFail"
-    SKIP = "Skip"
+class End(StrEnum):
+    """When a unit is deleted: before its objects, and after them."""
+
     PRE_DELETE = "PreDelete"
     POST_DELETE = "PostDelete"
 
 
-HELM_TYPES = {
-    "pre-install": HookType.PRE_SYNC,
-    "pre-upgrade": HookType.PRE_SYNC,
-    "post-install": HookType.POST_SYNC,
-    "post-upgrade": HookType.POST_SYNC,
-    "pre-delete": HookType.PRE_DELETE,
-    "post-delete": HookType.POST_DELETE,
+PHASES = {
+    "PreSync": Phase.PRE_SYNC,
+    "Sync": Phase.SYNC,
+    "PostSync": Phase.POST_SYNC,
+    "SyncFail": Phase.SYNC_FAIL,
+    "Skip": None,
 }
+HELM_PHASES = {
+    "pre-install": Phase.PRE_SYNC,
+    "pre-upgrade": Phase.PRE_SYNC,
+    "post-install": Phase.POST_SYNC,
+    "post-upgrade": Phase.POST_SYNC,
+}
+ENDS = {one.value: one for one in End}
+HELM_ENDS = {"pre-delete": End.PRE_DELETE, "post-delete": End.POST_DELETE}
+POLICIES = {one.value: one for one in HookPolicy}
 HELM_POLICIES = {
     "before-hook-creation": HookPolicy.BEFORE_CREATION,
     "hook-succeeded": HookPolicy.SUCCEEDED,
     "hook-failed": HookPolicy.FAILED,
 }
-TYPES = {one.value: one for one in HookType}
-POLICIES = {one.value: one for one in HookPolicy}
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """When an object is run; without types it never is."""
+    """When an object is run; without phases and ends it is neither run nor kept."""
 
-    types: tuple[HookType, ...]
+    phases: tuple[Phase, ...]
+    ends: tuple[End, ...]
     policies: tuple[HookPolicy, ...]
-
-    @property
-    def is_skipped(self) -> bool:
-        """Neither run nor kept."""
-        return not self.types or self.types == (HookType.SKIP,)
 
 
 def read_hook(body: Body) -> Hook | None:
     """None: an ordinary object."""
     notes = notes_of(body)
-    helm = notes.get(HELM_HOOK)
-    if HOOK not in notes and (helm is None or helm == CRD_INSTALL):
+    if HOOK not in notes and notes.get(HELM_HOOK, CRD_INSTALL) == CRD_INSTALL:
         return None
-    types = _known(TYPES, notes.get(HOOK, "")) or _known(HELM_TYPES, helm or "")
-    wanted = dict.fromkeys(
-        (
-            *_known(POLICIES, notes.get(POLICY, "")),
-            *_known(HELM_POLICIES, notes.get(HELM_POLICY, "")),
-        )
+    argo, helm = read_list(notes.get(HOOK, "")), read_list(notes.get(HELM_HOOK, ""))
+    phases = _known(PHASES, argo) or _known(HELM_PHASES, helm)
+    ends = dict.fromkeys((*_known(ENDS, argo), *_known(HELM_ENDS, helm)))
+    return Hook(
+        tuple(phase for phase in phases if phase is not None), tuple(ends), _policies(notes)
     )
-    return Hook(types, tuple(wanted) or (HookPolicy.BEFORE_CREATION,))
 
 
-def _known(words: dict[str, Word], text: str) -> tuple[Word, ...]:
-    return tuple(dict.fromkeys(words[part] for part in read_list(text) if part in words))
+def _policies(notes: dict[str, str]) -> tuple[HookPolicy, ...]:
+    """What both annotations say together."""
+    argo = _known(POLICIES, read_list(notes.get(POLICY, "")))
+    helm = _known(HELM_POLICIES, read_list(notes.get(HELM_POLICY, "")))
+    return tuple(dict.fromkeys((*argo, *helm))) or (HookPolicy.BEFORE_CREATION,)
+
+
+def _known(words: dict[str, Word], said: tuple[str, ...]) -> tuple[Word, ...]:
+    return tuple(dict.fromkeys(words[word] for word in said if word in words))

@@ -31,14 +31,17 @@ def value_of(options: tuple[str, ...], name: str) -> str | None:
 
 
 def read_handling(body: Body, defaults: tuple[str, ...] = ()) -> Handling:
-    """How an object wants to be treated; `defaults` are the options of its unit."""
+    """How an object wants to be treated; `defaults` are the options of its unit.
+
+    Force is the one option that a unit cannot set for all its objects.
+    """
     notes = notes_of(body)
     own = read_list(notes.get(OPTIONS, ""))
     either = (*own, *defaults)
     kept = "keep" in read_list(notes.get(KEEP, ""))
     return Handling(
         replaces="Replace=true" in either,
-        forces="Force=true" in either,
+        forces="Force=true" in own,
         checks="Validate=false" not in either,
         waits_for_kind="SkipDryRunOnMissingResource=true" in either,
         prune=_consent(own, defaults, "Prune"),

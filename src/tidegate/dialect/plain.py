@@ -5,13 +5,14 @@ Documents in, a wanted unit out. Knows waves, hooks and options; knows no files 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tidegate.dialect.hooks import Hook, HookType, read_hook
-from tidegate.dialect.options import Body, notes_of, read_handling
+from tidegate.dialect.hooks import End, Hook, read_hook
+from tidegate.dialect.living import UNIT
+from tidegate.dialect.options import Body, read_handling
+from tidegate.dialect.waves import wave_of
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Place
 from tidegate.model.manifest import Manifest, Phase, WantedUnit
@@ -19,16 +20,8 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.reading import mapping, text
 
-WAVE = "argocd.argoproj.io/sync-wave"
-WEIGHT = "helm.sh/hook-weight"
-UNIT = "tidegate.dev/unit"
-WHOLE = re.compile(r"[+-]?[0-9]+")
-PHASES = {
-    HookType.PRE_SYNC: Phase.PRE_SYNC,
-    HookType.SYNC: Phase.SYNC,
-    HookType.POST_SYNC: Phase.POST_SYNC,
-    HookType.SYNC_FAIL: Phase.SYNC_FAIL,
-}
+NAMESPACE = Kind("", "v1", "Namespace")
+DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 Scope = Callable[[Kind], bool]
 """Whether a kind has namespaces."""
 
@@ -40,80 +33,133 @@ def read_unit(
     namespace: str,
     is_namespaced: Scope,
     ignores_waves: bool = False,
+    creates_namespace: bool = False,
 ) -> WantedUnit:
-    """Everything the documents ask for, marked as the unit's own."""
-    synced: list[Manifest] = []
-    ends: dict[HookType, list[Manifest]] = {HookType.PRE_DELETE: [], HookType.POST_DELETE: []}
+    """Everything the documents ask for, marked as the unit's own.
+
+    Raises a DialectError for what is wrong with one of them, or a group of these.
+    """
+    reading = _Reading(unit, namespace, is_namespaced, ignores_waves=ignores_waves)
     for document in documents:
-        body = document.body
-        hook = read_hook(body)
-        if hook is not None and hook.is_skipped:
-            continue
-        wave = 0 if ignores_waves else wave_of(document)
-        made = _manifest(document, unit, wave, namespace=namespace, is_namespaced=is_namespaced)
-        if hook is None:
-            synced.append(made)
-            continue
-        for kind in hook.types:
-            if kind in ends:
-                ends[kind].append(_as_hook(made, hook))
-            elif kind in PHASES:
-                phase = PHASES[kind]
-                synced.append(msgspec.structs.replace(_as_hook(made, hook), phase=phase))
+        reading.take(document)
+    reading.check()
+    manifests = tuple(reading.manifests)
+    if creates_namespace and namespace:
+        manifests = _with_namespace(manifests, namespace)
     return WantedUnit(
         unit=unit,
-        manifests=tuple(synced),
-        before_deletion=tuple(ends[HookType.PRE_DELETE]),
-        after_deletion=tuple(ends[HookType.POST_DELETE]),
+        namespace=namespace,
+        manifests=manifests,
+        before_deletion=tuple(reading.ends[End.PRE_DELETE]),
+        after_deletion=tuple(reading.ends[End.POST_DELETE]),
     )
 
 
-def wave_of(document: Document) -> int:
-    """The wave an object asks for; Helm's weight counts where Argo CD's annotation is absent."""
-    notes = notes_of(document.body)
-    for name in (WAVE, WEIGHT):
-        said = notes.get(name)
-        if said is None:
-            continue
-        if not WHOLE.fullmatch(said):
-            problem = f"`{name}` is `{said}`, which is not a whole number"
-            where = Place(document.place.name, document.place.line, field="metadata.annotations")
-            hint = 'write a number in quotes, such as "-1"'
-            raise DialectError("dialect.wave", problem, where=where, hint=hint)
-        return int(said)
-    return 0
+class _Reading:
+    """Documents on their way to becoming a unit."""
 
+    def __init__(
+        self, unit: PlannedUnit, namespace: str, is_namespaced: Scope, *, ignores_waves: bool
+    ) -> None:
+        self.manifests: list[Manifest] = []
+        self.ends: dict[End, list[Manifest]] = {end: [] for end in End}
+        self._unit = unit
+        self._namespace = namespace
+        self._is_namespaced = is_namespaced
+        self._ignores_waves = ignores_waves
+        self._seen: dict[tuple[str, str, str, str], Place] = {}
+        self._errors: list[DialectError] = []
 
-def _manifest(
-    document: Document, unit: PlannedUnit, wave: int, *, namespace: str, is_namespaced: Scope
-) -> Manifest:
-    body = document.body
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    name = text(body, "metadata", "name") or text(body, "metadata", "generateName")
-    if not kind.name or not kind.version or not name:
-        problem = "this is not an object: it needs apiVersion, kind and metadata.name"
-        raise DialectError("dialect.incomplete", problem, where=document.place)
-    inside = text(body, "metadata", "namespace") or namespace if is_namespaced(kind) else ""
-    is_definition = kind.name == "CustomResourceDefinition"
-    defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
-    return Manifest(
-        ref=Ref(kind, inside, name),
-        body=msgspec.json.encode(_marked(body, unit.name, inside)),
-        origin=str(document.place),
-        wave=wave,
-        handling=read_handling(body),
-        defines=defines if is_definition else ("", ""),
-    )
+    def take(self, document: Document) -> None:
+        hook = read_hook(document.body)
+        if hook is not None and not hook.phases and not hook.ends:
+            return
+        try:
+            made = self._manifest(document, hook)
+        except DialectError as error:
+            self._errors.append(error)
+            return
+        if hook is None:
+            self.manifests.append(made)
+            return
+        self.manifests += [msgspec.structs.replace(made, phase=phase) for phase in hook.phases]
+        for end in hook.ends:
+            self.ends[end].append(made)
+
+    def check(self) -> None:
+        """Raise what was wrong: nothing, one thing, or all of it together."""
+        if len(self._errors) == 1:
+            raise self._errors[0]
+        if self._errors:
+            raise ExceptionGroup("several objects cannot be read", self._errors)
+
+    def _manifest(self, document: Document, hook: Hook | None) -> Manifest:
+        body = document.body
+        ref = self._ref(document, hook)
+        is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
+        owner = "" if is_definition else self._unit.name
+        defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
+        return Manifest(
+            ref=ref,
+            body=msgspec.json.encode(_marked(body, owner, ref.namespace)),
+            origin=str(document.place),
+            wave=0 if self._ignores_waves else wave_of(document),
+            hook=hook.policies if hook else None,
+            handling=read_handling(body),
+            defines=defines if is_definition else ("", ""),
+        )
+
+    def _ref(self, document: Document, hook: Hook | None) -> Ref:
+        """Which object it is; a hook may have only the beginning of a name."""
+        body, place = document.body, document.place
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        name = text(body, "metadata", "name")
+        start = text(body, "metadata", "generateName")
+        if not kind.name or not kind.version or not (name or start):
+            problem = "this is not an object: it needs apiVersion, kind and metadata.name"
+            raise DialectError("dialect.incomplete", problem, where=place)
+        if not name and hook is None:
+            problem = f"{kind.name} `{start}` has only the beginning of a name"
+            hint = "write metadata.name; only hooks may have generateName alone"
+            raise DialectError("dialect.nameless", problem, where=place, hint=hint)
+        inside = text(body, "metadata", "namespace") or self._namespace
+        ref = Ref(kind, inside if self._is_namespaced(kind) else "", name or start)
+        if name:
+            self._meet(ref, place)
+        return ref
+
+    def _meet(self, ref: Ref, place: Place) -> None:
+        """Refuse an object that was there already, in whichever version of its kind."""
+        key = (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
+        first = self._seen.get(key)
+        if first is not None:
+            hint = f"the first one is at {first}; remove one of them, or give it another name"
+            raise DialectError("dialect.twice", f"{ref} is there twice", where=place, hint=hint)
+        self._seen[key] = place
 
 
 def _marked(body: Body, unit: str, namespace: str) -> Body:
-    """The body with its namespace, and with the name of its unit."""
+    """The body with its namespace, and with the name of its unit if it has one.
+
+    Definitions have none, as with Argo CD: they are never pruned, and units may share them.
+    """
     metadata = {key: part for key, part in mapping(body, "metadata").items() if key != "namespace"}
-    notes: dict[str, Json] = {**mapping(metadata, "annotations"), UNIT: unit}
     if namespace:
         metadata["namespace"] = namespace
-    return {**body, "metadata": {**metadata, "annotations": notes}}
+    if unit:
+        notes: dict[str, Json] = {**mapping(metadata, "annotations"), UNIT: unit}
+        metadata["annotations"] = notes
+    return {**body, "metadata": metadata}
 
 
-def _as_hook(manifest: Manifest, hook: Hook) -> Manifest:
-    return msgspec.structs.replace(manifest, hook=hook.policies)
+def _with_namespace(manifests: tuple[Manifest, ...], name: str) -> tuple[Manifest, ...]:
+    """The manifests with a Namespace for them all, where none of them is that.
+
+    It does not carry the name of the unit: it is nobody's, and stays when the unit goes.
+    """
+    ref = Ref(NAMESPACE, "", name)
+    if any(one.hook is None and one.ref == ref for one in manifests):
+        return manifests
+    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    created = Manifest(ref=ref, body=msgspec.json.encode(body), phase=Phase.PRE_SYNC)
+    return (created, *manifests)

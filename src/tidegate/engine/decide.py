@@ -11,7 +11,15 @@ from __future__ import annotations
 from tidegate.engine.turns.applying import checked, gone, replaced, resume, wrote
 from tidegate.engine.turns.gating import judged, look, probed
 from tidegate.engine.turns.graft import expanded, give_way, supersede
-from tidegate.engine.turns.ordering import begin, collected, finish, journaled, start, stop
+from tidegate.engine.turns.ordering import (
+    begin,
+    collected,
+    finish,
+    foreseen,
+    journaled,
+    start,
+    stop,
+)
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
 from tidegate.engine.vocabulary import (
     Begun,
@@ -20,6 +28,7 @@ from tidegate.engine.vocabulary import (
     Decision,
     Due,
     Expanded,
+    Foreseen,
     Gone,
     Input,
     Journaled,
@@ -39,6 +48,8 @@ def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
         _hear_of_objects(turn, heard)
     elif isinstance(heard, Journaled):
         journaled(turn)
+    elif isinstance(heard, Foreseen):
+        foreseen(turn, heard)
     elif isinstance(heard, Collected):
         collected(turn, heard)
     else:

@@ -7,9 +7,10 @@ from functools import partial
 
 import msgspec
 
-from tidegate.engine.reach.checking import WRITTEN, status_name
+from tidegate.engine.reach.checking import WRITTEN
 from tidegate.engine.reach.errands import Ask, Errand, Errands
 from tidegate.engine.reach.hooks import collect, let_go
+from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.probing import probe
 from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
 from tidegate.engine.site import Site, items_of, refuse
@@ -23,6 +24,8 @@ from tidegate.engine.vocabulary import (
     Delete,
     Expand,
     Expanded,
+    Foresee,
+    Foreseen,
     Input,
     Journal,
     Journaled,
@@ -46,12 +49,18 @@ class Deeds:
         self._site = site
         self._errands = errands
         self._hear = hear
+        self._begun: set[str] = set()
+        """Steps that check their objects themselves."""
 
     def do(self, command: Command) -> None:
         site = self._site
         match command:
             case Check():
+                self._begun.add(command.step)
                 self._errands.run(self._check(site.steps[command.step]), self._hear)
+            case Foresee():
+                errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
+                self._errands.run(errand_of_foresight, self._foresaw)
             case Apply():
                 live = site.outlook.lives.get(command.spot)
                 self._errands.run(self._apply(command, live), partial(self._wrote, command, live))
@@ -78,9 +87,8 @@ class Deeds:
         if unserved is not None:
             return Checked(step.id, trouble=unserved)
         examined = site.examined(step)
-        for _, ref, trouble in (yield from site.inspector.faults(examined, late=True)):
-            sentence = f"{ref}: {trouble.sentence}"
-            return Checked(step.id, trouble=Trouble(trouble.reason, sentence, trouble.final))
+        for fault in (yield from site.inspector.faults(examined, late=True)):
+            return Checked(step.id, trouble=_named(fault))
         if any(standing.stand in WRITTEN for *_, standing in examined):
             yield from site.take(step.unit)
         for spot in spots:
@@ -89,10 +97,15 @@ class Deeds:
                 self._hear(site.judge(spot, live))
         return Checked(step.id, site.stand(step))
 
+    def _foresaw(self, faults: list[Fault]) -> None:
+        for fault in faults:
+            step = fault[0]
+            self._hear(Foreseen(step.id, step.digest, _named(fault)))
+
     def _bring_into_view(self, spots: list[Spot]) -> Errand[Trouble | None]:
         """Watch kinds that were not served before; a trouble if they still are not."""
         outlook = self._site.outlook
-        hidden = outlook.unwatched(spots)
+        hidden = outlook.hidden(spots)
         if not all(map(outlook.serves, hidden)):
             refuse((yield from outlook.catalogue(spot.cluster for spot in hidden)))
         if hidden:
@@ -103,9 +116,11 @@ class Deeds:
         return None
 
     def _apply(self, command: Apply, live: Live | None) -> Errand[Outcome]:
+        """Nothing is written while the unit may be somebody else's."""
         site = self._site
         unit = site.owner[command.spot]
-        return apply(
+        yield from site.take(unit.name)
+        writing = apply(
             command.spot,
             command.item,
             unit,
@@ -113,6 +128,7 @@ class Deeds:
             means=site.means,
             urgent=command.urgent,
         )
+        return (yield from writing)
 
     def _wrote(self, command: Apply, before: Live | None, outcome: Outcome) -> None:
         site = self._site
@@ -123,18 +139,21 @@ class Deeds:
         live = outcome.live
         site.outlook.wrote(spot, live)
         unit, body = site.owner[spot], read_body(live)
-        entry = Entry(item.digest, site.means.seal(unit, body), live.uid)
+        seal, is_hook = site.means.seal(unit, body), item.hook is not None
+        entry = Entry(item.digest, seal, live.uid, hook=is_hook)
         keeper = site.holds[unit.name].keeper
         known = keeper.entries.get(item.ref)
         if known and (known.opened, known.uid) == (item.digest, live.uid):
             entry = msgspec.structs.replace(entry, opened=known.opened)
         keeper.remember(item.ref, entry)
-        self._hear(site.judge(spot, live))
-        became = written(live, before=before, status=status_name(live, body))
+        judged = site.judge(spot, live, body)
+        self._hear(judged)
+        became = written(live, before=before, status=judged.status)
         self._hear(Wrote(command.step, spot, became))
 
     def _delete(self, command: Delete) -> Errand[Outcome]:
         """What holds a hook of ours is taken off first."""
+        yield from self._site.take(self._site.owner[command.spot].name)
         yield from let_go((command.spot,), self._site.outlook)
         return (yield from delete(command.spot, command.uid))
 
@@ -174,6 +193,12 @@ class Deeds:
         """A verdict is in the journal before its hook may go."""
         site = self._site
         hold = site.holds[site.steps[command.step].unit]
-        yield from hold.flush(site.world.now())
+        yield from hold.settle(site.world.now)
         yield from let_go(command.hooks, site.outlook)
         return Journaled(command.step)
+
+
+def _named(fault: Fault) -> Trouble:
+    """A trouble of a step, which names the object."""
+    _, ref, trouble = fault
+    return Trouble(trouble.reason, f"{ref}: {trouble.sentence}", trouble.final)

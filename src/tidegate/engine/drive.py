@@ -11,8 +11,9 @@ from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.hold import Hold
 from tidegate.engine.means import Means
+from tidegate.engine.opening import Opening, open_rollout
 from tidegate.engine.reach.errands import Errand, Errands
-from tidegate.engine.site import Settings, Site, refuse
+from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
     Begun,
@@ -22,13 +23,11 @@ from tidegate.engine.vocabulary import (
     Input,
     Stopped,
     Superseded,
-    Trouble,
 )
 from tidegate.errors import Place
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, Step
+from tidegate.model.plan import Plan
 from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
@@ -64,7 +63,7 @@ class Driver:
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
 
     def open(self) -> None:
-        self._errands.run(self._open(), self._opened)
+        self._errands.run(open_rollout(self._site, self._plan), self._opened)
         self._work()
 
     def take(self, fact: Fact) -> None:
@@ -95,7 +94,7 @@ class Driver:
             if hold.lease.held and now >= hold.ends:
                 self._let_go(hold)
             if hold.is_flush_due(now):
-                self._errands.run(hold.flush(now), lambda _: None)
+                self._errands.run(hold.flush(self.world.now), lambda _: None)
         if self._alarm is not None and now >= self._alarm:
             self._inbox.append(Due())
         self._work()
@@ -108,39 +107,37 @@ class Driver:
 
     def stop(self, reason: str) -> None:
         """Begin nothing more; what is under way ends in good order."""
-        self._inbox.append(Stopped(reason))
-        self._work()
+        if self._begun:
+            self._inbox.append(Stopped(reason))
+            self._work()
+        elif not self.result:
+            self._errands.withdraw()
+            for hold in self._site.holds.values():
+                hold.drop_errands()
+            now = self.world.now()
+            self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
 
     def supersede(self, plan: Plan) -> None:
-        """Go on with a newer plan of the same units."""
+        """Go on with a newer plan of the same units; what has ended stays as it is."""
         self._plan = plan
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
-        self._inbox.append(Superseded(plan))
-        self._work()
+        for hold in self._site.holds.values():
+            hold.lease.plan = plan.digest
+        if self._begun:
+            self._inbox.append(Superseded(plan))
+            self._work()
 
-    def _open(self) -> Errand[list[tuple[Step, Ref, Trouble]]]:
-        """Look at what lives, check everything, and only then hold the units with work to do."""
-        site = self._site
-        spots = list(site.owner)
-        refuse((yield from site.outlook.catalogue(spot.cluster for spot in spots)))
-        for hold in site.holds.values():
-            yield from hold.load()
-        refuse((yield from site.outlook.view(spots)))
-        examined = [one for step in self._plan.steps for one in site.examined(step)]
-        faults = yield from site.inspector.faults(examined, late=False)
-        if not faults:
-            due = (step.unit for step, item, how in examined if site.is_due((step, item, how)))
-            for unit in dict.fromkeys(due):
-                yield from site.take(unit)
-        return faults
-
-    def _opened(self, faults: list[tuple[Step, Ref, Trouble]]) -> None:
-        if not faults:
+    def _opened(self, opening: Opening) -> None:
+        if opening.asked is not self._plan:
+            self._errands.run(open_rollout(self._site, self._plan), self._opened)
+            return
+        if not opening.faults:
             self._begun = True
-            self._inbox.append(Begun(self._plan))
+            self._plan = opening.plan
+            self._inbox.append(Begun(opening.plan))
             return
         now = self.world.now()
-        for step, ref, trouble in faults:
+        for step, ref, trouble in opening.faults:
             told = Told.OBJECT_REFUSED
             self._emit(Event(now, told, step.id, ref, trouble.reason, trouble.sentence))
         self._end(Event(now, Told.ROLLOUT_ENDED, reason="invalid"))
@@ -168,7 +165,7 @@ class Driver:
         if not hold.lease.held:
             self._let_go(hold)
         if hold.lease.asked_to_go:
-            self._inbox.append(Stopped("another rollout of the unit takes over"))
+            self.stop("another rollout of the unit takes over")
 
     def _changed(self, cluster: str, fact: Changed) -> None:
         spot = self._site.outlook.changed(cluster, fact)
@@ -189,12 +186,22 @@ class Driver:
             for event in decision.events:
                 self._tell(event)
 
+    def _finish_units(self) -> None:
+        """Remember which units are brought, so that their hooks need not run again."""
+        runs = [one for one in self._rollout.steps.values() if not one.step.rescues]
+        left = {one.step.unit for one in runs if one.state is not StepState.PASSED}
+        for unit in self._plan.units:
+            hold = self._site.holds[unit.name]
+            if hold.lease.held and unit.name not in left:
+                hold.keeper.finish(unit.digest)
+
     def _tell(self, event: Event) -> None:
         self._emit(event)
         if event.told is Told.OBJECT_PRUNED and event.ref is not None:
             self._site.holds[self._site.steps[event.step].unit].keeper.forget(event.ref)
         elif event.told is Told.ROLLOUT_ENDED:
             self.result = event.reason
+            self._finish_units()
             self._errands.run(self._close(), self._closed)
 
 

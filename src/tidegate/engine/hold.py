@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidegate.engine.journal import Keeper
 from tidegate.engine.lease import LASTS, MARGIN, RENEWS, Lease, Now
-from tidegate.engine.reach.errands import Errand
+from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.errors import ClusterError, Place
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.world.facts import Outcome, is_refusal
+from tidegate.world.facts import Failed, Loss, Lost, Outcome, Throttled, is_refusal
 from tidegate.world.refusals import refusal_error
 
 FLUSHES = Ms(1 * SECOND)
 """How often at most the journal is written while a rollout runs."""
+SETTLES = Ms(50)
+"""How long one writer of a journal waits for another, before it looks again."""
 
 
 @dataclass(slots=True)
@@ -24,31 +25,49 @@ class Hold:
 
     lease: Lease
     keeper: Keeper
+    refs: dict[Ref, None] = field(default_factory=dict)
+    """The objects that may be written, in the order in which they became known."""
+    text: str = ""
+    """The digest of what the unit is to become."""
     flushed: Ms = Ms(0)
     flushing: bool = False
     renewing: bool = False
-    counted: bool = False
-    """The journal names all objects that may be written."""
+    taking: bool = False
+    counted: int = 0
+    """So many of these does the journal name."""
 
     def load(self) -> Errand[None]:
         self._check((yield from self.keeper.load()), "reading")
 
-    def take(self, now: Now, refs: Iterable[Ref]) -> Errand[None]:
-        """Hold the unit, and count these objects as its own before they are written."""
-        wanted = tuple(refs)
-        while not (self.lease.held and self.counted):
-            refused = yield from self.lease.acquire(now)
-            if refused is not None:
-                raise refusal_error(refused, "taking the lease", where=self._place)
-            if not self.lease.held:
-                raise self._overtaken()
-            yield from self.load()
-            self.keeper.expect(self.lease.plan, wanted)
-            stored = yield from self.keeper.store()
-            self.counted = stored is None
-            if self.lease.held:
-                self._check(stored, "writing")
-        self.flushed = now()
+    def take(self, now: Now) -> Errand[None]:
+        """Hold the unit, and count its objects as its own before they are written."""
+        while self.taking:
+            yield Pause(Ms(now() + SETTLES))
+        self.taking = True
+        while not self.is_taken(now()):
+            if not self.lease.is_good(now()):
+                yield from self._acquire(now)
+            known = len(self.refs)
+            self.keeper.expect(self.lease.plan, self.refs, text=self.text, now=now())
+            refused = yield from self.flush(now)
+            if refused is None:
+                self.counted = known
+            elif not _is_withdrawn(refused):
+                self._check(refused, "writing")
+        self.taking = False
+
+    def is_taken(self, now: Ms) -> bool:
+        return self.lease.is_good(now) and self.counted == len(self.refs)
+
+    def _acquire(self, now: Now) -> Errand[None]:
+        """What was ours may be somebody else's by now, and the journal with it."""
+        self.lease.held, self.counted = False, 0
+        refused = yield from self.lease.acquire(now)
+        if refused is not None:
+            raise refusal_error(refused, "taking the lease", where=self._place)
+        if not self.lease.held:
+            raise self._overtaken()
+        yield from self.load()
 
     def is_renewal_due(self, now: Ms) -> bool:
         return self.lease.held and not self.renewing and now >= self.lease.renewed + RENEWS
@@ -62,19 +81,35 @@ class Hold:
         wants = self.keeper.is_dirty and self.lease.held and not self.flushing
         return wants and now >= self.flushed + FLUSHES
 
-    def flush(self, now: Ms) -> Errand[None]:
-        """Write the journal; what is refused now is tried again with the next flush."""
-        self.flushing, self.flushed = True, now
-        yield from self.keeper.store()
+    def flush(self, now: Now) -> Errand[Outcome | None]:
+        """Write the journal, one at a time; what is refused is tried again with the next flush."""
+        while self.flushing:
+            yield Pause(Ms(now() + SETTLES))
+        self.flushing, self.flushed = True, now()
+        refused = yield from self.keeper.store()
         self.flushing = False
+        return refused
+
+    def settle(self, now: Now) -> Errand[None]:
+        """Write the journal until all of it is written, for as long as the unit is ours."""
+        while self.lease.held:
+            refused = yield from self.flush(now)
+            if refused is None:
+                return
+            if not _is_passing(refused):
+                self._check(refused, "writing")
+            yield Pause(Ms(now() + FLUSHES))
 
     def close(self, now: Now) -> Errand[None]:
         """Write what is not written yet, and let go."""
-        if not self.lease.held:
-            return
-        if self.keeper.is_dirty:
-            self._check((yield from self.keeper.store()), "writing")
+        if self.keeper.is_dirty and not self.lease.held:
+            yield from self.lease.regain(now)
+        yield from self.settle(now)
         yield from self.lease.release(now)
+
+    def drop_errands(self) -> None:
+        """Whoever was writing here was withdrawn."""
+        self.flushing = self.renewing = self.taking = False
 
     @property
     def ends(self) -> Ms:
@@ -102,3 +137,12 @@ class Hold:
         problem = f"another rollout of `{self.lease.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"
         return ClusterError("cluster.overtaken", problem, where=self._place, hint=hint)
+
+
+def _is_withdrawn(refused: Outcome) -> bool:
+    return isinstance(refused, Lost) and refused.reason is Loss.WITHDRAWN
+
+
+def _is_passing(refused: Outcome) -> bool:
+    """Whether the trouble is with the cluster, and not with what was asked."""
+    return isinstance(refused, Lost | Throttled | Failed)

@@ -20,6 +20,7 @@ import msgspec
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.errors import ClusterError, Place
 from tidegate.model.journal import VERSION, Entry, Journal
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import digest_bytes
 from tidegate.world.calls import Get, Request, Verb, Write
@@ -35,9 +36,14 @@ Read = TypeVar("Read")
 
 
 class _Head(msgspec.Struct, frozen=True):
+    """`text` is the digest of what a rollout is bringing, `done` of the last that passed."""
+
     version: int = VERSION
     plan: str = ""
     parts: int = 1
+    text: str = ""
+    begun: Ms = Ms(0)
+    done: str = ""
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,7 +63,10 @@ class Keeper:
         self._head = _Head()
         self._stored_head: _Head | None = None
         self._stored: dict[int, bytes] = {}
+        self._sent: dict[int, bytes] = {}
+        """What was last written, whatever became of it."""
         self._dirty: set[int] = set()
+        self._parts: list[list[Ref]] | None = None
 
     def load(self) -> Errand[Outcome | None]:
         """Read what is stored; what comes back is a refusal other than that nothing is."""
@@ -74,6 +83,7 @@ class Keeper:
                 self._stored[number] = text
                 lines = self._read_lines(text)
                 self.entries.update((line.ref, line.entry) for line in lines)
+        self._parts = None
         return None
 
     def _read_head(self, text: bytes) -> _Head:
@@ -101,28 +111,58 @@ class Keeper:
     def _place(self) -> Place:
         return Place(f"Secret {self._namespace}/{self._name}")
 
-    def expect(self, plan: str, refs: Iterable[Ref]) -> None:
-        """Count these objects as the unit's before they are written; nothing is forgotten yet."""
+    def is_done(self, text: str) -> bool:
+        """Whether a rollout of this very text has passed, and none of another since."""
+        return self._head.done == self._head.text == text != ""
+
+    def begun(self, text: str, now: Ms) -> Ms:
+        """When the rollout of this text began: now, unless one is taken up again."""
+        return self._head.begun if self._is_under_way(text) else now
+
+    def _is_under_way(self, text: str) -> bool:
+        return self._head.text == text != self._head.done
+
+    def finish(self, text: str) -> None:
+        """A rollout of this text has passed."""
+        self._head = msgspec.structs.replace(self._head, done=text)
+
+    def expect(self, plan: str, refs: Iterable[Ref], *, text: str, now: Ms) -> None:
+        """Count these objects as the unit's before they are written; nothing is forgotten yet.
+
+        What is remembered of hooks counts only for the rollout that ran them.
+        """
+        begun = self.begun(text, now)
+        if not self._is_under_way(text):
+            for ref in [ref for ref, entry in self.entries.items() if entry.hook]:
+                del self.entries[ref]
         for ref in refs:
             self.entries.setdefault(ref, Entry())
         parts = max(self._head.parts, -(-len(self.entries) // PER_PART))
         if parts != self._head.parts:
             self._stored.clear()
-        self._head = _Head(plan=plan, parts=parts)
+            self._sent.clear()
+        done = self._head.done
+        self._head = _Head(plan=plan, parts=parts, text=text, begun=begun, done=done)
+        self._parts = None
         self._dirty.update(range(parts))
 
     def remember(self, ref: Ref, entry: Entry) -> None:
-        if self.entries.get(ref) != entry:
+        known = self.entries.get(ref)
+        if known is None:
+            self._parts = None
+        if known != entry:
             self.entries[ref] = entry
             self._dirty.add(self._number(ref))
 
     def forget(self, ref: Ref) -> None:
         if self.entries.pop(ref, None) is not None:
+            self._parts = None
             self._dirty.add(self._number(ref))
 
     @property
     def is_dirty(self) -> bool:
-        return bool(self._dirty)
+        stored = self._stored_head
+        return bool(self._dirty) or (stored is not None and self._head != stored)
 
     def store(self) -> Errand[Outcome | None]:
         """Write what has changed: the parts first, then the head that counts them."""
@@ -133,6 +173,7 @@ class Keeper:
         for number in numbers:
             if self._stored.get(number) != texts[number]:
                 writes[number] = texts[number]
+        self._sent.update(writes)
         outcomes = yield tuple(
             self._put(self._part(number), text) for number, text in writes.items()
         )
@@ -160,13 +201,19 @@ class Keeper:
         return tuple(Ask(self.cluster, Write(verb=Verb.DELETE, ref=ref)) for ref in refs)
 
     def _texts(self, numbers: list[int]) -> dict[int, bytes]:
-        wanted = set(numbers)
-        lines: dict[int, list[_Line]] = {number: [] for number in numbers}
-        for ref in sorted(self.entries):
-            number = self._number(ref)
-            if number in wanted:
-                lines[number].append(_Line(ref, self.entries[ref]))
-        return {number: msgspec.json.encode(part) for number, part in lines.items()}
+        parts = self._divided()
+        return {
+            number: msgspec.json.encode([_Line(ref, self.entries[ref]) for ref in parts[number]])
+            for number in numbers
+        }
+
+    def _divided(self) -> list[list[Ref]]:
+        """Which objects are in which part, sorted; kept for as long as they are the same."""
+        if self._parts is None:
+            self._parts = [[] for _ in range(self._head.parts)]
+            for ref in sorted(self.entries):
+                self._parts[self._number(ref)].append(ref)
+        return self._parts
 
     def _number(self, ref: Ref) -> int:
         return zlib.crc32(msgspec.json.encode(ref)) % self._head.parts

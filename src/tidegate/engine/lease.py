@@ -73,6 +73,8 @@ class Lease:
     holder: str
     plan: str
     namespace: str = NAMESPACE
+    told: str = ""
+    """The plan that the lease names since we wrote it last."""
     version: str = ""
     renewed: Ms = Ms(0)
     held: bool = False
@@ -107,6 +109,14 @@ class Lease:
                 yield Pause(Ms(now() + ASKS_AGAIN))
         return None
 
+    def regain(self, now: Now) -> Errand[None]:
+        """Hold it again if nobody took it since we lost it: one try."""
+        (found,) = yield (Ask(self.cluster, Get(self.ref)),)
+        if isinstance(found, Done) and found.live is not None:
+            lease = msgspec.json.decode(found.live.body, type=_Lease)
+            if lease.spec.holder_identity == self.holder:
+                yield from self._take(found.live, now)
+
     def _make(self, now: Now) -> Errand[Refusal | None]:
         at = now()
         (made,) = yield (self._write(Verb.CREATE, at, transitions=0),)
@@ -126,16 +136,16 @@ class Lease:
         """Take over what nobody holds; wait for, or ask to give way, who does."""
         lease = msgspec.json.decode(live.body, type=_Lease)
         at, spec = now(), lease.spec
+        notes = lease.metadata.annotations
+        if self.version and notes.get(PLAN) not in (self.plan, self.told):
+            self.asked_to_go = notes.get(PLAN, "unknown")
+            return None
         ends = _moment(spec.renew_time) + (spec.lease_duration_seconds or 0) * SECOND
         if not spec.holder_identity or spec.holder_identity == self.holder or ends <= at:
             transitions = (spec.lease_transitions or 0) + 1
             write = self._write(Verb.REPLACE, at, transitions=transitions, version=live.version)
             (taken,) = yield (write,)
             return self._won(taken, at)
-        notes = lease.metadata.annotations
-        if self.version and notes.get(PLAN) != self.plan:
-            self.asked_to_go = notes.get(PLAN, "unknown")
-            return None
         if notes.get(PLAN) != self.plan and notes.get(GIVE_WAY) != self.plan:
             (asked,) = yield (self._ask_to_go(live.version),)
             if is_refusal(asked):
@@ -146,6 +156,7 @@ class Lease:
     def _won(self, outcome: Outcome, at: Ms) -> Refusal | None:
         if isinstance(outcome, Done) and outcome.live is not None:
             self.held, self.renewed, self.version = True, at, outcome.live.version
+            self.told = self.plan
             return None
         return outcome if is_refusal(outcome) else None
 
@@ -154,7 +165,7 @@ class Lease:
         at = now()
         (outcome,) = yield (self._write(Verb.REPLACE, at, transitions=None, version=self.version),)
         if isinstance(outcome, Done) and outcome.live is not None:
-            self.renewed, self.version = at, outcome.live.version
+            self.renewed, self.version, self.told = at, outcome.live.version, self.plan
         elif isinstance(outcome, Conflict | Missing):
             (found,) = yield (Ask(self.cluster, Get(self.ref)),)
             self._look(found)

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
+
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.plan import Item, PlannedUnit
+from tidegate.model.plan import Item, Plan, PlannedUnit
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
 
 Body = dict[str, Json]
 
 
+class Found(msgspec.Struct, frozen=True):
+    """What a unit is found to be when its rollout begins.
+
+    `begun`: when it began, perhaps in an earlier process. `is_idle`: there is nothing to do.
+    `stale`: objects that are the unit's and that Git no longer has.
+    """
+
+    begun: Ms
+    is_idle: bool = False
+    stale: tuple[Body, ...] = ()
+
+
 class Means(Protocol):
-    """Pure questions about one object."""
+    """Pure questions about one object, and one about a plan."""
+
+    def complete(self, plan: Plan, found: dict[str, Found]) -> Plan:
+        """The plan with what lives added to it: names, deletions; idle units run no hooks."""
+        ...
 
     def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
         """How it is, by the rules of its unit."""

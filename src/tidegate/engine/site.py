@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from tidegate.engine.hold import Hold
 from tidegate.engine.journal import NAMESPACE, Keeper
 from tidegate.engine.lease import Lease
-from tidegate.engine.means import Means
-from tidegate.engine.reach.checking import WRITTEN, Examined, Examiner
+from tidegate.engine.means import Body, Means
+from tidegate.engine.reach.checking import WRITTEN, Examined, Examiner, status_name
 from tidegate.engine.reach.errands import Errand
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import Surroundings
+from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Judged, Spot, Stand, Standing
 from tidegate.errors import Place
-from tidegate.model.objects import Live
+from tidegate.model.objects import Live, Ref
 from tidegate.model.plan import Deed, Item, PlannedUnit, Step
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.world.facts import Refusal
@@ -32,6 +33,9 @@ class Settings:
     semantics: Semantics = TIDEGATE
     carries_on: bool = False
     namespace: str = NAMESPACE
+    prunes: bool = False
+    runs_hooks: bool = False
+    """Hooks are run though nothing has changed."""
     preflight: Preflight = Preflight.LOCAL
     first_ticket: int = 1
 
@@ -56,16 +60,23 @@ class Site:
         known = self.examiner.units
         for unit in units:
             known[unit.name] = unit
-            if unit.name not in self.holds:
+            if unit.name in self.holds:
+                self.holds[unit.name].text = unit.digest
+            else:
                 place = self.settings.namespace
                 lease = Lease(unit.name, unit.cluster, self.settings.holder, digest, place)
-                self.holds[unit.name] = Hold(lease, Keeper(unit.name, unit.cluster, place))
+                self.holds[unit.name] = Hold(
+                    lease, Keeper(unit.name, unit.cluster, place), text=unit.digest
+                )
         for step in steps:
             self.steps[step.id] = step
             spots = {Spot(step.cluster, item.ref): item for item in items_of(step)}
             self.inspector.surroundings.enlist(spots)
             self.outlook.want(spots)
             self.owner.update(dict.fromkeys(spots, known[step.unit]))
+            items = (item for item in items_of(step) if item.hook is None)
+            kept = (item.ref for item in items if item.deed is not Deed.DELETE)
+            self.holds[step.unit].refs.update(dict.fromkeys(kept))
 
     def planned(self, cluster: str) -> list[tuple[Item, PlannedUnit]]:
         """All objects of a cluster that the steps speak of, with their units."""
@@ -73,8 +84,12 @@ class Site:
         steps = [step for step in self.steps.values() if step.cluster == cluster]
         return [(item, units[step.unit]) for step in steps for item in items_of(step)]
 
-    def judge(self, spot: Spot, live: Live) -> Judged:
-        return self.examiner.judge(self.owner[spot], spot, live, self.world.now())
+    def judge(self, spot: Spot, live: Live, body: Body | None = None) -> Judged:
+        """A verdict about what lives; `body` where it is read already."""
+        read = read_body(live) if body is None else body
+        verdict = self.means.judge(self.owner[spot], read, self.world.now())
+        status = status_name(live, read)
+        return Judged(spot, live.uid, live.generation, live.version, verdict, status)
 
     def stand(self, step: Step) -> tuple[Standing, ...]:
         entries = self.holds[step.unit].keeper.entries
@@ -89,17 +104,34 @@ class Site:
         step, item, standing = examined
         if item.deed is Deed.DELETE:
             return standing.stand is not Stand.ABSENT
-        known = self.holds[step.unit].keeper.entries.get(item.ref)
+        keeper = self.holds[step.unit].keeper
+        if item.hook is not None:
+            done = keeper.is_done(self.examiner.units[step.unit].digest)
+            return self.settings.runs_hooks or not done
+        known = keeper.entries.get(item.ref)
         return standing.stand in WRITTEN or known is None or known.opened != item.digest
+
+    def stale(self) -> dict[str, list[Spot]]:
+        """By unit: what it has brought and no step speaks of any more. Hooks are not kept."""
+        wanted = {(spot.cluster, *identity(spot.ref)) for spot in self.owner}
+        found: dict[str, list[Spot]] = {}
+        for name, hold in self.holds.items():
+            cluster = hold.keeper.cluster
+            for ref, entry in hold.keeper.entries.items():
+                if not entry.hook and (cluster, *identity(ref)) not in wanted:
+                    found.setdefault(name, []).append(Spot(cluster, ref))
+        return found
 
     def take(self, unit: str) -> Errand[None]:
         """Hold a unit, whose objects are counted as its own before they are written."""
         hold = self.holds[unit]
-        if not hold.lease.held:
-            mine = (step for step in self.steps.values() if step.unit == unit)
-            items = (item for step in mine for item in items_of(step))
-            refs = [item.ref for item in items if item.deed is not Deed.DELETE]
-            yield from hold.take(self.world.now, refs)
+        if not hold.is_taken(self.world.now()):
+            yield from hold.take(self.world.now)
+
+
+def identity(ref: Ref) -> tuple[str, str, str, str]:
+    """An object is the same in all versions of its kind."""
+    return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
 
 
 def items_of(step: Step) -> list[Item]:

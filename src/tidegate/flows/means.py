@@ -6,16 +6,22 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tidegate.engine.means import Body
+from tidegate.dialect.living import read_living
+from tidegate.engine.means import Body, Found
 from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.health.judge import Judge
 from tidegate.model.change import Fate
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
+from tidegate.model.reading import text
 from tidegate.model.verdict import Verdict
 from tidegate.plan.diff.adoption import adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.seal import seal as seal_of
+from tidegate.plan.hooks import without_hooks
+from tidegate.plan.naming import name_generated
+from tidegate.plan.pruning import Stale, add_prunes
 from tidegate.schema.fit import Misfit, find_misfit
 
 STANDS = {
@@ -43,6 +49,16 @@ class Craft:
         difference = compare(wanted, live, manager=unit.manager)
         return Compared(STANDS[difference.deed], difference.because)
 
+    def complete(self, plan: Plan, found: dict[str, Found]) -> Plan:
+        idle = {name for name, one in found.items() if one.is_idle}
+        completed = without_hooks(plan, idle) if idle else plan
+        begun = min((one.begun for one in found.values()), default=Ms(0))
+        completed = name_generated(completed, revision=plan.digest, begun=begun)
+        for unit in plan.units:
+            stale = (stale_of(body, unit.name) for body in found[unit.name].stale)
+            completed = add_prunes(completed, unit, [one for one in stale if one is not None])
+        return completed
+
     def misfit(self, item: Item, definition: bytes) -> Misfit | None:
         body: Body = msgspec.json.decode(item.body)
         applied = item.deed is Deed.APPLY and not item.handling.replaces
@@ -53,3 +69,13 @@ class Craft:
 
     def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
         return adoption_patch(live, unit.manager)
+
+
+def stale_of(body: Body, unit: str) -> Stale | None:
+    """What a living object says about its own end; None where it is not the unit's to prune."""
+    living = read_living(body, unit)
+    if living is None or living.is_hook:
+        return None
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
+    return Stale(ref, wave=living.wave, handling=living.handling)

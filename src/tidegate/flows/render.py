@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from tidegate.flows.rendering import (
 )
 from tidegate.flows.rendering.bases import read_base
 from tidegate.flows.rendering.outcome import errors_of
+from tidegate.flows.rendering.target import Target
 from tidegate.flows.rendering.values import fetch_values
 from tidegate.model.source import ChartSource, GitRef, OciSource, RefKind, SourceRef
 from tidegate.render.helm import Inline, Parameter, Release, ValuesFile, ValuesText
@@ -44,7 +45,7 @@ class Wanted:
 
     `what` is a path, or the address of a Git repository, written as kustomize takes it, of an
     artifact in a registry, or with `chart` of a Helm repository. `values` are paths and web
-    addresses.
+    addresses. Where nothing is given, charts see the usual; `for_target` takes it from a cluster.
     """
 
     what: str
@@ -54,7 +55,7 @@ class Wanted:
     namespace: str = "default"
     values: tuple[str | Path, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
-    kube_version: str = DEFAULT_KUBE_VERSION
+    kube_version: str = ""
     api_versions: tuple[str, ...] = ()
 
 
@@ -75,6 +76,15 @@ def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
         environment=os.environ,
         maps=tuple(read_repository_map(text) for text in maps),
         offline=offline,
+    )
+
+
+def for_target(wanted: Wanted, target: Target) -> Wanted:
+    """What is wanted for a cluster: what the user has not given, the cluster says."""
+    return replace(
+        wanted,
+        kube_version=wanted.kube_version or target.kube_version,
+        api_versions=wanted.api_versions or target.api_versions,
     )
 
 
@@ -142,7 +152,7 @@ def _source(wanted: Wanted) -> tuple[SourceRef, str]:
         return ChartSource(wanted.what, wanted.chart, wanted.revision), "."
     if wanted.what.startswith("oci://"):
         return _artifact(wanted.what, wanted.revision), "."
-    base = read_base(wanted.what)
+    base = read_base(wanted.what, submodules=False)
     if base is None:
         raise _not_a_directory(wanted)
     at = GitRef(RefKind.ANY, wanted.revision) if wanted.revision else base.source.at
@@ -184,7 +194,8 @@ def _asked(wanted: Wanted, spot: Spot, texts: Mapping[str, str]) -> Asked:
         case Tool.HELM:
             return _release(wanted, spot, texts)
         case Tool.KUSTOMIZE:
-            helm = Helm(kube_version=wanted.kube_version, api_versions=wanted.api_versions)
+            version = wanted.kube_version or DEFAULT_KUBE_VERSION
+            helm = Helm(kube_version=version, api_versions=wanted.api_versions)
             return Overlay(root=spot.root, path=spot.inside, helm=helm)
         case _:
             return Directory(root=spot.root, path=spot.inside, recurse=True)
@@ -199,7 +210,7 @@ def _release(wanted: Wanted, spot: Spot, texts: Mapping[str, str]) -> Release:
         name=wanted.name or spot.name,
         namespace=wanted.namespace,
         layers=(*files, Inline(), *parameters),
-        kube_version=wanted.kube_version,
+        kube_version=wanted.kube_version or DEFAULT_KUBE_VERSION,
         api_versions=wanted.api_versions,
     )
 

@@ -81,6 +81,8 @@ _strict_problems = re.compile(r'(unknown|duplicate) field "([^"]+)"').findall
 _is_untyped = re.compile(r"failed to create typed patch object \([^)]*\): ").search
 _typed_problems = re.compile(r"\.((?:\[[^\]]*\]|[^\s:\[])+): (\S[^\n]*)").findall
 UNDECLARED = "field not declared in schema"
+UNREADABLE = "unable to convert unstructured object to "
+"""Said, with status 500, of an applied body that is not of its kind's type in Go."""
 
 
 def read_done(reply: Reply, kind: Kind) -> Done:
@@ -154,7 +156,7 @@ def _invalid(status: Status, causes: tuple[Cause, ...]) -> Invalid | None:
             else Cause(field, "type", problem)
             for field, problem in _typed_problems(status.message, untyped.end())
         ]
-    if named or status.code in {BAD_REQUEST, UNPROCESSABLE}:
+    if named or status.code in {BAD_REQUEST, UNPROCESSABLE} or UNREADABLE in status.message:
         return Invalid(status.message, tuple(sorted({*causes, *named})))
     return None
 

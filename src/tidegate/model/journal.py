@@ -16,13 +16,15 @@ class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One object of a unit.
 
     `digest` is of the text that was applied, `seal` of what we then owned of it. `opened` is the
-    digest for which its gate opened, while its uid was `uid`.
+    digest for which its gate opened, while its uid was `uid`. A hook is remembered only for as
+    long as its rollout lasts.
     """
 
     digest: str = ""
     seal: str = ""
     uid: str = ""
     opened: str = ""
+    hook: bool = False
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,11 +39,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class WantedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """A unit with everything it deploys.
 
+    `namespace`: where objects go that name none; those without namespaces count as in it, too.
     `staged`: its objects come in stages by kind, not in waves. `after`: the units it depends on.
     `before_deletion` and `after_deletion` are hooks of its end.
     """
 
     unit: PlannedUnit
+    namespace: str = ""
     manifests: tuple[Manifest, ...] = ()
     staged: bool = False
     after: tuple[str, ...] = ()

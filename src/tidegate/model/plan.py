@@ -86,7 +86,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of one unit that start together, as batches: one after another, each at once.
 
-    `last`: nothing of its unit comes behind it. A step that `rescues` has its turn when another of
+    `last`: nothing of its unit comes behind it, and whoever does not wait for the last one need not
+    wait for more than its hooks. A step that `rescues` has its turn when another of
     its unit failed and all of them are at rest. A step that `expands` has no objects: it yields
     further steps when its turn comes, and passes when they have.
     """
@@ -135,10 +136,12 @@ class Edge(msgspec.Struct, frozen=True, order=True, gc=False):
 class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps of one unit share.
 
-    `manager` owns the fields it applies. `rules` names how its objects are judged.
+    `digest` covers what Git says of it. `manager` owns the fields it applies. `rules` names how
+    its objects are judged.
     """
 
     name: str
+    digest: str = ""
     cluster: str = ""
     manager: str = "tidegate"
     rules: str = "argo"
@@ -177,17 +180,18 @@ def digest_bytes(*parts: bytes) -> str:
 
 
 def digest_step(batches: tuple[tuple[Item, ...], ...], expands: str = "") -> str:
-    """Covers what is done to which objects, in which batches."""
+    """Covers what is done to which objects, how, and in which batches; not where they stand."""
     told = [expands.encode()]
     for batch in batches:
-        told += [f"{item.deed} {item.ref!r} {item.digest}".encode() for item in batch]
+        heads = (msgspec.structs.replace(item, body=b"", origin="") for item in batch)
+        told += map(msgspec.json.encode, heads)
         told.append(b"")
     return digest_bytes(*told)
 
 
 def digest_plan(fragment: Fragment) -> str:
     """Covers units, steps and edges."""
-    heads = [(step.id, step.unit, step.cluster, step.digest) for step in fragment.steps]
+    heads = [msgspec.structs.replace(step, batches=()) for step in fragment.steps]
     return digest_bytes(
         msgspec.json.encode(fragment.units),
         msgspec.json.encode(heads),

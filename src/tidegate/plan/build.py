@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import pairwise
+from collections.abc import Iterable
 
 import msgspec
 
 from tidegate.errors import PlanError
-from tidegate.model.manifest import Manifest, WantedUnit
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.manifest import WantedUnit
 from tidegate.model.plan import (
-    FINALIZER,
     Because,
     Edge,
     Fragment,
-    Item,
     Plan,
     PlannedUnit,
     Step,
     digest_bytes,
     digest_step,
 )
-from tidegate.model.reading import listed, mapping, part
-from tidegate.plan.cycles import put_in_order
-from tidegate.plan.diff.seal import is_secret
-from tidegate.plan.diff.values import fold_text
+from tidegate.plan.chains import link_chain, mark_last
+from tidegate.plan.cycles import put_in_order, refuse_circles
+from tidegate.plan.items import Budget, make_item
 from tidegate.plan.stages import group_by_stage
 from tidegate.plan.waves import Group, group_by_wave
-
-Budget = Callable[[dict[str, Json]], Ms | None]
-JOBS = ("batch", "Job")
 
 
 def build_plan(units: Iterable[WantedUnit], *, budget: Budget) -> Plan:
@@ -41,35 +32,54 @@ def build_plan(units: Iterable[WantedUnit], *, budget: Budget) -> Plan:
 
 def build_fragment(units: Iterable[WantedUnit], *, budget: Budget) -> Fragment:
     """The same for a part of a plan, such as a step expands to."""
-    wanted = tuple(units)
-    steps: list[Step] = []
+    wanted = {one.unit.name: one for one in _told_apart(units)}
+    _refuse_unknown(wanted)
+    refuse_circles({name: one.after for name, one in wanted.items()})
+    steps: dict[str, Step] = {}
     edges: list[Edge] = []
     ends: dict[str, tuple[str, str]] = {}
-    for unit in wanted:
-        groups = (group_by_stage if unit.staged else group_by_wave)(unit.manifests)
-        last = max((place for place, one in enumerate(groups) if not one.is_rescue), default=0)
-        made = [
-            _step(unit.unit, group, budget, last=place == last)
-            for place, group in enumerate(groups)
-        ]
-        steps += made
-        chain = [
-            (step, group) for step, group in zip(made, groups, strict=True) if not step.rescues
-        ]
-        for (before, earlier), (after, later) in pairwise(chain):
-            edges.append(Edge(before.id, after.id, later.because_of(earlier)))
+    for name, one in wanted.items():
+        made = _steps(one, budget)
+        if clash := next((step.id for step in made if step.id in steps), None):
+            raise _twice(clash)
+        steps |= {step.id: step for step in made}
+        edges += link_chain(made)
+        chain = [step.id for step in made if not step.rescues]
         if chain:
-            ends[unit.unit.name] = (chain[0][0].id, chain[-1][0].id)
+            ends[name] = (chain[0], chain[-1])
     edges += _between_units(wanted, ends)
-    ordered = put_in_order({step.id: step for step in steps}, edges)
-    return Fragment(units=tuple(one.unit for one in wanted), steps=ordered, edges=tuple(edges))
+    ordered = put_in_order(steps, edges)
+    planned = tuple(_digested(one.unit, steps.values()) for one in wanted.values())
+    return Fragment(units=planned, steps=ordered, edges=tuple(dict.fromkeys(edges)))
 
 
-def _step(unit: PlannedUnit, group: Group, budget: Budget, *, last: bool) -> Step:
-    batches = tuple(tuple(_item(manifest, budget) for manifest in batch) for batch in group.batches)
-    spot = group.stage or f"{group.phase}/{group.wave}"
+def _digested(unit: PlannedUnit, steps: Iterable[Step]) -> PlannedUnit:
+    """The unit with a digest of what Git says of it."""
+    mine = (f"{step.id} {step.digest}".encode() for step in steps if step.unit == unit.name)
+    return msgspec.structs.replace(unit, digest=digest_bytes(*mine))
+
+
+def step_id(unit: PlannedUnit, *spot: object) -> str:
+    """What a step is called: by its cluster, its unit and its place in there."""
+    return "/".join(str(part) for part in (unit.cluster, unit.name, *spot) if part != "")
+
+
+def _steps(wanted: WantedUnit, budget: Budget) -> list[Step]:
+    if wanted.staged:
+        groups = group_by_stage(wanted.manifests)
+    else:
+        groups = group_by_wave(wanted.manifests, namespace=wanted.namespace)
+    return mark_last(_step(wanted.unit, group, budget) for group in groups)
+
+
+def _step(unit: PlannedUnit, group: Group, budget: Budget) -> Step:
+    batches = tuple(
+        tuple(make_item(manifest, group.phase, budget) for manifest in batch)
+        for batch in group.batches
+    )
+    spot = (group.stage,) if group.stage else (group.phase, group.wave)
     return Step(
-        id="/".join(part for part in (unit.cluster, unit.name, spot) if part),
+        id=step_id(unit, *spot),
         unit=unit.name,
         digest=digest_step(batches),
         cluster=unit.cluster,
@@ -77,81 +87,54 @@ def _step(unit: PlannedUnit, group: Group, budget: Budget, *, last: bool) -> Ste
         wave=group.wave,
         stage=group.stage,
         batches=batches,
-        last=last,
         rescues=group.is_rescue,
     )
 
 
-def _item(manifest: Manifest, budget: Budget) -> Item:
-    body: dict[str, Json] = msgspec.json.decode(manifest.body)
-    kind = manifest.ref.kind
-    is_job = (kind.group, kind.name) == JOBS
-    is_hook = manifest.hook is not None
-    expires = is_job and part(body, "spec", "ttlSecondsAfterFinished") is not None
-    text = _text(manifest, body)
-    return Item(
-        ref=manifest.ref,
-        body=text,
-        digest=digest_bytes(text),
-        origin=manifest.origin,
-        budget=budget(body) or Ms(0),
-        expires=expires and not is_hook,
-        suspends=part(body, "spec", "suspend") is True,
-        recreates=is_job or manifest.handling.forces,
-        hook=manifest.hook,
-        generates=is_hook and part(body, "metadata", "name") is None,
-        handling=manifest.handling,
-    )
+def _told_apart(units: Iterable[WantedUnit]) -> Iterable[WantedUnit]:
+    seen: set[str] = set()
+    for one in units:
+        if one.unit.name in seen:
+            raise _twice(one.unit.name)
+        seen.add(one.unit.name)
+        yield one
 
 
-def _text(manifest: Manifest, body: dict[str, Json]) -> bytes:
-    """What is applied: Secrets with one map of values, so that a key that goes is gone."""
-    if is_secret(body):
-        body = fold_text(body)
-    elif manifest.hook is None:
-        return manifest.body
-    return msgspec.json.encode(body if manifest.hook is None else hold(body))
+def _twice(name: str) -> PlanError:
+    problem = f"two units, or steps of them, are called `{name}`"
+    return PlanError("plan.twice", problem, hint="give one of the units another name")
 
 
-def hold(body: dict[str, Json]) -> dict[str, Json]:
-    """A hook with the finalizer that keeps it until it is judged."""
-    metadata = mapping(body, "metadata")
-    held = listed(metadata, "finalizers")
-    if FINALIZER in held:
-        return body
-    return {**body, "metadata": {**metadata, "finalizers": [*held, FINALIZER]}}
-
-
-def _between_units(
-    wanted: tuple[WantedUnit, ...], ends: dict[str, tuple[str, str]]
-) -> Iterable[Edge]:
-    """A unit's first step comes after the last one of every unit it depends on."""
-    known = {one.unit.name for one in wanted}
-    for unit in wanted:
-        name = unit.unit.name
-        for other in unit.after:
-            if other not in known:
+def _refuse_unknown(wanted: dict[str, WantedUnit]) -> None:
+    for name, one in wanted.items():
+        for other in one.after:
+            if other not in wanted:
                 problem = f"`{name}` depends on `{other}`, which is not there"
                 hint = "correct the name in `dependsOn`, or add that unit"
                 raise PlanError("plan.unknown", problem, hint=hint)
-            for before in _last_steps(other, wanted, ends):
-                if name in ends:
-                    yield Edge(before, ends[name][0], Because.DEPENDS_ON)
+
+
+def _between_units(
+    wanted: dict[str, WantedUnit], ends: dict[str, tuple[str, str]]
+) -> Iterable[Edge]:
+    """A unit's first step comes after the last one of every unit it depends on."""
+    for name, (first, _) in ends.items():
+        for before in _last_steps(wanted[name].after, wanted, ends):
+            yield Edge(before, first, Because.DEPENDS_ON)
 
 
 def _last_steps(
-    name: str, wanted: tuple[WantedUnit, ...], ends: dict[str, tuple[str, str]]
-) -> list[str]:
-    """The steps after which a unit is done; one without objects is done when those before are."""
-    if name in ends:
-        return [ends[name][1]]
-    seen, behind, found = {name}, [name], list[str]()
-    after = {one.unit.name: one.after for one in wanted}
+    names: Iterable[str], wanted: dict[str, WantedUnit], ends: dict[str, tuple[str, str]]
+) -> Iterable[str]:
+    """The steps after which units are done; one without objects is done when those before are."""
+    behind = list(reversed(list(names)))
+    seen: set[str] = set()
     while behind:
-        for other in after.get(behind.pop(), ()):
-            if other in ends:
-                found.append(ends[other][1])
-            elif other not in seen:
-                seen.add(other)
-                behind.append(other)
-    return list(dict.fromkeys(found))
+        name = behind.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in ends:
+            yield ends[name][1]
+        else:
+            behind += reversed(wanted[name].after)

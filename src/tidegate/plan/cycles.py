@@ -2,53 +2,74 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+import heapq
+from collections.abc import Iterable, Mapping
 
-from tidegate.errors import PlanError
+from tidegate.errors import PlanError, foreign
 from tidegate.model.plan import Edge, Step
 
 
-def put_in_order(steps: dict[str, Step], edges: Iterable[Edge]) -> tuple[Step, ...]:
-    """Those without edges between them stay as they came. Raises PlanError for a circle."""
-    unmet = dict.fromkeys(steps, 0)
-    after: dict[str, list[str]] = {name: [] for name in steps}
-    for edge in edges:
-        unmet[edge.after] += 1
-        after[edge.before].append(edge.after)
-    free = deque(name for name, count in unmet.items() if not count)
-    ordered: list[Step] = []
-    while free:
-        name = free.popleft()
-        ordered.append(steps[name])
-        for behind in after[name]:
-            unmet[behind] -= 1
-            if not unmet[behind]:
-                free.append(behind)
-    if len(ordered) < len(steps):
-        _refuse(steps, {name for name, count in unmet.items() if count}, after)
-    return tuple(ordered)
+def put_in_order(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step, ...]:
+    """The steps as they came, each moved back only as far as the edges ask for.
 
-
-def _refuse(steps: dict[str, Step], held: set[str], after: dict[str, list[str]]) -> None:
-    circle = _circle(held, after)
-    units = list(dict.fromkeys(f"`{steps[name].unit}`" for name in circle))
-    told = " waits for ".join([*units, units[0]]) if len(units) > 1 else f"{units[0]} for itself"
-    problem = f"units wait for each other: {told}"
-    raise PlanError("plan.cycle", problem, hint="remove one of these dependencies")
-
-
-def _circle(held: set[str], after: dict[str, list[str]]) -> list[str]:
-    """Walk forward among the steps that are held until one comes again.
-
-    Backwards every held step has a held one before it; so the edges are turned round first.
+    Raises PlanError for a circle.
     """
-    before: dict[str, str] = {}
-    for name in sorted(held):
-        for behind in after[name]:
-            if behind in held:
-                before.setdefault(behind, name)
-    walk = [min(held)]
-    while walk[-1] not in walk[:-1]:
-        walk.append(before[walk[-1]])
-    return walk[walk.index(walk[-1]) + 1 :]
+    ordered, circle = _arrange(steps, ((edge.before, edge.after) for edge in edges))
+    if circle:
+        raise _refusal(steps[name].unit for name in circle)
+    return tuple(steps[name] for name in ordered)
+
+
+def refuse_circles(after: Mapping[str, Iterable[str]]) -> None:
+    """Raise PlanError for units that depend on each other; those must all be known."""
+    pairs = ((before, name) for name, others in after.items() for before in others)
+    _, circle = _arrange(after, pairs)
+    if circle:
+        raise _refusal(circle)
+
+
+def _arrange(
+    names: Iterable[str], pairs: Iterable[tuple[str, str]]
+) -> tuple[list[str], list[str]]:
+    """Names in order, and if some are left over, a circle among those: each waits for the next."""
+    places = {name: place for place, name in enumerate(names)}
+    behind: dict[str, list[str]] = {name: [] for name in places}
+    unmet = dict.fromkeys(places, 0)
+    for before, after in pairs:
+        behind[before].append(after)
+        unmet[after] += 1
+    free = [(place, name) for name, place in places.items() if not unmet[name]]
+    ordered: list[str] = []
+    while free:
+        _, name = heapq.heappop(free)
+        ordered.append(name)
+        for after in behind[name]:
+            unmet[after] -= 1
+            if not unmet[after]:
+                heapq.heappush(free, (places[after], after))
+    held = [name for name, count in unmet.items() if count]
+    return ordered, _circle(held, behind) if held else []
+
+
+def _circle(held: list[str], behind: dict[str, list[str]]) -> list[str]:
+    """Walk back from one that is held to the one it waits for, until one comes again."""
+    waits_for: dict[str, str] = {}
+    for name in held:
+        for after in behind[name]:
+            waits_for.setdefault(after, name)
+    seen: dict[str, int] = {}
+    walk = held[0]
+    while walk not in seen:
+        seen[walk] = len(seen)
+        walk = waits_for[walk]
+    return list(seen)[seen[walk] :]
+
+
+def _refusal(circle: Iterable[str]) -> PlanError:
+    units = [f"`{unit}`" for unit in dict.fromkeys(circle)]
+    if len(units) == 1:
+        problem = f"{units[0]} waits for itself"
+    else:
+        told = foreign(" waits for ".join([*units, units[0]]))
+        problem = f"units wait for each other: {told}"
+    return PlanError("plan.cycle", problem, hint="remove one of these dependencies")

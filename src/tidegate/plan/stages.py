@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegate.model.manifest import Manifest, Phase
+from tidegate.model.objects import Ref
 from tidegate.plan.waves import Group
 
 FIRST = (  # noqa: SIM905 - thirty lines of one word each read worse
@@ -27,7 +28,7 @@ _DEFINITIONS = frozenset(
 
 def group_by_stage(manifests: tuple[Manifest, ...]) -> list[Group]:
     """The steps of a unit, in their order; stages without objects are left out."""
-    ordered = sorted(manifests, key=_sort_key)
+    ordered = sorted(manifests, key=lambda one: (rank_of(one.ref), one.body))
     members = {stage: [one for one in ordered if _stage(one) == stage] for stage in STAGES}
     return [Group(Phase.SYNC, 0, stage, found) for stage, found in members.items() if found]
 
@@ -39,7 +40,7 @@ def _stage(manifest: Manifest) -> str:
     return "classes" if kind.name.endswith("Class") else "rest"
 
 
-def _sort_key(manifest: Manifest) -> tuple[int, str, str, str, str]:
-    ref = manifest.ref
+def rank_of(ref: Ref) -> tuple[int, str, str, str, str]:
+    """Where an object stands among others; what is deleted goes the other way round."""
     rank = _RANK.get(ref.kind.name, len(FIRST))
     return (rank, ref.kind.group, ref.kind.name, ref.namespace, ref.name)

@@ -6,13 +6,13 @@ kind, even where their own waves say otherwise. Objects of one kind in a row are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import groupby
+from typing import TypeVar
 
 from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.plan import Because
 
-PHASES = tuple(Phase)
+PHASES = {phase: place for place, phase in enumerate(Phase)}
 KINDS = (  # noqa: SIM905 - thirty lines of one word each read worse
     "Namespace NetworkPolicy ResourceQuota LimitRange PodSecurityPolicy PodDisruptionBudget "
     "ServiceAccount Secret SecretList ConfigMap StorageClass PersistentVolume "
@@ -25,6 +25,8 @@ _RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 
 Place = tuple[Phase, int]
 """A phase and a wave."""
+SortKey = tuple[int, int, int, str, str, str, str, bytes]
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Group:
@@ -41,28 +43,31 @@ class Group:
     def is_rescue(self) -> bool:
         return self.phase is Phase.SYNC_FAIL
 
-    def because_of(self, before: Group) -> Because:
-        if self.stage:
-            return Because.STAGE
-        return Because.WAVE if self.phase == before.phase else Because.PHASE
 
+def sort_key(manifest: Manifest) -> SortKey:
+    """Phase, wave, rank of the kind, name; what comes behind only makes the order a fixed one.
 
-def sort_key(manifest: Manifest) -> tuple[int, int, int, str, str]:
-    kind = manifest.ref.kind.name
+    Kinds without a rank are not told apart before their objects' names.
+    """
+    ref = manifest.ref
+    kind = ref.kind
     return (
-        PHASES.index(manifest.phase),
+        PHASES[manifest.phase],
         manifest.wave,
-        _RANK.get(kind, len(_RANK)),
-        "" if kind in _RANK else kind,
-        manifest.ref.name,
+        _RANK.get(kind.name, len(_RANK)),
+        ref.name,
+        kind.name,
+        kind.group,
+        ref.namespace,
+        manifest.body,
     )
 
 
-def group_by_wave(manifests: tuple[Manifest, ...]) -> list[Group]:
-    """The steps of a unit, in their order."""
+def group_by_wave(manifests: tuple[Manifest, ...], *, namespace: str = "") -> list[Group]:
+    """The steps of a unit, in their order. Objects without a namespace count as in `namespace`."""
     placed = [(one, _place_of(one)) for one in sorted(manifests, key=sort_key)]
-    placed = _bubble(placed, is_needed=_is_namespace_of)
-    placed = _bubble(placed, is_needed=_is_definition_of)
+    placed = _bubble(placed, brings=_namespace, needs=lambda one: one.ref.namespace or namespace)
+    placed = _bubble(placed, brings=_defined_kind, needs=_kind)
     return [
         Group(phase, wave, "", [one for one, _ in members])
         for (phase, wave), members in groupby(placed, key=lambda pair: pair[1])
@@ -75,26 +80,40 @@ def _place_of(manifest: Manifest) -> Place:
 
 
 def _bubble(
-    placed: list[tuple[Manifest, Place]], *, is_needed: Callable[[Manifest, Manifest], bool]
+    placed: list[tuple[Manifest, Place]],
+    *,
+    brings: Callable[[Manifest], Key | None],
+    needs: Callable[[Manifest], Key],
 ) -> list[tuple[Manifest, Place]]:
     """Move what others need before the first of them; it takes over that one's place."""
-    result = list(placed)
-    for needed, _ in placed:
-        at = next(index for index, (one, _) in enumerate(result) if one is needed)
-        first = next(
-            (index for index, (one, _) in enumerate(result[:at]) if is_needed(needed, one)), None
-        )
-        if first is not None:
-            del result[at]
-            result.insert(first, (needed, result[first][1]))
+    first: dict[Key, int] = {}
+    moved: dict[int, list[Manifest]] = {}
+    left: set[int] = set()
+    for at, (one, _) in enumerate(placed):
+        brought = brings(one)
+        if brought is None:
+            first.setdefault(needs(one), at)
+        elif brought in first:
+            moved.setdefault(first[brought], []).append(one)
+            left.add(at)
+    if not moved:
+        return placed
+    result: list[tuple[Manifest, Place]] = []
+    for at, (one, place) in enumerate(placed):
+        result += [(needed, place) for needed in moved.get(at, ())]
+        if at not in left:
+            result.append((one, place))
     return result
 
 
-def _is_namespace_of(needed: Manifest, other: Manifest) -> bool:
-    kind = needed.ref.kind
-    return (kind.group, kind.name) == ("", "Namespace") and other.ref.namespace == needed.ref.name
+def _namespace(manifest: Manifest) -> str | None:
+    kind = manifest.ref.kind
+    return manifest.ref.name if (kind.group, kind.name) == ("", "Namespace") else None
 
 
-def _is_definition_of(needed: Manifest, other: Manifest) -> bool:
-    kind = other.ref.kind
-    return needed.defines == (kind.group, kind.name)
+def _defined_kind(manifest: Manifest) -> tuple[str, str] | None:
+    return manifest.defines if all(manifest.defines) else None
+
+
+def _kind(manifest: Manifest) -> tuple[str, str]:
+    return (manifest.ref.kind.group, manifest.ref.kind.name)

@@ -128,7 +128,7 @@ class _Digests:
         for name in CHART_FILES:
             file = chart / name
             self._looked.note(file)
-            text = file.read_text(errors="replace") if file.is_file() else ""
+            text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
             for path in _LOCAL.findall(text):
                 there = self.find(chart / path.lstrip("/"), shown=path)
                 if there.is_dir():

@@ -91,7 +91,7 @@ async def jsonnet_workers(*, count: int = 1, limits: Limits = LIMITS) -> AsyncIt
     """Workers that evaluate Jsonnet. They start when they are needed and end with the block."""
     with scratch_directory() as scratch:
         environment = {"GOMAXPROCS": "1", "GOTRACEBACK": "none", "TMPDIR": str(scratch)}
-        argv = (sys.executable, "-I", "-m", "tidegate.render.jsonnet_engine")
+        argv = (sys.executable, "-I", "-X", "utf8", "-m", "tidegate.render.jsonnet_engine")
         command = Command(argv=argv, env=environment, cwd=scratch)
         async with Workers(command, count=count, limits=limits) as workers:
             yield workers

@@ -9,6 +9,7 @@ from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
 from tidegate.source.credentials import keyring_of
 from tidegate.source.fetch import fetch, fetch_all, leave_out, with_digest
 from tidegate.source.local import find_checkouts, read_repository_map
+from tidegate.source.secrets import keyring_of_secret
 from tidegate.source.web.file import fetch_file
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "fetch_file",
     "find_checkouts",
     "keyring_of",
+    "keyring_of_secret",
     "leave_out",
     "read_repository_map",
     "with_digest",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.unit.render.helm_charts import a_release, data_of, names_of, write_chart
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.flows.rendering import Rendered, Setting, Workshop, render_unit
+from tidegate.errors import RenderError, SourceError
+from tidegate.external.process import MIB
+from tidegate.flows.rendering import Rendered, Setting, Workshop, refuse_unsound, render_unit
 from tidegate.flows.rendering.unsealing import Unsealing
 from tidegate.render.helm import Release
 from tidegate.render.kustomize import Overlay, Tool, build
@@ -143,3 +148,68 @@ async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
         "ConfigMap other": (("data", "copy"),),
     }
     assert kept(setting) == 0
+
+
+async def test_what_stands_in_or_was_changed_by_hand_is_not_applied(
+    setting: Setting, tmp_path: Path
+) -> None:
+    key, rule = AgeKey.generate(), ("--encrypted-regex", "^stringData$")
+    secret = tmp_path / "manifests" / "secret.yaml"
+    secret.parent.mkdir()
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: b}\n"
+    sealed = encrypt(secret, text, key, *rule)
+    directory = Directory(root=secret.parent)
+    opened = replace(setting, keys=key.keys)
+
+    secret.write_bytes(sealed)
+    sound, locked = await rendered(directory, opened), await rendered(directory, setting)
+    secret.write_bytes(sealed.replace(b"name: a", b"name: b"))
+    changed = await rendered(directory, opened)
+
+    refuse_unsound(sound)
+    refuse_unsound(changed, takes_broken_seals=True)
+    for one, code in ((locked, "render.sops.key"), (changed, "render.sops.mac")):
+        with pytest.raises(RenderError) as caught:
+            refuse_unsound(one)
+        assert caught.value.code == code
+
+
+async def test_what_could_not_be_had_is_not_applied_without(
+    setting: Setting, tmp_path: Path
+) -> None:
+    far = "dependencies:\n- {name: db, version: 1.x, repository: 'https://charts.example.com'}\n"
+    write_chart(tmp_path / "web", chart=far)
+
+    found = await rendered(a_release("web", root=tmp_path), setting)
+
+    assert len(found.documents) == 1
+    with pytest.raises(SourceError) as caught:
+        refuse_unsound(found)
+    assert caught.value.code == "source.offline"
+
+
+async def test_many_renders_do_not_grow_us(setting: Setting, tmp_path: Path) -> None:
+    charts = [write_chart(tmp_path / f"web{number}") for number in range(5)]
+    releases = [a_release(chart.name, root=tmp_path) for chart in charts]
+    async with Workshop(setting) as workshop:
+        for _ in range(30):
+            await render_each(releases, workshop)
+        gc.collect()
+        before = own_memory()
+        for _ in range(100):
+            await render_each(releases, workshop)
+        gc.collect()
+
+        assert own_memory() - before < 8 * MIB
+
+
+async def render_each(releases: list[Release], workshop: Workshop) -> None:
+    """Anew each time: what is kept is thrown away."""
+    for release in releases:
+        await render_unit(release, workshop)
+    workshop.setting.cache.clear(kinds=frozenset({Kept.RENDERS}))
+
+
+def own_memory() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

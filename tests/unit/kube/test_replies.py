@@ -165,3 +165,12 @@ def test_a_value_of_the_wrong_type_is_invalid_though_the_server_says_500() -> No
         Cause("spec.paused", "type", "expected boolean, got string"),
         Cause("spec.replicas", "type", "expected numeric (int or float), got string"),
     )
+
+
+def test_a_text_that_is_not_of_its_type_is_invalid_though_the_server_says_500() -> None:
+    message = (
+        "failed to convert new object (shop/web; apps/v1, Kind=Deployment) to proper version: "
+        "unable to convert unstructured object to apps/v1, Kind=Deployment: quantities must match"
+    )
+
+    assert read_refusal(a_refusal(500, "", message)) == Invalid(message)

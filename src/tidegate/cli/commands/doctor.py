@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from tidegate.cli import options
+
 
 @click.command()
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How.")
+@options.text_or_json
 def doctor(output: str) -> None:
     """Show which tools were found, what is missing, and what each is needed for.
 
@@ -15,16 +17,18 @@ def doctor(output: str) -> None:
       tidegate doctor
       tidegate doctor -o json
     """
+    import asyncio
+
     import msgspec
 
     from tidegate.flows.doctor import examine
 
-    findings = list(examine())
+    findings = asyncio.run(examine())
     if output == "json":
         click.echo(msgspec.json.encode(findings))
         return
-    width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        click.echo(
-            f"{finding.name:{width}}  {finding.state:7}  {finding.purpose}: {finding.detail}"
-        )
+    names = max(len(finding.name) for finding in findings)
+    versions = max(len(finding.version) for finding in findings)
+    for one in findings:
+        row = f"{one.name:{names}}  {one.state:7}  {one.version:{versions}}  {one.purpose}"
+        click.echo(f"{row}: {one.detail}")

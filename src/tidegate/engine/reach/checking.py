@@ -12,9 +12,8 @@ from tidegate.engine.means import Body, Means
 from tidegate.engine.reach.hooks import stand_of_hook
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Compared, Judged, Spot, Stand, Standing, Written
+from tidegate.engine.vocabulary import Compared, Spot, Stand, Standing, Written
 from tidegate.model.journal import Entry
-from tidegate.model.moment import Ms
 from tidegate.model.objects import Live
 from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_bytes
 from tidegate.model.reading import mappings, text
@@ -28,17 +27,11 @@ TELLING = frozenset({Proof.NEWER, Proof.CONDITION})
 
 @dataclass(slots=True)
 class Examiner:
-    """Compares wanted objects with living ones, and judges those."""
+    """Compares wanted objects with living ones."""
 
     means: Means
     outlook: Outlook
     units: dict[str, PlannedUnit]
-
-    def judge(self, unit: PlannedUnit, spot: Spot, live: Live, now: Ms) -> Judged:
-        body = read_body(live)
-        verdict = self.means.judge(unit, body, now)
-        status = status_name(live, body)
-        return Judged(spot, live.uid, live.generation, live.version, verdict, status)
 
     def stand(self, step: Step, item: Item, remembered: Entry | None) -> Standing:
         spot = Spot(step.cluster, item.ref)

@@ -8,13 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tidegate.engine.fences import is_older
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.vocabulary import Spot
 from tidegate.model.objects import Kind, Live, Served
-from tidegate.world.calls import Kinds, Selection, Watch
-from tidegate.world.facts import Catalogue, Change, Changed, NotServed, Refusal, is_refusal
+from tidegate.world.calls import Get, Kinds, Selection, Watch
+from tidegate.world.facts import (
+    Catalogue,
+    Change,
+    Changed,
+    Done,
+    Missing,
+    NotServed,
+    Outcome,
+    Refusal,
+    is_refusal,
+)
+
+Group: TypeAlias = tuple[str, Kind]
+"""A cluster and a kind."""
 
 
 @dataclass(slots=True)
@@ -24,7 +38,10 @@ class Outlook:
     lives: dict[Spot, Live] = field(default_factory=dict)
     served: dict[str, dict[Kind, Served]] = field(default_factory=dict)
     _wanted: dict[Spot, None] = field(default_factory=dict)
-    _watched: set[tuple[str, Kind]] = field(default_factory=set)
+    _watched: dict[Group, set[str]] = field(default_factory=dict)
+    """The namespaces of each kind in which everything is told; the empty one is all of them."""
+    _seen: set[Spot] = field(default_factory=set)
+    """What is known to be as it is known here."""
 
     def want(self, spots: Iterable[Spot]) -> None:
         """Keep these in view from now on."""
@@ -33,18 +50,26 @@ class Outlook:
     def is_wanted(self, spot: Spot) -> bool:
         return spot in self._wanted
 
-    def unwatched(self, spots: Iterable[Spot]) -> list[Spot]:
-        return [spot for spot in spots if (spot.cluster, spot.ref.kind) not in self._watched]
+    def hidden(self, spots: Iterable[Spot]) -> list[Spot]:
+        """Those of which nothing is known yet, not even that they are not there."""
+        return [spot for spot in spots if spot not in self._seen]
 
     def changed(self, cluster: str, fact: Changed) -> Spot | None:
-        """Take a change of a watch; the spot, if somebody wants it."""
-        spot = Spot(cluster, fact.live.ref)
+        """Take a change of a watch; the spot, if it is news of something that somebody wants.
+
+        What our own write returned is no news.
+        """
+        live = fact.live
+        spot = Spot(cluster, live.ref)
         if spot not in self._wanted:
             return None
         if fact.change is Change.DELETED:
             self.lives.pop(spot, None)
-        else:
-            self.lives[spot] = fact.live
+            return spot
+        known = self.lives.get(spot)
+        if known is not None and known.uid == live.uid and not _is_news(live, known):
+            return None
+        self.lives[spot] = live
         return spot
 
     def wrote(self, spot: Spot, live: Live) -> None:
@@ -68,23 +93,50 @@ class Outlook:
         return spot.ref.kind in self.served.get(spot.cluster, {})
 
     def view(self, spots: Iterable[Spot]) -> Errand[Refusal | None]:
-        """Bring served kinds of these into view; done when all that lives of them is known."""
-        groups: dict[tuple[str, Kind], list[str]] = {}
-        for spot in self.unwatched(spots):
-            if self.serves(spot):
-                groups.setdefault((spot.cluster, spot.ref.kind), []).append(spot.ref.namespace)
-        self._watched.update(groups)
-        asks = (self._watch(*key, sorted(set(names))) for key, names in groups.items())
-        outcomes = yield tuple(asks)
-        for key, outcome in zip(groups, outcomes, strict=True):
-            if is_refusal(outcome):
-                self._watched.discard(key)
-                if not isinstance(outcome, NotServed):
-                    return outcome
+        """Bring served kinds of these into view; done when all that lives of them is known.
+
+        Where a watch tells of a kind already, only what it told before anybody cared is asked for.
+        """
+        late: list[Spot] = []
+        groups: dict[Group, list[Spot]] = {}
+        for spot in filter(self.serves, self.hidden(spots)):
+            if self._watched.get(_group(spot), set()) & {"", spot.ref.namespace}:
+                late.append(spot)
+            else:
+                groups.setdefault(_group(spot), []).append(spot)
+        asks = [self._watch(group, members) for group, members in groups.items()]
+        outcomes = yield (*asks, *(Ask(spot.cluster, Get(spot.ref)) for spot in late))
+        for (group, members), outcome in zip(groups.items(), outcomes, strict=False):
+            if not is_refusal(outcome):
+                self._seen.update(members)
+                continue
+            self._watched.pop(group)
+            if not isinstance(outcome, NotServed):
+                return outcome
+        return self._take_late(late, outcomes[len(groups) :])
+
+    def _take_late(self, spots: list[Spot], outcomes: tuple[Outcome, ...]) -> Refusal | None:
+        for spot, outcome in zip(spots, outcomes, strict=True):
+            if isinstance(outcome, Done) and outcome.live is not None:
+                self.wrote(spot, outcome.live)
+            elif is_refusal(outcome) and not isinstance(outcome, Missing | NotServed):
+                return outcome
+            self._seen.add(spot)
         return None
 
-    def _watch(self, cluster: str, kind: Kind, namespaces: list[str]) -> Ask:
+    def _watch(self, group: Group, members: list[Spot]) -> Ask:
         """One namespace where one is enough; else all, or what is needed if all may not be seen."""
-        narrow = namespaces[0] if len(namespaces) == 1 else ""
-        within = tuple(name for name in namespaces if name) if not narrow else ()
+        cluster, kind = group
+        names = sorted({spot.ref.namespace for spot in members})
+        narrow = names[0] if len(names) == 1 else ""
+        within = tuple(name for name in names if name) if not narrow else ()
+        self._watched.setdefault(group, set()).add(narrow)
         return Ask(cluster, Watch(Selection(kind, narrow), within=within))
+
+
+def _group(spot: Spot) -> Group:
+    return spot.cluster, spot.ref.kind
+
+
+def _is_news(live: Live, known: Live) -> bool:
+    return known.version != live.version and not is_older(live.version, known.version)

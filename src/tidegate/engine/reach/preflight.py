@@ -8,7 +8,7 @@ asked about before it is there: until then what is wrong by the text counts, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
@@ -59,8 +59,8 @@ class _Case(NamedTuple):
     """One object that would be written, and what is to be said of it.
 
     `doubtful`: its text alone does not tell. `askable`: the server knows all that it must to tell.
-    `mendable`: somebody may change the object on its way. `pending`: somebody who comes with the
-    plan will have a word in it.
+    `mendable`: somebody may change the object on its way. `awaits`: what comes with the plan and
+    must serve before all can be told.
     """
 
     examined: Examined
@@ -68,11 +68,16 @@ class _Case(NamedTuple):
     doubtful: bool
     askable: bool
     mendable: bool
-    pending: bool
+    awaits: tuple[Spot, ...]
 
     @property
     def asked(self) -> bool:
         return self.doubtful and self.askable
+
+
+class _Left(NamedTuple):
+    examined: Examined
+    awaits: set[Spot]
 
 
 @dataclass(slots=True)
@@ -85,6 +90,8 @@ class Inspector:
     depth: Preflight = Preflight.LOCAL
     _sound: set[tuple[Spot, str]] = field(default_factory=set)
     """Objects, by their text, that need not be looked at again."""
+    _left: dict[Spot, list[_Left]] = field(default_factory=dict)
+    """Objects of which more is known when another one serves."""
 
     def faults(self, examined: Iterable[Examined], *, late: bool) -> Errand[list[Fault]]:
         """What is wrong with these.
@@ -92,13 +99,27 @@ class Inspector:
         Before a rollout, what cannot be known yet is left for later; later it is a fault.
         """
         wanted = [one for one in examined if _is_written(one)]
+        rewritten = frozenset() if late else frozenset(how.spot for *_, how in wanted)
         found = [_fixed(one) for one in wanted if _is_fixed(one)]
+        return found + (yield from self._look_at(wanted, rewritten, late=late))
+
+    def foresee(self, spot: Spot, begun: Container[str]) -> Errand[list[Fault]]:
+        """What is wrong with objects that waited for this one alone, in steps not yet begun."""
+        ready: list[Examined] = []
+        for left in self._left.pop(spot, ()):
+            left.awaits.discard(spot)
+            if not left.awaits and left.examined[0].id not in begun:
+                ready.append(left.examined)
+        return (yield from self._look_at(ready, frozenset(), late=False))
+
+    def _look_at(
+        self, wanted: list[Examined], rewritten: frozenset[Spot], *, late: bool
+    ) -> Errand[list[Fault]]:
         unsure = [one for one in wanted if self._is_unsure(one)]
-        if unsure:
-            yield from self.surroundings.learn((how.spot, item) for _, item, how in unsure)
-            rewritten = frozenset[Spot]() if late else frozenset(how.spot for *_, how in wanted)
-            found += yield from self._ask(self._cases(unsure, rewritten), late=late)
-        return found
+        if not unsure:
+            return []
+        yield from self.surroundings.learn((how.spot, item) for _, item, how in unsure)
+        return (yield from self._ask(self._cases(unsure, rewritten), late=late))
 
     def _is_unsure(self, examined: Examined) -> bool:
         _, item, standing = examined
@@ -117,7 +138,14 @@ class Inspector:
                 found.append((step, item.ref, trouble))
             elif _is_settled(case, outcome):
                 self._sound.add((standing.spot, item.digest))
+            elif not late:
+                self._leave(case)
         return found
+
+    def _leave(self, case: _Case) -> None:
+        left = _Left(case.examined, set(case.awaits))
+        for spot in case.awaits:
+            self._left.setdefault(spot, []).append(left)
 
     def _dry_run(self, case: _Case) -> Ask:
         """Where something looks wrong, fields that would only be dropped are asked about too."""
@@ -139,8 +167,10 @@ class Inspector:
         definition = around.definition_of(standing.spot)
         misfit = self.means.misfit(item, definition.text if definition else b"")
         now, later = (around.takers(one, examined[1], standing) for one in guards)
-        renewed = definition is not None and definition.spot in rewritten
-        served = around.outlook.serves(standing.spot) and not renewed
+        awaits = [spot for guard in later for spot in guard.spots if spot in rewritten]
+        served = around.outlook.serves(standing.spot)
+        if definition is not None and definition.spot in rewritten:
+            awaits, served = [definition.spot, *awaits], False
         exists = standing.stand is not Stand.IMMUTABLE
         return _Case(
             examined,
@@ -148,7 +178,7 @@ class Inspector:
             doubtful=self.depth is Preflight.SERVER or misfit != FITTING or bool(now),
             askable=served and exists and all(guard.harmless for guard in now),
             mendable=any(guard.mutates for guard in (*now, *later)),
-            pending=bool(later),
+            awaits=tuple(dict.fromkeys(awaits)),
         )
 
 
@@ -172,7 +202,7 @@ def _fixed(examined: Examined) -> Fault:
 
 def _is_settled(case: _Case, outcome: Outcome | None) -> bool:
     told = not case.doubtful if outcome is None else not is_refusal(outcome)
-    return told and not case.pending
+    return told and not case.awaits
 
 
 def _trouble(case: _Case, outcome: Outcome | None, *, late: bool) -> Trouble | None:

@@ -17,7 +17,7 @@ class Weight(StrEnum):
     OPENS = "opens"
     WAITS = "waits"
     PROBES = "probes"
-    """All is well but for what only asking can tell."""
+    """All is well but for what only asking can tell; the answer says what it waits for."""
     FAILS = "fails"
 
 
@@ -60,7 +60,7 @@ def _weigh_health(
         case Health.HEALTHY:
             run.bad_since = None
             if is_probed(run.item.ref.kind) and rules.fenced and not run.probed:
-                return Weighed(Weight.PROBES, "NotServed", "what it promises is not served yet")
+                return Weighed(Weight.PROBES)
             return Weighed(Weight.OPENS, doubt=unproven)
         case Health.SUSPENDED if run.item.suspends:
             return Weighed(Weight.OPENS, doubt=unproven)

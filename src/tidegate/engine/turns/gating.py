@@ -6,7 +6,7 @@ from tidegate.engine.fences import Doubt, is_older
 from tidegate.engine.turns.gates import Weighed, Weight, weigh
 from tidegate.engine.turns.ordering import failed, passed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
-from tidegate.engine.vocabulary import Journal, Judged, Probe, Probed, Trouble
+from tidegate.engine.vocabulary import Foresee, Journal, Judged, Probe, Probed, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Deed
@@ -82,6 +82,8 @@ def probed(turn: Turn, heard: Probed) -> None:
         run.probes += 1
         pause = min(SLOWEST_PROBE, FIRST_PROBE << min(run.probes, 10))
         turn.ring_at(Ms(turn.now + pause), run.step)
+    if heard.trouble is None:
+        turn.order(Foresee(heard.spot))
 
 
 def look(turn: Turn, step: StepRun) -> None:
@@ -119,7 +121,6 @@ def _look_at(turn: Turn, run: ItemRun) -> None:
             if weighed.until is not None:
                 turn.ring_at(weighed.until, run.step)
         case Weight.PROBES:
-            _tell_wait(turn, run, weighed.reason, weighed.sentence)
             if not run.probing:
                 run.probing = True
                 turn.order(Probe(run.step.step.id, run.spot))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import ItemRun, Rollout, StepRun, Turn
-from tidegate.engine.vocabulary import Check, Collect, Collected, Expand, Spot
+from tidegate.engine.vocabulary import Check, Collect, Collected, Expand, Foreseen, Spot
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Edge, Plan, Step
@@ -69,6 +69,15 @@ def start(turn: Turn, step: StepRun) -> None:
     turn.rollout.busy += 1
     name = step.step.id
     turn.order(Expand(name) if step.step.expands else Check(name))
+
+
+def foreseen(turn: Turn, heard: Foreseen) -> None:
+    """A step that cannot be taken fails before its turn, while the gates before it still wait."""
+    step = turn.rollout.steps.get(heard.step)
+    if step is None or step.state is not StepState.WAITING or step.step.digest != heard.digest:
+        return
+    if not step.step.rescues and not turn.rollout.carries_on:
+        failed(turn, step, heard.trouble.reason, heard.trouble.sentence, final=True)
 
 
 def passed(turn: Turn, step: StepRun) -> None:

@@ -4,7 +4,7 @@ async with Workshop(setting) as workshop:
     rendered = await render_unit(release, workshop)
 """
 
-from tidegate.flows.rendering.outcome import Rendered, Unrendered, Weakened
+from tidegate.flows.rendering.outcome import Rendered, Unrendered, Weakened, refuse_unsound
 from tidegate.flows.rendering.unit import Asked, render_unit
 from tidegate.flows.rendering.workshop import Setting, Workshop
 
@@ -15,5 +15,6 @@ __all__ = [
     "Unrendered",
     "Weakened",
     "Workshop",
+    "refuse_unsound",
     "render_unit",
 ]

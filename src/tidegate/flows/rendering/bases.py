@@ -21,6 +21,7 @@ from tidegate.source.web.file import FILE
 
 SEGMENTS = 2
 """A repository is called `owner/name` where nothing says otherwise."""
+FALSE = ("false", "0", "f")
 MANIFESTS = (".yaml", ".yml", ".json")
 
 _HOST = re.compile(
@@ -43,8 +44,11 @@ class Base(msgspec.Struct, frozen=True):
     path: str = "."
 
 
-def read_base(reference: str) -> Base | None:
-    """The repository and the directory that a reference names; nothing if it names none."""
+def read_base(reference: str, *, submodules: bool = True) -> Base | None:
+    """The repository and the directory that a reference names; nothing if it names none.
+
+    Kustomize takes `submodules` along where the reference does not say otherwise.
+    """
     address, _, query = reference.partition("?")
     found = _HOST.fullmatch(address)
     if found is None:
@@ -57,7 +61,7 @@ def read_base(reference: str) -> Base | None:
     source = GitSource(
         _host(found["host"]) + repository,
         at=_ref((asked.get("ref") or asked.get("version") or [""])[-1]),
-        submodules=asked.get("submodules", ["true"])[-1].lower() not in ("false", "0", "f"),
+        submodules=asked.get("submodules", [str(submodules)])[-1].lower() not in FALSE,
     )
     return Base(source, path.strip("/") or ".")
 

@@ -40,6 +40,16 @@ class Unrendered:
     errors: tuple[TidegateError, ...]
 
 
+def refuse_unsound(rendered: Rendered, *, takes_broken_seals: bool = False) -> None:
+    """Raise for what may be previewed and must not be applied to a real cluster.
+
+    That is where placeholders stand in, where objects are missing, and where an encrypted file was
+    changed by hand, unless somebody `takes_broken_seals` as Flux does.
+    """
+    seals = () if takes_broken_seals else rendered.suspect
+    raise_all((*rendered.locked, *(one.why for one in rendered.weakened), *seals))
+
+
 def errors_of(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
     """The errors in a group, however deep."""
     for one in group.exceptions:

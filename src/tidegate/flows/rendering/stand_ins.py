@@ -37,7 +37,7 @@ async def empty_chart(dependency: Dependency, cache: Cache) -> FetchedChart:
     head = {"apiVersion": "v2", "name": dependency.name, "version": version}
 
     async def fill(place: Path) -> None:
-        await asyncio.to_thread((place / "Chart.yaml").write_text, to_yaml({**head}))
+        await asyncio.to_thread((place / "Chart.yaml").write_bytes, to_yaml({**head}).encode())
 
     name = f"stand-in for {dependency.name} {version}"
     tree = cache.find(name) or await cache.keep(name, fill, shown="a stand-in")

@@ -54,7 +54,7 @@ async def _fetch_one(url: str, access: Access) -> str | TidegateError:
 
 def _read(path: Path, name: str) -> str:
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         problem = "the values that were fetched are not UTF-8"
         raise RenderError("render.helm.file", problem, where=Place(name)) from None

@@ -15,6 +15,7 @@ from tidegate.model.objects import Json
 from tidegate.model.reading import number
 from tidegate.model.verdict import Health, Verdict
 
+CODES = frozenset(one.value for one in Health)
 INVALID_STATUS = "Lua returned an invalid health status"
 """Argo CD's own words."""
 
@@ -65,7 +66,7 @@ def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
 
 def _meaning(answer: Answer) -> tuple[Health, str, str]:
     match answer:
-        case Said(status, message) if status in Health:
+        case Said(status, message) if status in CODES:
             return Health(status), status, message or f"its script says {status}"
         case Said():
             return Health.UNKNOWN, "InvalidStatus", INVALID_STATUS

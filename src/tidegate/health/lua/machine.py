@@ -34,13 +34,14 @@ LITTERED = 8 * MIB
 """A state that holds more than this is thrown away: Lua fails before it collects what it could."""
 SCRIPTS_KEPT = 256
 LONGEST_TEXT = 4096
+WORD = 63
 BYTES = "latin-1"
 """A character for each byte, both ways: texts may hold bytes that are no UTF-8."""
 
 
 class _Run(Protocol):
     def __call__(
-        self, script: str, body: object, now: int, open_libs: bool, /
+        self, script: str, body: object, now: int, open_libs: object, /
     ) -> tuple[str, str, str]: ...
 
 
@@ -61,8 +62,7 @@ class Machine:
         return write_answer(self.evaluate(read_question(request)))
 
     def evaluate(self, question: Question) -> Answer:
-        body = _read_body(question.body)
-        table = self._runtime.table_from(body, recursive=True)
+        table = self._table(_read_body(question.body))
         script = question.script.encode().decode(BYTES)
         how, *texts = self._run(script, table, question.now, question.open_libs)
         del table
@@ -76,6 +76,12 @@ class Machine:
                 return Silent()
             case _:
                 return Broke(first)
+
+    def _table(self, body: Json) -> object:
+        try:
+            return self._runtime.table_from(body, recursive=True)
+        except OverflowError:
+            return self._runtime.table_from(_plain(body), recursive=True)
 
 
 def _start() -> tuple[_Runtime, _Run]:
@@ -100,12 +106,15 @@ def _refuse(_object: object, _name: object, _is_setting: object) -> None:
 def _read_body(body: bytes) -> Json:
     """The object, its texts byte by byte; without nulls, which Lua's tables cannot hold."""
     read: Json = msgspec.json.decode(body.decode(BYTES))
-    return _without_nulls(read) if b"null" in body else read
+    return _plain(read) if b"null" in body else read
 
 
-def _without_nulls(value: Json) -> Json:
+def _plain(value: Json) -> Json:
+    """What Lua can hold: no null, and no whole number of more than 64 bits."""
     if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return {key: _plain(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value if inner is not None]
+        return [_plain(inner) for inner in value if inner is not None]
+    if isinstance(value, int) and value.bit_length() > WORD:
+        return float(value)
     return value

@@ -57,7 +57,7 @@ async def helm_workers(*, count: int = 2, limits: Limits = LIMITS) -> AsyncItera
             "GOMEMLIMIT": f"{limits.memory * 3 // 4}",
             "GOTRACEBACK": "none",
         }
-        argv = (sys.executable, "-I", "-m", "tidegate.render.helm.engine")
+        argv = (sys.executable, "-I", "-X", "utf8", "-m", "tidegate.render.helm.engine")
         command = Command(argv=argv, env=environment, cwd=scratch)
         async with Workers(command, count=count, limits=limits) as workers:
             yield workers

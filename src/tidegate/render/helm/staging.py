@@ -57,4 +57,4 @@ def put(copy: Path, path: str, text: str) -> None:
     """Write one file into the copy, over what was there."""
     target = copy / path
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text)
+    target.write_text(text, encoding="utf-8")

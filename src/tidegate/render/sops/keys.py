@@ -145,7 +145,7 @@ def _usual_file(environ: Mapping[str, str]) -> Path | None:
 
 def _read_file(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         problem = "the age key file cannot be read"
         hint = "`SOPS_AGE_KEY_FILE` must name a text file that you may read"

@@ -65,9 +65,7 @@ def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") ->
 
 def out_of_reach(metadata: Metadata, where: Place) -> RenderError:
     """The error for a file that only a service on the network could open."""
-    problem = (
-        f"it is encrypted for {_named(metadata.services)}, and the network is not to be used"
-    )
+    problem = f"it is encrypted for {_named(metadata.services)}, and the network is not to be used"
     hint = "do it without offline mode, or give an age key that it is encrypted for as well"
     return RenderError("render.sops.offline", problem, where=where, hint=hint)
 

@@ -72,8 +72,8 @@ class StepCourse:
         """How many of its objects need nothing more."""
         if self.state is StepState.PASSED:
             return self.size
-        held = len(self.waits) if self.waits or self.state is not StepState.GATING else self.size
-        return 0 if self.state in FINAL else max(0, len(self.deeds) - held)
+        held = self.size if self.state is StepState.GATING and not self.waits else len(self.waits)
+        return max(0, len(self.deeds) - held)
 
     @property
     def until(self) -> Ms:

@@ -14,7 +14,7 @@ import msgspec
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course, StepCourse, Wait
-from tidegate.report.rollout.names import brief, count, limit, running, seconds
+from tidegate.report.rollout.names import brief, count, limit, listing, running, seconds
 from tidegate.report.rollout.rows import (
     UNICODE,
     Marks,
@@ -32,6 +32,9 @@ from tidegate.report.rollout.rows import (
 MOST_WAITS = 8
 """How many objects are shown for a gate where there is room."""
 MOST_COMING = 3
+MOST_NAMED = 4
+WIDE = 120
+"""From this width on, a step that is done names its objects."""
 WIDEST_NAME = 0.4
 """The share of a row that a name may take."""
 STEP_MARK = 2
@@ -123,13 +126,19 @@ def _doing(step: StepCourse, now: Ms) -> str:
         case StepState.APPLYING:
             return f"applies {len(step.deeds):,} of {count(step.size, 'object')}"
         case StepState.GATING if step.waits:
-            return f"waits for {len(step.waits):,} of {count(step.size, 'object')}"
+            return f"waits for {_share(len(step.waits), step.size)}"
         case StepState.GATING:
             return f"applied {count(step.size, 'object')}, looks at the gate soon"
         case _ if step.again is not None:
             return f"tries again in {running(step.again - now)}: {step.sentence}"
         case _:
             return step.sentence
+
+
+def _share(some: int, size: int) -> str:
+    if some < size:
+        return f"{some:,} of {count(size, 'object')}"
+    return count(size, "object") if size == 1 else f"all {count(size, 'object')}"
 
 
 def _held(step: StepCourse, view: View, now: Ms, room: int) -> list[Row]:
@@ -176,14 +185,15 @@ def _done(course: Course, view: View, names: int, *, room: int) -> list[Row]:
 def _finished(course: Course, step: StepCourse, view: View, names: int) -> Row:
     mark, style = _final_mark(step, view.marks)
     name = pad(cut(course.title(step), names, view.marks.dots), names)
-    left = (Span(f"{mark} ", style), Span(name), Span("  "), Span(_outcome(step), Style.FAINT))
     time = "" if step.begun is None else seconds(step.spent(step.since))
     room = view.width - STEP_MARK - names - 2 - cells(time) - 2
-    shown = Span(clip(left[3].text, max(0, room), view.marks.dots), _outcome_style(step))
-    return spread((*left[:3], shown), time, view.width)
+    told = clip(_outcome(step, wide=view.width >= WIDE), max(0, room), view.marks.dots)
+    style_told = Style.BAD if step.state is StepState.FAILED else Style.FAINT
+    left = (Span(f"{mark} ", style), Span(name), Span("  "), Span(told, style_told))
+    return spread(left, time, view.width)
 
 
-def _outcome(step: StepCourse) -> str:
+def _outcome(step: StepCourse, *, wide: bool) -> str:
     match step.state:
         case StepState.FAILED:
             return step.sentence or step.reason or "failed"
@@ -192,11 +202,8 @@ def _outcome(step: StepCourse) -> str:
         case StepState.SUPERSEDED:
             return "given up for a newer revision"
         case _:
-            return count(step.size, "object")
-
-
-def _outcome_style(step: StepCourse) -> Style:
-    return Style.BAD if step.state is StepState.FAILED else Style.FAINT
+            named = f": {listing(step.deeds, MOST_NAMED)}" if wide and step.deeds else ""
+            return count(step.size, "object") + named
 
 
 def _final_mark(step: StepCourse, marks: Marks) -> tuple[str, Style]:
@@ -257,7 +264,7 @@ def _progress(course: Course, view: View, now: Ms) -> Row:
     passed = sum(step.state is StepState.PASSED for step in steps)
     settled = sum(step.settled for step in steps)
     objects = sum(step.size for step in steps)
-    length = max(8, min(40, view.width // 4))
+    length = max(8, min(32, view.width // 5))
     filled = length * settled // objects if objects else 0
     bar = (
         Span(view.marks.full * filled, Style.BAD if course.failures() else Style.GOOD),

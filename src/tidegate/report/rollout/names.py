@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
 
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
@@ -96,8 +97,12 @@ def brief(sentence: str) -> str:
     return sentence.removesuffix("...")
 
 
-def listing(refs: Iterable[Ref], most: int) -> str:
+def listing(refs: Collection[Ref], most: int) -> str:
     """Objects by name, at most so many: `Secret a/b, ConfigMap a/c and 12 more`."""
-    named = list(refs)
-    shown = ", ".join(map(str, named[:most]))
-    return shown if len(named) <= most else f"{shown} and {len(named) - most:,} more"
+    return fold(map(str, refs), len(refs), most)
+
+
+def fold(names: Iterable[str], amount: int, most: int) -> str:
+    """The first of these names, and how many there are besides."""
+    shown = ", ".join(islice(names, most))
+    return shown if amount <= most else f"{shown} and {amount - most:,} more"

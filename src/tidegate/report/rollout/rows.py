@@ -5,6 +5,7 @@ A row is made of spans. What a style looks like is for whoever shows it.
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
@@ -30,6 +31,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
 
 Row: TypeAlias = tuple[Span, ...]
+MARGIN = 4
 
 
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +138,21 @@ def shorten(row: Row, width: int) -> Row:
         if text != span.text:
             break
     return tuple(kept)
+
+
+def wrap(row: Row, width: int) -> list[Row]:
+    """The row as several, where its last span is too long; what follows stands under it."""
+    if not row or width_of(row) <= width:
+        return [row]
+    *heads, last = row
+    taken = width_of(tuple(heads))
+    margin = taken if taken <= width // 3 else MARGIN
+    first, *rest = textwrap.wrap(
+        last.text, max(MARGIN, width - margin), initial_indent=" " * (taken - margin)
+    ) or [""]
+    rows: list[Row] = [(*heads, Span(first[taken - margin :], last.style))]
+    rows += [(Span(" " * margin), Span(text, last.style)) for text in rest]
+    return [shorten(one, width) for one in rows]
 
 
 def _head(text: str, width: int) -> str:

@@ -216,7 +216,7 @@ def _ssh_variables(credentials: Credentials, home: Path, access: Access) -> dict
 def _file(home: Path, name: str, text: str) -> str:
     path = home / name
     path.touch(mode=0o600)
-    path.write_text(text if text.endswith("\n") else text + "\n")
+    path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
     return str(path)
 
 

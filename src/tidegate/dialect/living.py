@@ -1,0 +1,48 @@
+"""What a living object says of itself: whose it is, and how it wants to go.
+
+Asked before anything is pruned or deleted, and before something of another unit is taken over.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.dialect.hooks import read_hook
+from tidegate.dialect.options import Body, notes_of, read_handling
+from tidegate.dialect.waves import live_wave
+from tidegate.model.plan import Handling
+from tidegate.model.reading import listed
+
+UNIT = "tidegate.dev/unit"
+
+
+class Living(msgspec.Struct, frozen=True):
+    """The wave it goes in, how it wants to be treated, and whether it was run as a hook.
+
+    Hooks are never pruned; they go when their unit is deleted.
+    """
+
+    wave: int
+    handling: Handling
+    is_hook: bool
+
+
+def read_living(body: Body, unit: str, options: tuple[str, ...] = ()) -> Living | None:
+    """None: it is not this unit's to delete, by its own word or because somebody owns it.
+
+    `options` are those of the unit.
+    """
+    if owner_of(body) != unit or listed(body, "metadata", "ownerReferences"):
+        return None
+    return Living(live_wave(body), read_handling(body, options), read_hook(body) is not None)
+
+
+def shared(body: Body, unit: str) -> str | None:
+    """The other unit that an object belongs to; None where it is this one's, or nobody's."""
+    owner = owner_of(body)
+    return None if owner in {"", unit} else owner
+
+
+def owner_of(body: Body) -> str:
+    """The unit that an object says it belongs to; empty for none."""
+    return notes_of(body).get(UNIT, "")

@@ -1,0 +1,75 @@
+"""Before the first write: look at what lives, add it to the plan, check everything.
+
+Only then are the units held that have something to do. A plan with a fault in it writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.engine.means import Found
+from tidegate.engine.reach.checking import Examined
+from tidegate.engine.reach.errands import Errand
+from tidegate.engine.reach.writing import read_body
+from tidegate.engine.site import Site, refuse
+from tidegate.engine.vocabulary import Spot, Trouble
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Plan, Step
+
+Faults: TypeAlias = list[tuple[Step, Ref, Trouble]]
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """The plan that was asked for, what it comes to in this cluster, and what is wrong with it."""
+
+    asked: Plan
+    plan: Plan
+    faults: Faults
+
+
+def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
+    spots = list(site.owner)
+    refuse((yield from site.outlook.catalogue(spot.cluster for spot in spots)))
+    for hold in site.holds.values():
+        yield from hold.load()
+    stale = site.stale() if site.settings.prunes else {}
+    leaving = [spot for gone in stale.values() for spot in gone]
+    site.outlook.want(leaving)
+    refuse((yield from site.outlook.view([*spots, *leaving])))
+    plan, examined = complete(site, asked, stale)
+    faults = yield from site.inspector.faults(examined, late=False)
+    if not faults:
+        for unit in _due(site, examined):
+            yield from site.take(unit)
+    return Opening(asked, plan, faults)
+
+
+def complete(site: Site, asked: Plan, stale: dict[str, list[Spot]]) -> tuple[Plan, list[Examined]]:
+    """The plan with what lives added to it, and how its objects stand."""
+    examined = _examined(site, asked)
+    due = _due(site, examined)
+    now, lives = site.world.now(), site.outlook.lives
+    found = {
+        unit.name: Found(
+            site.holds[unit.name].keeper.begun(unit.digest, now),
+            unit.name not in due and unit.name not in stale,
+            tuple(read_body(lives[spot]) for spot in stale.get(unit.name, ()) if spot in lives),
+        )
+        for unit in asked.units
+    }
+    plan = site.means.complete(asked, found)
+    if plan is asked:
+        return asked, examined
+    site.enlist(plan.units, plan.steps, digest=plan.digest)
+    return plan, _examined(site, plan)
+
+
+def _examined(site: Site, plan: Plan) -> list[Examined]:
+    return [one for step in plan.steps for one in site.examined(step)]
+
+
+def _due(site: Site, examined: list[Examined]) -> list[str]:
+    """The units with something to do."""
+    return list(dict.fromkeys(one[0].unit for one in examined if site.is_due(one)))

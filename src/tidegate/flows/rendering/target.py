@@ -1,0 +1,46 @@
+"""What charts see of the cluster that they are for: its version, and what it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tidegate.model.objects import Kind
+from tidegate.world.ask import ask
+from tidegate.world.calls import Http, Kinds
+from tidegate.world.facts import Catalogue, Said
+from tidegate.world.protocol import World
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Empty where the cluster does not say."""
+
+    kube_version: str = ""
+    api_versions: tuple[str, ...] = ()
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = ""
+
+
+async def look_at_target(world: World, *, cluster: str = "") -> Target:
+    """Ask a cluster, real or simulated, what `helm` would ask it."""
+    version, catalogue = await ask(world, Http("/version"), Kinds(), cluster=cluster)
+    kinds = [one.kind for one in catalogue.kinds] if isinstance(catalogue, Catalogue) else []
+    return Target(_read(version.body) if isinstance(version, Said) else "", _named(kinds))
+
+
+def _read(body: bytes) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Version).git_version
+    except msgspec.MsgspecError:
+        return ""
+
+
+def _named(kinds: Iterable[Kind]) -> tuple[str, ...]:
+    """As `.Capabilities.APIVersions` has them: `apps/v1`, `apps/v1/Deployment`."""
+    kinds = tuple(kinds)
+    names = {kind.api_version for kind in kinds}
+    names |= {f"{kind.api_version}/{kind.name}" for kind in kinds}
+    return tuple(sorted(names))

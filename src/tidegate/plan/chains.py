@@ -1,0 +1,118 @@
+"""The chain that the steps of a unit make: what comes after what, and which is the last.
+
+Plans are narrowed when a rollout leaves something out. Where a step goes, those around it are
+linked, so that nobody starts earlier than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import msgspec
+
+from tidegate.model.plan import Because, Edge, Item, Plan, Step, Strength, digest_step
+
+INSIDE = frozenset({Because.WAVE, Because.PHASE, Because.STAGE})
+"""Why a step comes after another one of its unit."""
+
+
+def items_of(step: Step) -> list[Item]:
+    return [item for batch in step.batches for item in batch]
+
+
+def link_chain(steps: Iterable[Step]) -> list[Edge]:
+    """Edges from each step of a unit to the next; what rescues stands outside."""
+    chain = (step for step in steps if not step.rescues)
+    return [Edge(one.id, other.id, because_of(one, other)) for one, other in pairwise(chain)]
+
+
+def because_of(before: Step, after: Step) -> Because:
+    if after.stage and after.phase == before.phase:
+        return Because.STAGE
+    return Because.WAVE if before.phase == after.phase else Because.PHASE
+
+
+def mark_last(steps: Iterable[Step]) -> list[Step]:
+    """The steps of a unit in their order, the last one marked.
+
+    Argo CD waits for the objects of a last wave only if a hook is among them, and then only if it
+    was not the only wave.
+    """
+    mine = list(steps)
+    chain = [step for step in mine if not step.rescues]
+    last = chain[-1] if chain else None
+    if last is not None and len(mine) > 1 and any(item.hook is not None for item in items_of(last)):
+        last = None
+    return [
+        step if step.last == (step is last) else msgspec.structs.replace(step, last=step is last)
+        for step in mine
+    ]
+
+
+def keep_items(step: Step, wanted: Callable[[Item], bool]) -> Step | None:
+    """The step with the items that are wanted; None where there are none of them."""
+    kept = (tuple(item for item in batch if wanted(item)) for batch in step.batches)
+    batches = tuple(batch for batch in kept if batch)
+    if batches == step.batches:
+        return step if batches else None
+    if not batches:
+        return None
+    return msgspec.structs.replace(
+        step, batches=batches, digest=digest_step(batches, step.expands)
+    )
+
+
+def narrow(plan: Plan, cut: Callable[[Step], Step | None]) -> Plan:
+    """The plan with what `cut` leaves of each step. Its digest stays what Git says."""
+    left = {step.id: cut(step) for step in plan.steps}
+    kept = {name: step for name, step in left.items() if step is not None}
+    by_unit: dict[str, list[Step]] = {}
+    for step in kept.values():
+        by_unit.setdefault(step.unit, []).append(step)
+    marked = {step.id: step for mine in by_unit.values() for step in mark_last(mine)}
+    steps = tuple(marked[name] for name in kept)
+    return msgspec.structs.replace(plan, steps=steps, edges=_bridge(plan, kept))
+
+
+def _bridge(plan: Plan, kept: dict[str, Step]) -> tuple[Edge, ...]:
+    """The edges between what is kept, with new ones across what is not."""
+    entering: dict[str, list[Edge]] = {}
+    for edge in plan.edges:
+        entering.setdefault(edge.after, []).append(edge)
+    across: dict[str, list[Edge]] = {}
+    for step in plan.steps:
+        if step.id not in kept:
+            across[step.id] = [
+                far for edge in entering.get(step.id, ()) for far in _reach(edge, across)
+            ]
+    bridged = (
+        _told_anew(far, kept) if far is not edge else edge
+        for edge in plan.edges
+        if edge.after in kept
+        for far in _reach(edge, across)
+    )
+    return tuple(dict.fromkeys(bridged))
+
+
+def _reach(edge: Edge, across: dict[str, list[Edge]]) -> list[Edge]:
+    """The edge, or those from everything behind it where its beginning is gone."""
+    if edge.before not in across:
+        return [edge]
+    return [_join(far, edge) for far in across[edge.before]]
+
+
+def _join(far: Edge, near: Edge) -> Edge:
+    """One edge for two in a row: soft if one of them is, and for the reason between units."""
+    because = near.because if far.because in INSIDE else far.because
+    soft = Strength.SOFT in {far.strength, near.strength}
+    strength = Strength.SOFT if soft else Strength.HARD
+    return Edge(far.before, near.after, because, strength)
+
+
+def _told_anew(edge: Edge, kept: dict[str, Step]) -> Edge:
+    """Between steps of one unit the reason is what tells them apart now."""
+    before, after = kept[edge.before], kept[edge.after]
+    if before.unit != after.unit:
+        return edge
+    return Edge(before.id, after.id, because_of(before, after), edge.strength)

@@ -1,0 +1,226 @@
+"""A rollout as lines with times, for pipes and for whoever reads a log the next day.
+
+A line tells what a person needs to know: not every event, and no wait that is over in a moment.
+A gate that waits says so once it has held, again when its reason changes, and now and then in
+between, so that nobody takes a long wait for a hang.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tidegate.model.event import Event, StepState, Told
+from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.objects import Ref
+from tidegate.report.rollout.course import Course, StepCourse, Wait
+from tidegate.report.rollout.names import brief, count, fold, limit, listing, seconds
+from tidegate.report.rollout.summary import headline
+
+HOLDS = Ms(1 * SECOND)
+"""A wait that is over before is not told."""
+AGAIN = Ms(15 * SECOND)
+"""How soon a wait is told again whose reason has changed."""
+ALIVE = Ms(1 * MINUTE)
+"""How soon it is told again though nothing has changed."""
+MOST_WAITS = 3
+MOST_NAMED = 6
+MOST_STEPS = 3
+
+_encode = msgspec.json.encode
+
+
+def as_json(event: Event) -> str:
+    """One event on one line."""
+    return _encode(event).decode()
+
+
+@dataclass(slots=True)
+class _Said:
+    """What was said last of a step at work, and when there may be more to say."""
+
+    due: Ms
+    last: Ms | None = None
+    known: dict[Ref, str] = field(default_factory=dict)
+    """Why each object is waited for, as far as it was said."""
+
+    def news(self, step: StepCourse) -> list[Wait]:
+        """The waits to be told: all after a long silence, else those with another reason."""
+        waits = list(step.waits.values())
+        if self.last is None or self.due >= self.last + ALIVE:
+            return waits
+        return [wait for wait in waits if self.known.get(wait.ref) != wait.sentence]
+
+    def hurry(self, now: Ms) -> None:
+        """There is news: tell it when it has held, and not too soon after the last."""
+        soon = Ms(now + HOLDS)
+        self.due = min(self.due, soon if self.last is None else max(soon, Ms(self.last + AGAIN)))
+
+
+class Lines:
+    """Takes events and moments in order, gives lines."""
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        self._said: dict[str, _Said] = {}
+        self._folded: list[StepCourse] = []
+        self._width = 0
+
+    def take(self, event: Event) -> list[str]:
+        """What there is to say at an event; what was due before comes first."""
+        lines = self.pass_time(event.at)
+        self.course.take(event)
+        step = self.course.steps.get(event.step)
+        if self._folded and not self._is_alike(event):
+            lines += self._unfold()
+        if step is None:
+            return [*lines, *self._rollout(event)]
+        told = list(self._step(step, event))
+        self._watch(step, event)
+        return [*lines, *told]
+
+    def pass_time(self, now: Ms) -> list[str]:
+        """What there is to say of steps at work, up to a moment."""
+        lines: list[str] = []
+        while self._said:
+            name, said = min(self._said.items(), key=lambda pair: pair[1].due)
+            if said.due > now:
+                break
+            lines += self._speak(self.course.steps[name], said)
+        return lines
+
+    def _speak(self, step: StepCourse, said: _Said) -> list[str]:
+        at = said.due
+        news = said.news(step)
+        what = list(_waiting(news, self.course.start) if step.waits else _at_work(step, at))
+        if what or said.last is None:
+            said.last = at
+        alive = Ms(said.last + ALIVE)
+        said.due = alive if alive > at else Ms(at + ALIVE)
+        said.known = {wait.ref: wait.sentence for wait in step.waits.values()}
+        return [self._line(at, step, one) for one in what]
+
+    def _watch(self, step: StepCourse, event: Event) -> None:
+        """Decide when there may be something to say of a step next."""
+        if step.id not in self.course.active or step.state is StepState.WAITING:
+            self._said.pop(step.id, None)
+            return
+        said = self._said.get(step.id)
+        if said is None or event.told in {Told.STEP_CHECKING, Told.STEP_GATING}:
+            self._said[step.id] = said = _Said(Ms(event.at + AGAIN))
+        if event.told is Told.GATE_WAITING:
+            said.hurry(event.at)
+
+    def _step(self, step: StepCourse, event: Event) -> Iterator[str]:
+        match event.told:
+            case Told.STEP_GATING if _has_changed(step):
+                yield self._line(event.at, step, _applied(step))
+            case Told.STEP_PASSED:
+                yield self._line(event.at, step, _passed(step))
+            case Told.STEP_FAILED:
+                yield self._line(event.at, step, f"failed: {step.sentence or step.reason}")
+            case Told.STEP_SKIPPED | Told.STEP_SUPERSEDED if not step.is_idle:
+                self._folded.append(step)
+            case Told.RETRY_PLANNED:
+                pause = limit(event.until - event.at)
+                yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
+            case Told.OBJECT_REFUSED:
+                yield self._line(event.at, step, f"refused {event.ref}: {self._remark()}")
+            case Told.GATE_UNPROVEN:
+                sentence = self.course.unproven[-1].sentence
+                yield self._line(event.at, step, f"not proven: {event.ref}: {sentence}")
+            case _:
+                return
+
+    def _remark(self) -> str:
+        remark = self.course.refused[-1]
+        return remark.sentence or remark.reason
+
+    def _rollout(self, event: Event) -> Iterator[str]:
+        if event.told is Told.ROLLOUT_BEGUN:
+            steps = self.course.counted
+            objects = sum(step.size for step in steps)
+            if steps:
+                told = f"begins: {count(len(steps), 'step')}, {count(objects, 'object')}"
+                yield self._line(event.at, None, told)
+        elif event.told is Told.ROLLOUT_SUPERSEDED:
+            yield self._line(event.at, None, "goes on with a newer revision")
+        elif event.told is Told.ROLLOUT_ENDED:
+            yield self._line(event.at, None, headline(self.course))
+
+    def _is_alike(self, event: Event) -> bool:
+        return event.told in {Told.STEP_SKIPPED, Told.STEP_SUPERSEDED} and (
+            STATE_OF[event.told] is self._folded[0].state
+        )
+
+    def _unfold(self) -> list[str]:
+        """Steps that are left out, in one line."""
+        steps, self._folded = self._folded, []
+        names = fold(map(self.course.title, steps), len(steps), MOST_STEPS)
+        objects = sum(step.size for step in steps)
+        word = "given up" if steps[0].state is StepState.SUPERSEDED else "skipped"
+        told = f"{word} {names} ({count(objects, 'object')})"
+        return [self._line(steps[0].since, None, told)]
+
+    def _line(self, at: Ms, step: StepCourse | None, told: str) -> str:
+        name = "rollout" if step is None else self.course.title(step)
+        if not self._width:
+            titles = [len(self.course.title(one)) for one in self.course.steps.values()]
+            self._width = max([len("rollout"), *titles])
+        self._width = max(self._width, len(name))
+        return f"{(at - self.course.start) / SECOND:8.1f}s  {name:{self._width}}  {told}"
+
+
+STATE_OF = {
+    Told.STEP_SKIPPED: StepState.SKIPPED,
+    Told.STEP_SUPERSEDED: StepState.SUPERSEDED,
+}
+
+
+def _has_changed(step: StepCourse) -> bool:
+    return any(told is not Told.OBJECT_UNCHANGED for told in step.deeds.values())
+
+
+def _passed(step: StepCourse) -> str:
+    spent = f"passed in {seconds(step.spent(step.since))}"
+    return spent if _has_changed(step) else f"{spent}, {count(step.size, 'object')} unchanged"
+
+
+def _applied(step: StepCourse) -> str:
+    """What a step has written, and what it found as it should be."""
+    groups = {
+        word: [ref for ref, told in step.deeds.items() if told is deed]
+        for deed, word in (
+            (Told.OBJECT_WRITTEN, "applied"),
+            (Told.OBJECT_PRUNED, "pruned"),
+            (Told.OBJECT_UNCHANGED, "unchanged"),
+        )
+    }
+    parts = [
+        f"{word} {count(len(refs), 'object')}: {listing(refs, MOST_NAMED)}"
+        for word, refs in groups.items()
+        if refs
+    ]
+    return "; ".join(parts) or "nothing to apply"
+
+
+def _at_work(step: StepCourse, now: Ms) -> Iterator[str]:
+    spent = seconds(step.spent(now))
+    if step.state is StepState.APPLYING:
+        yield f"applies, {len(step.deeds):,} of {count(step.size, 'object')} after {spent}"
+    elif step.state is StepState.CHECKING:
+        yield f"looks at {count(step.size, 'object')}, for {spent} now"
+
+
+def _waiting(waits: list[Wait], start: Ms) -> Iterator[str]:
+    yield from (_waits(wait, start) for wait in waits[:MOST_WAITS])
+    if len(waits) > MOST_WAITS:
+        yield f"waits for {count(len(waits) - MOST_WAITS, 'object')} more"
+
+
+def _waits(wait: Wait, start: Ms) -> str:
+    since = f"since {seconds(wait.since - start)}"
+    until = f", at most until {seconds(wait.until - start)}" if wait.until else ""
+    return f"waits for {wait.ref}: {brief(wait.sentence)} ({since}{until})"

@@ -1,0 +1,86 @@
+"""Rollouts that are stopped, or whose plan changes, at any turn."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.rollout_cases import WELL, Case, cases, every_case
+from tests.fakes.rollout_plays import PATIENCE, Part, Stage
+from tests.fakes.rollout_record import assert_counted, assert_record_in_order
+from tidegate.engine.vocabulary import Apply, Check, Delete, Stopped
+from tidegate.model.event import Told
+from tidegate.model.plan import Plan
+from tidegate.testing.rollouts import Run
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+well = cases(fates=WELL, most=2)
+turns = st.integers(1, 60)
+
+
+@every_case
+@given(well, turns)
+def test_a_rollout_stopped_at_any_turn_is_finished_by_the_next(case: Case, turn: int) -> None:
+    stage, plan = Stage(case), case.plan()
+
+    stopped = stage.roll_out(plan, Part(deeds={turn: lambda driver: driver.stop("enough")}))
+    begun = [
+        one
+        for one in stopped.script.ordered_after(Stopped)
+        if isinstance(one, Apply | Delete | Check)
+    ]
+    rest = stage.roll_out(plan, Part(holder="two")).run
+
+    assert stopped.run.result in ("stopped", "passed")
+    assert not {Apply, Check, Delete} & set(begun)
+    assert rest.result == "passed"
+    assert_record_in_order(plan, stage.record)
+    assert stage.objects() == finished(case, plan)
+
+
+@every_case
+@given(well, turns, st.integers(0, 1))
+def test_a_newer_plan_takes_over_at_any_turn(case: Case, turn: int, since: int) -> None:
+    stage, newer = Stage(case), case.plan(image="app:2", since=since)
+
+    part = Part(deeds={turn: lambda driver: driver.supersede(newer)})
+    run = stage.roll_out(case.plan(), part).run
+
+    assert run.result == "passed"
+    assert_counted(stage.record)
+    if _ran(run, newer):
+        assert stage.objects() == finished(case, newer)
+        assert_kept_steps_ran_once(case.plan(), newer, run)
+        if not since:
+            assert_record_in_order(newer, stage.record, image="app:2")
+
+
+def finished(case: Case, plan: Plan) -> object:
+    """What is there after a rollout that nothing disturbed."""
+    alone = Stage(case.without_faults)
+    alone.roll_out(plan)
+    return alone.objects()
+
+
+def _ran(run: Run, plan: Plan) -> bool:
+    """Whether the plan had its turn; it comes too late for a rollout that has ended."""
+    begun = run.told(Told.ROLLOUT_BEGUN, Told.ROLLOUT_SUPERSEDED)
+    return plan.digest in {event.reason for event in begun}
+
+
+def assert_kept_steps_ran_once(older: Plan, newer: Plan, run: Run) -> None:
+    """What had passed and is the same in both plans, with all before it, is not looked at again."""
+    digests = {step.id: step.digest for step in older.steps}
+    before = {
+        step.id: {edge.before for edge in newer.edges if edge.after == step.id}
+        for step in newer.steps
+    }
+    change = next((n for n, one in enumerate(run.events) if one.told is Told.ROLLOUT_SUPERSEDED), 0)
+    passed = {one.step for one in run.events[:change] if one.told is Told.STEP_PASSED}
+    kept: set[str] = set()
+    for step in newer.steps:
+        if step.id in passed and digests[step.id] == step.digest and before[step.id] <= kept:
+            kept.add(step.id)
+    again = {one.step for one in run.events[change:] if one.told is Told.STEP_CHECKING}
+    assert not again & kept

@@ -1,0 +1,74 @@
+"""What a failure takes along, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from msgspec import structs
+
+from tests.fakes.rollout_cases import BRISK, OFTEN_ILL, Case, cases, every_case
+from tests.fakes.rollout_plays import PATIENCE, Part, Stage
+from tidegate.model.event import StepState, Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.plan import Plan, Step
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+ill = cases(fates=OFTEN_ILL, faulty=False)
+HASTY = structs.replace(BRISK, deadline=Ms(15 * SECOND))
+
+
+@every_case
+@given(ill)
+def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
+    plan = case.plan()
+
+    run = Stage(case).roll_out(plan, Part(semantics=HASTY)).run
+
+    wanted = _states(plan)
+    assert run.states == wanted
+    assert run.result == ("failed" if StepState.FAILED in wanted.values() else "passed")
+    for event in run.told(Told.STEP_SKIPPED):
+        assert event.reason == "Behind"
+        assert any(
+            f"`{step}`" in event.sentence for step in _failed_before(plan, wanted, event.step)
+        )
+
+
+@every_case
+@given(ill)
+def test_with_the_other_policy_everything_has_its_turn(case: Case) -> None:
+    plan = case.plan()
+
+    run = Stage(case).roll_out(plan, Part(semantics=HASTY, carries_on=True)).run
+
+    failing = {step.id for step in plan.steps if _is_ill(step)}
+    assert run.states == {
+        step.id: StepState.FAILED if step.id in failing else StepState.PASSED for step in plan.steps
+    }
+
+
+def _states(plan: Plan) -> dict[str, StepState]:
+    states: dict[str, StepState] = {}
+    for step in plan.steps:
+        before = [states[edge.before] for edge in plan.edges if edge.after == step.id]
+        if any(state is not StepState.PASSED for state in before):
+            states[step.id] = StepState.SKIPPED
+        else:
+            states[step.id] = StepState.FAILED if _is_ill(step) else StepState.PASSED
+    return states
+
+
+def _is_ill(step: Step) -> bool:
+    marks = (b"test.tidegate.dev/never", b"test.tidegate.dev/dies")
+    return any(mark in item.body for batch in step.batches for item in batch for mark in marks)
+
+
+def _failed_before(plan: Plan, states: dict[str, StepState], step: str) -> set[str]:
+    """The failed steps from which this one is reached."""
+    found, behind = set[str](), [step]
+    while behind:
+        name = behind.pop()
+        before = [edge.before for edge in plan.edges if edge.after == name]
+        found.update(one for one in before if states[one] is StepState.FAILED)
+        behind += before
+    return found

@@ -1,0 +1,127 @@
+"""Two rollouts of the same units at once: they never interleave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.mortal import Happening, Life
+from tests.fakes.rollout_cases import WELL, Case, cases, every_case
+from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage
+from tests.fakes.rollout_record import assert_record_in_order
+from tidegate.model.moment import SECOND, Ms
+from tidegate.sandbox.world import START
+from tidegate.world.facts import is_refusal
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+calm = cases(fates=WELL, faulty=False, most=2)
+moments = st.integers(100, 20_000)
+
+
+@dataclass(frozen=True)
+class Absence:
+    """A process loses its connection for a while, or does nothing at all."""
+
+    at: int
+    seconds: int
+    way: str
+
+    def of(self, life: Life) -> list[Happening]:
+        begins = Ms(START + self.at)
+        ends = Ms(begins + self.seconds * SECOND)
+        if self.way == "frozen":
+            return [(begins, life.freeze), (ends, life.thaw)]
+        return [(begins, life.world.cut), (ends, life.world.mend)]
+
+
+absences = st.builds(Absence, moments, st.integers(1, 40), st.sampled_from(["cut", "frozen"]))
+
+
+@every_case
+@given(calm, moments)
+def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
+    case: Case, begins: int
+) -> None:
+    stage, plan = Stage(case), case.plan()
+    first = stage.actor(plan)
+
+    second = stage.actor(plan, Part(holder="two", begins=begins))
+    stage.play(first, second)
+
+    assert (first.run.result, second.run.result) == ("passed", "passed")
+    assert all(senders == ["1"] for senders in blocks(stage).values())
+    assert_record_in_order(plan, stage.record)
+
+
+@every_case
+@given(calm, moments)
+def test_a_rollout_gives_way_to_one_of_another_plan(case: Case, begins: int) -> None:
+    stage, newer = Stage(case), case.plan(image="app:2")
+    first = stage.actor(case.plan())
+
+    second = stage.actor(newer, Part(holder="two", begins=begins))
+    stage.play(first, second)
+
+    assert first.run.result in ("passed", "stopped")
+    assert_second_took_over(stage, second, case)
+
+
+@every_case
+@given(calm, moments, absences)
+def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
+    case: Case, begins: int, absence: Absence
+) -> None:
+    stage, plan = Stage(case), case.plan()
+    first = stage.actor(plan)
+
+    second = stage.actor(plan, Part(holder="two", begins=begins))
+    stage.play(first, second, happenings=absence.of(first.life))
+
+    assert (first.run.result, second.run.result) == ("passed", "passed")
+    assert_two_blocks(stage)
+    assert_record_in_order(plan, stage.record)
+
+
+@every_case
+@given(calm, moments, absences)
+def test_one_that_was_away_does_not_undo_a_newer_plan(
+    case: Case, begins: int, absence: Absence
+) -> None:
+    stage, newer = Stage(case), case.plan(image="app:2")
+    first = stage.actor(case.plan())
+
+    second = stage.actor(newer, Part(holder="two", begins=begins))
+    stage.play(first, second, happenings=absence.of(first.life))
+
+    error = first.life.error
+    assert error is None or error.code == "cluster.overtaken"
+    assert_second_took_over(stage, second, case)
+
+
+def assert_second_took_over(stage: Stage, second: Actor, case: Case) -> None:
+    alone = Stage(case)
+    alone.roll_out(second.plan)
+    assert second.run.result == "passed"
+    assert stage.objects() == alone.objects()
+    assert_two_blocks(stage)
+    assert_record_in_order(second.plan, stage.record, image="app:2")
+
+
+def assert_two_blocks(stage: Stage) -> None:
+    for unit, senders in blocks(stage).items():
+        assert senders in (["1"], ["2"], ["1", "2"]), unit
+
+
+def blocks(stage: Stage) -> dict[str, list[str]]:
+    """Who wrote objects of each unit, in turns."""
+    found: dict[str, list[str]] = {}
+    for landed in stage.realm.landed:
+        ref = landed.write.ref
+        if ref.namespace == "default" and not is_refusal(landed.outcome):
+            senders = found.setdefault(ref.name.partition("-")[0], [])
+            if senders[-1:] != [landed.sender]:
+                senders.append(landed.sender)
+    return found

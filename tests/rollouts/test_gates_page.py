@@ -1,0 +1,69 @@
+"""What the page about gates says is what the engine does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tidegate.engine
+from tidegate.engine.fences import TABLE
+from tidegate.health.budget import _RULES as BUDGETS
+from tidegate.model.moment import Ms, format_duration
+from tidegate.model.semantics import TIDEGATE
+
+PAGE = Path("docs/concepts/gates.md").read_text()
+ENGINE = Path(next(iter(tidegate.engine.__path__)))
+REASONS = re.compile(r"(?:Trouble|Doubt|Weighed)\(\s*(?:Weight\.WAITS, )?\"(\w+)\"")
+
+
+def rows_under(heading: str) -> list[tuple[str, ...]]:
+    """The rows of the table under a heading, without its head."""
+    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    cells = [line.strip("|").split("|") for line in lines]
+    return [tuple(cell.strip().strip("`") for cell in row) for row in cells[2:]]
+
+
+def group_of(cell: str) -> str:
+    return "" if cell == "core" else cell
+
+
+def test_the_table_of_proofs_is_the_engines() -> None:
+    told = [
+        ((group_of(group), kind), proof)
+        for group, kinds, proof in rows_under("How each kind proves it")
+        for kind in kinds.split(", ")
+    ]
+
+    assert dict(told) == {key: str(proof) for key, proof in TABLE.items()}
+    assert len(told) == len(TABLE)
+
+
+def test_the_table_of_budgets_names_every_kind_that_has_one() -> None:
+    told = [(group_of(group), kind) for group, kind, _ in rows_under("Budgets")]
+
+    assert told == sorted(BUDGETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "span"),
+    [
+        ("proof", TIDEGATE.proof),
+        ("settle", TIDEGATE.settle),
+        ("suspended", TIDEGATE.suspended),
+        ("deadline", TIDEGATE.deadline),
+    ],
+)
+def test_the_times_are_those_of_the_semantics(name: str, span: Ms) -> None:
+    told = {row[0]: row[1] for row in rows_under("Times")}
+
+    assert told[name].split(",")[0] == format_duration(span)
+
+
+def test_every_reason_that_is_told_is_one_of_the_engines() -> None:
+    texts = [path.read_text() for path in sorted(ENGINE.rglob("*.py"))]
+    known = {reason for text in texts for reason in REASONS.findall(text)}
+
+    assert {row[0] for row in rows_under("Why a gate waits")} <= known

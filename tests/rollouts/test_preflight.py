@@ -1,0 +1,256 @@
+"""Before the first write everything is validated: one bad object in the last wave, zero writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.promises.objects import a_definition, a_namespace
+from tests.rollouts.records import Record
+from tests.rollouts.stage import HASTY, Stage
+from tidegate.model.event import Event, Told
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings
+from tidegate.testing import Body, live_of
+from tidegate.testing.builders import a_config_map, a_deployment, a_pod_template, an_object
+from tidegate.testing.rollouts import Run
+from tidegate.world.facts import Invalid
+
+REPLICAS = "spec.replicas"
+IMAGE = "spec.template.spec.containers[0].image"
+
+
+def with_spec(body: Body, **spec: Json) -> Body:
+    return {**body, "spec": {**mapping(body, "spec"), **spec}}
+
+
+def without_image(name: str = "web") -> Body:
+    template: Body = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "app"}]},
+    }
+    return with_spec(a_deployment(name), template=template)
+
+
+def moved(body: Body, namespace: str) -> Body:
+    return {**body, "metadata": {**mapping(body, "metadata"), "namespace": namespace}}
+
+
+def a_gate(group: str, **spec: Json) -> Body:
+    return an_object(f"{group}/v1 Gate", "north", spec={**spec})
+
+
+def the_refusal(run: Run) -> Event:
+    """A rollout that wrote nothing tells of its faults, and that it is over."""
+    (refused,) = run.told(Told.OBJECT_REFUSED)
+    assert [event.told for event in run.events] == [Told.OBJECT_REFUSED, Told.ROLLOUT_ENDED]
+    assert run.result == "invalid"
+    return refused
+
+
+BAD: dict[str, tuple[Body, str, str]] = {
+    "a wrong type": (with_spec(a_deployment(), replicas="three"), "Invalid", REPLICAS),
+    "a missing field": (without_image(), "Invalid", IMAGE),
+    "an unknown field": (with_spec(a_deployment(), replicsa=3), "Invalid", "spec.replicsa"),
+    "a value that is none": (
+        an_object("v1 Service", "web", spec={"type": "Outside", "ports": [{"port": 80}]}),
+        "Invalid",
+        "spec.type",
+    ),
+    "no quantity": (
+        with_spec(
+            a_deployment(),
+            template=a_pod_template("web", overhead={"cpu": "a lot"}),
+        ),
+        "Invalid",
+        "quantities must match",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_bad_object_in_the_last_wave_means_zero_writes(
+    living_stage: Stage, record: Record, name: str
+) -> None:
+    bad, reason, field = BAD[name]
+    await record.mark()
+
+    run = await living_stage.roll_out(a_config_map("first"), a_config_map("second"), bad)
+
+    refused = the_refusal(run)
+    assert refused.ref == await living_stage.ref(bad)
+    assert refused.reason == reason
+    assert field in refused.sentence
+    assert await record.written() == []
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_so_it_is_in_a_namespace_that_comes_with_the_plan(
+    living_stage: Stage, record: Record, name: str
+) -> None:
+    bad, reason, field = BAD[name]
+    place = f"{living_stage.namespace}-new"
+    await record.mark()
+
+    run = await living_stage.roll_out(
+        a_namespace(place), moved(a_config_map("first"), place), moved(bad, place)
+    )
+
+    refused = the_refusal(run)
+    assert refused.reason == reason
+    assert field in refused.sentence
+    assert await record.written() == []
+
+
+GATES: dict[str, tuple[Body, str]] = {
+    "a wrong type": ({"color": 5}, "spec.color"),
+    "a missing field": ({"size": 5}, "spec.color"),
+    "an unknown field": ({"color": "red", "colour": "red"}, "spec.colour"),
+    "an item twice": ({"color": "red", "set": ["a", "a"]}, "spec.set"),
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+async def test_so_it_is_with_a_custom_object_whose_definition_comes_with_the_plan(
+    living_stage: Stage, record: Record, name: str
+) -> None:
+    spec, field = GATES[name]
+    group = f"{living_stage.namespace}.example.org"
+    await record.mark()
+
+    run = await living_stage.roll_out(
+        a_definition(group), a_config_map("between"), a_gate(group, **spec)
+    )
+
+    refused = the_refusal(run)
+    assert refused.ref == await living_stage.ref(a_gate(group))
+    assert field in refused.sentence
+    assert await record.written() == []
+
+
+@pytest.mark.parametrize("name", GATES)
+async def test_so_it_is_with_a_custom_object_whose_definition_lives(
+    living_stage: Stage, record: Record, name: str
+) -> None:
+    spec, field = GATES[name]
+    group = f"{living_stage.namespace}.example.org"
+    assert (await living_stage.roll_out(a_definition(group))).result == "passed"
+    await record.mark()
+
+    run = await living_stage.roll_out(a_config_map("first"), a_gate(group, **spec))
+
+    assert field in the_refusal(run).sentence
+    assert await record.written() == []
+
+
+async def test_what_a_newer_definition_of_the_plan_allows_is_no_fault(living_stage: Stage) -> None:
+    group = f"{living_stage.namespace}.example.org"
+    newer = _with_property(a_definition(group), "depth", {"type": "integer"})
+    assert (await living_stage.roll_out(a_definition(group))).result == "passed"
+
+    run = await living_stage.roll_out(newer, a_gate(group, color="red", depth=3), semantics=HASTY)
+
+    assert run.told(Told.OBJECT_REFUSED) == []
+    live = await living_stage.live(a_gate(group))
+    assert b'"depth":3' in live.body
+
+
+async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
+    living_stage: Stage, record: Record
+) -> None:
+    fixed = {**a_config_map("last", color="red"), "immutable": True}
+    live_of(await living_stage.desk.apply(living_stage.here(fixed)))
+    other: Body = {**fixed, "data": {"color": "blue"}}
+    await record.mark()
+
+    run = await living_stage.roll_out(a_config_map("first"), other)
+
+    refused = the_refusal(run)
+    assert refused.reason == "Immutable"
+    assert "`data.color`" in refused.sentence
+    assert await record.written() == []
+
+
+async def test_all_faults_of_a_plan_are_told_at_once(living_stage: Stage) -> None:
+    run = await living_stage.roll_out(
+        (without_image("one"), a_config_map("first")), with_spec(a_deployment("two"), replicas="x")
+    )
+
+    refused = run.told(Told.OBJECT_REFUSED)
+    assert [event.ref.name for event in refused if event.ref] == ["one", "two"]
+
+
+async def test_what_is_said_of_a_secret_holds_nothing_of_it(living_stage: Stage) -> None:
+    numeric = an_object("v1 Secret", "login", data={"password": 8675309})
+
+    run = await living_stage.roll_out(a_config_map("first"), numeric)
+
+    refused = the_refusal(run)
+    assert "data.password" in refused.sentence
+    assert all("8675309" not in str(event) for event in run.events)
+
+
+@pytest.mark.parametrize(
+    "living_world", [pytest.param("kube", marks=pytest.mark.kube)], indirect=True
+)
+async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, record: Record) -> None:
+    """A sandbox runs no policies and no webhooks."""
+    for body in a_policy(living_stage.namespace):
+        live_of(await living_stage.desk.apply(body))
+    red = a_config_map("last", color="red")
+    await living_stage.desk.eventually(
+        lambda: living_stage.desk.apply(living_stage.here(red), dry_run=True),
+        lambda outcome: isinstance(outcome, Invalid),
+    )
+    await record.mark()
+
+    run = await living_stage.roll_out(a_config_map("first"), red)
+
+    refused = the_refusal(run)
+    assert refused.reason == "Invalid"
+    assert "no red here" in refused.sentence
+    assert await record.written() == []
+
+
+def a_policy(namespace: str) -> tuple[Body, Body]:
+    """ConfigMaps of a namespace may not be red."""
+    group = "admissionregistration.k8s.io/v1"
+    rule: Json = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["configmaps"],
+    }
+    claim: Json = {
+        "expression": "!has(object.data) || !('color' in object.data)",
+        "message": "no red here",
+    }
+    here: Json = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    return (
+        an_object(
+            f"{group} ValidatingAdmissionPolicy",
+            namespace,
+            namespace="",
+            spec={"matchConstraints": {"resourceRules": [rule]}, "validations": [claim]},
+        ),
+        an_object(
+            f"{group} ValidatingAdmissionPolicyBinding",
+            namespace,
+            namespace="",
+            spec={
+                "policyName": namespace,
+                "validationActions": ["Deny"],
+                "matchResources": {"namespaceSelector": here},
+            },
+        ),
+    )
+
+
+def _with_property(definition: Body, name: str, schema: Json) -> Body:
+    """The definition with one more field of `spec`."""
+    (version,) = mappings(definition, "spec", "versions")
+    root = mapping(version, "schema", "openAPIV3Schema")
+    properties = mapping(root, "properties")
+    fields = {**mapping(properties, "spec", "properties"), name: schema}
+    spec: Body = {**mapping(properties, "spec"), "properties": fields}
+    newer: Body = {**root, "properties": {**properties, "spec": spec}}
+    return with_spec(definition, versions=[{**version, "schema": {"openAPIV3Schema": newer}}])

@@ -1,0 +1,270 @@
+"""Whom a rollout asks before it writes: nobody, unless only the server can tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.quick_workloads import quick_sandbox
+from tests.promises.objects import a_definition
+from tidegate.engine.reach.preflight import Preflight
+from tidegate.engine.site import Settings
+from tidegate.model.event import StepState, Told
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.plan import Plan
+from tidegate.model.reading import mapping, mappings
+from tidegate.sandbox.faults import CallFault, Fault, Match, Refuse
+from tidegate.sandbox.world import Sandbox
+from tidegate.testing import Body
+from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object
+from tidegate.testing.rollouts import roll_out, settings_of
+from tidegate.world.calls import Call, Get, List, Ticket, Write
+from tidegate.world.facts import Fact, Forbidden
+
+ADMISSION = "admissionregistration.k8s.io"
+GROUP = "example.org"
+DENIED = Forbidden('admission webhook "gate.example.org" denied the request: not today')
+
+
+class Overheard:
+    """A sandbox, and everything that was asked of it."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self._world: Sandbox = quick_sandbox(faults=faults)
+        self.calls: list[Call] = []
+        self.give(an_object("v1 Namespace", "default", namespace=""))
+
+    def give(self, *bodies: Body) -> None:
+        self._world.give([*bodies])
+
+    def now(self) -> Ms:
+        return self._world.now()
+
+    def submit(self, call: Call) -> None:
+        self.calls.append(call)
+        self._world.submit(call)
+
+    def cancel(self, ticket: Ticket) -> bool:
+        return self._world.cancel(ticket)
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        return await self._world.wait(until)
+
+    @property
+    def writes(self) -> list[Write]:
+        requests = (call.request for call in self.calls)
+        return [request for request in requests if isinstance(request, Write)]
+
+    @property
+    def dry_runs(self) -> list[str]:
+        return [write.ref.name for write in self.writes if write.dry_run]
+
+    @property
+    def listed_guards(self) -> list[str]:
+        """The kinds of webhooks and policies that were listed."""
+        requests = (call.request for call in self.calls)
+        kinds = (one.selection.kind for one in requests if isinstance(one, List))
+        return [kind.name for kind in kinds if kind.group == ADMISSION]
+
+    @property
+    def writes_for_good(self) -> list[str]:
+        return [write.ref.name for write in self.writes if not write.dry_run]
+
+
+def asking(depth: Preflight, number: int = 0) -> Settings:
+    known = settings_of(number)
+    return Settings(holder=known.holder, first_ticket=known.first_ticket, preflight=depth)
+
+
+def a_large_plan() -> Plan:
+    def wave(number: int) -> tuple[Body, ...]:
+        names = [f"w{number}-{place}" for place in range(10)]
+        services = (
+            an_object("v1 Service", name, spec={"ports": [{"port": 80}], "selector": {"app": name}})
+            for name in names
+        )
+        settings = (a_config_map(f"{name}-{side}") for name in names for side in "ab")
+        return (*map(a_deployment, names), *services, *settings)
+
+    return a_plan(*(wave(number) for number in range(5)))
+
+
+def a_guarded_plan() -> Plan:
+    return a_plan(a_config_map("first"), (a_deployment("web"), a_config_map("last")))
+
+
+def a_hook(**rule: Json) -> Body:
+    """Asks about every ConfigMap, and agrees."""
+    known: Body = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["configmaps"],
+    }
+    hook: Body = {
+        "name": "gate.example.org",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{**known, **rule}],
+    }
+    return an_object(
+        f"{ADMISSION}/v1 ValidatingWebhookConfiguration", "hook", namespace="", webhooks=[hook]
+    )
+
+
+def a_gate(**spec: Json) -> Body:
+    return an_object(f"{GROUP}/v1 Gate", "north", spec={"color": "red", **spec})
+
+
+async def test_a_valid_plan_is_rolled_out_without_a_single_dry_run() -> None:
+    world, plan = Overheard(), a_large_plan()
+
+    run = await roll_out(world, plan)
+
+    assert run.result == "passed"
+    assert len(run.told(Told.OBJECT_WRITTEN)) == 200
+    assert world.dry_runs == []
+
+
+@pytest.mark.parametrize("depth", Preflight)
+async def test_a_second_run_asks_and_writes_nothing(depth: Preflight) -> None:
+    world, plan = Overheard(), a_large_plan()
+    await roll_out(world, plan, asking(depth))
+    world.calls.clear()
+
+    run = await roll_out(world, plan, asking(depth, 1))
+
+    assert run.result == "passed"
+    assert world.writes == []
+    assert world.listed_guards == []
+
+
+async def test_the_server_is_asked_about_everything_where_that_is_wanted() -> None:
+    world, plan = Overheard(), a_large_plan()
+
+    run = await roll_out(world, plan, asking(Preflight.SERVER))
+
+    assert run.result == "passed"
+    assert len(world.dry_runs) == 200
+
+
+async def test_it_is_asked_about_what_a_webhook_has_a_word_in() -> None:
+    world = Overheard()
+    world.give(a_hook())
+
+    run = await roll_out(world, a_guarded_plan())
+
+    assert run.result == "passed"
+    assert world.dry_runs == ["first", "last"]
+
+
+HOOKS_OF_OTHERS: dict[str, Body] = {
+    "of other operations": {"operations": ["DELETE"]},
+    "of other kinds": {"resources": ["secrets"]},
+    "of a part of the object": {"resources": ["configmaps/status"]},
+}
+
+
+@pytest.mark.parametrize("name", HOOKS_OF_OTHERS)
+async def test_a_webhook_without_a_word_costs_nothing(name: str) -> None:
+    world = Overheard()
+    world.give(a_hook(**HOOKS_OF_OTHERS[name]))
+
+    await roll_out(world, a_guarded_plan())
+
+    assert world.dry_runs == []
+
+
+async def test_what_a_webhook_denies_is_told_before_the_first_write() -> None:
+    world = Overheard(CallFault(Refuse(DENIED), Match(kind="ConfigMap", name="last")))
+    world.give(a_hook())
+
+    run = await roll_out(world, a_guarded_plan())
+
+    (refused,) = run.told(Told.OBJECT_REFUSED)
+    assert (run.result, refused.reason) == ("invalid", "Forbidden")
+    assert "not today" in refused.sentence
+    assert world.writes_for_good == []
+
+
+async def test_a_webhook_of_the_plan_is_asked_in_the_step_behind_it() -> None:
+    world = Overheard()
+
+    run = await roll_out(world, a_plan(a_hook(), a_config_map("last")))
+
+    assert run.result == "passed"
+    made = next(place for place, one in enumerate(world.writes) if one.ref.name == "hook")
+    tried = [place for place, one in enumerate(world.writes) if one.dry_run]
+    assert tried
+    assert all(place > made for place in tried)
+
+
+async def test_where_webhooks_may_not_be_seen_the_server_is_asked_about_everything() -> None:
+    hidden = Match(verbs=("list",), group=ADMISSION)
+    world = Overheard(CallFault(Refuse(Forbidden("you may not")), hidden))
+
+    run = await roll_out(world, a_guarded_plan())
+
+    assert run.result == "passed"
+    assert sorted(world.dry_runs) == ["first", "last", "web"]
+
+
+async def test_a_schema_that_asks_for_more_than_is_checked_here_is_left_to_the_server() -> None:
+    world = Overheard()
+    rule: Json = {"rule": "self.size > 0"}
+    strict = a_definition(GROUP)
+    world.give(_with_rule(strict, rule))
+
+    run = await roll_out(world, a_plan(a_gate()))
+
+    assert run.told(Told.OBJECT_REFUSED) == []
+    assert world.dry_runs == ["north"]
+
+
+async def test_a_plain_schema_is_read_once_and_nothing_is_tried() -> None:
+    world = Overheard()
+    world.give(a_definition(GROUP))
+    spec: Json = {"color": "red"}
+    gates = (an_object(f"{GROUP}/v1 Gate", name, spec=spec) for name in ("north", "south"))
+
+    await roll_out(world, a_plan(*gates))
+
+    read = [call.request.ref.name for call in world.calls if isinstance(call.request, Get)]
+    assert read.count(f"gates.{GROUP}") == 1
+    assert world.dry_runs == []
+
+
+async def test_webhooks_are_listed_once() -> None:
+    world = Overheard()
+
+    await roll_out(world, a_large_plan())
+
+    assert len(world.listed_guards) == len(set(world.listed_guards)) == 6
+
+
+async def test_a_pod_may_wait_for_its_account() -> None:
+    """Its account comes with the plan, and before that a server refuses the pod."""
+    world = Overheard()
+    pod = an_object(
+        "v1 Pod",
+        "web",
+        spec={"serviceAccountName": "own", "containers": [{"name": "app", "image": "app:1"}]},
+    )
+
+    run = await roll_out(
+        world, a_plan(an_object("v1 ServiceAccount", "own"), pod), asking(Preflight.SERVER)
+    )
+
+    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.states["shop/sync/1"] is not StepState.SKIPPED
+
+
+def _with_rule(definition: Body, rule: Json) -> Body:
+    (version,) = mappings(definition, "spec", "versions")
+    root = mapping(version, "schema", "openAPIV3Schema")
+    fields = mapping(root, "properties")
+    spec: Body = {**mapping(fields, "spec"), "x-kubernetes-validations": [rule]}
+    schema: Body = {**root, "properties": {**fields, "spec": spec}}
+    newer: Body = {**version, "schema": {"openAPIV3Schema": schema}}
+    return {**definition, "spec": {**mapping(definition, "spec"), "versions": [newer]}}
