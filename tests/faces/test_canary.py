@@ -13,7 +13,7 @@ import pytest
 
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.render.scratch import MEMORY
+from tidegate.render.scratch import MEMORY, PREFIX
 
 OBJECT = "apiVersion: v1\nkind: {kind}\nmetadata:\n  name: {name}\n{field}:\n  a: {text}\n"
 OVERLAY = """resources: [open.yaml, secret.yaml]
@@ -112,7 +112,7 @@ def said(run: Ran) -> tuple[bytes, bytes]:
 
 
 def in_memory() -> list[Path]:
-    return [*MEMORY.glob("tidegate-*")]
+    return [*MEMORY.glob(f"{PREFIX}*")]
 
 
 def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:

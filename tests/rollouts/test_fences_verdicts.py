@@ -6,6 +6,7 @@ from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import ready, stuck
 from tidegate.model.event import StepState, Told
+from tidegate.model.reading import mapping
 from tidegate.testing import Body, live_of
 from tidegate.testing.builders import a_deployment, a_pod_template, an_object
 
@@ -93,6 +94,17 @@ async def test_a_cron_job_that_git_suspends_opens_the_gate(stage: Stage) -> None
 
     assert run.result == "passed"
     assert not run.told(Told.GATE_WAITING)
+
+
+async def test_a_deployment_that_git_pauses_opens_the_gate_when_it_is_seen(stage: Stage) -> None:
+    paused: Body = {**WEB, "spec": {**mapping(WEB, "spec"), "paused": True}}
+    rolling = stage.begin(paused, semantics=PATIENT)
+    await rolling.waits("NotObserved")
+
+    await stage.says(paused, {"observedGeneration": 1})
+    run = await rolling.ends()
+
+    assert run.result == "passed"
 
 
 async def _pass_with(stage: Stage, *, image: str) -> None:

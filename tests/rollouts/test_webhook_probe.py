@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -38,7 +38,7 @@ SPACES = Served(Kind("", "v1", "Namespace"), "namespaces", False, VERBS, ())
 UNANSWERED = Failed(500, "InternalError", 'failed calling webhook "a.example.org": refused')
 DENIED = Forbidden('admission webhook "a.example.org" denied the request: no')
 SERVICE: Body = {"service": {"namespace": "shop", "name": "hook"}, "caBundle": "Y2E="}
-READY = [{"addresses": ["192.0.2.1"], "conditions": {"ready": True}}]
+READY: list[Json] = [{"addresses": ["192.0.2.1"], "conditions": {"ready": True}}]
 
 
 def a_hook(**parts: Json) -> Body:
@@ -115,7 +115,7 @@ class Server:
 
 
 def with_ready_endpoints() -> dict[str, tuple[Live, ...]]:
-    slice_ = an_object("discovery.k8s.io/v1 EndpointSlice", "hook-1", endpoints=[*READY])
+    slice_ = an_object("discovery.k8s.io/v1 EndpointSlice", "hook-1", endpoints=READY)
     return {"EndpointSlice": (live_of(slice_),)}
 
 
@@ -138,7 +138,7 @@ def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
 
 
 def test_an_answer_must_come_twice() -> None:
-    answers = iter([Done(), UNANSWERED])
+    answers: Iterator[Outcome] = iter([Done(), UNANSWERED])
 
     trouble = Server(says=lambda _: next(answers)).probe(a_hook(), a_config_map())
 

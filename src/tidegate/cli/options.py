@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from tidegate.model.moment import Ms
 
 KUBE_VERSION = "v1.36.0"
 """What charts see where no cluster is known; a test compares it with what is rendered so."""
@@ -74,3 +78,13 @@ def pair(parameter: str) -> tuple[str, str]:
     if not sign or not name:
         raise click.BadParameter(f"`{parameter}` is not NAME=VALUE", param_hint="--set")
     return name, value
+
+
+def duration(text: str, option: str) -> Ms | None:
+    """A span of time as `30m`; None where none is given."""
+    from tidegate.model.moment import parse_duration  # noqa: PLC0415 - only when a verb runs
+
+    try:
+        return parse_duration(text) if text else None
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None

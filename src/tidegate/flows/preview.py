@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tidegate.flows.sync import make_plan
+from tidegate.flows.sync import Target, make_plan, open_target
 from tidegate.flows.units import Chosen
-from tidegate.flows.wiring import make_sandbox, open_world
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Plan, PlannedUnit
@@ -32,11 +31,9 @@ class Preview:
         return any(one.deed is not Fate.KEEP for one in self.differences.values())
 
 
-async def preview_on(chosen: Chosen, *, kubeconfig: str | None, context: str | None) -> Preview:
-    """The same on the cluster that is named, or else on an empty one."""
-    if context is None and kubeconfig is None:
-        return await preview(chosen, make_sandbox())
-    async with open_world(kubeconfig=kubeconfig, context=context) as world:
+async def preview_on(chosen: Chosen, target: Target) -> Preview:
+    """The same on the cluster of a target."""
+    async with open_target(target) as world:
         return await preview(chosen, world)
 
 

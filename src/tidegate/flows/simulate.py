@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import Settings
-from tidegate.flows.sync import make_plan, own_craft
+from tidegate.engine.drive import drive
+from tidegate.flows.sync import Rolling, make_driver, make_plan
 from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import Semantics
-from tidegate.world.line import Line
 
 HOLDER = "simulation"
 
@@ -45,7 +43,6 @@ async def _simulate(
     world = make_living(simulation)
     plan = await make_plan(chosen, world)
     events: list[Event] = []
-    settings = Settings(holder=HOLDER, semantics=rules)
-    driver = Driver(Line(world), plan, own_craft(), settings, events.append)
+    driver = make_driver(plan, world, Rolling(holder=HOLDER, semantics=rules), events.append)
     await drive(driver, until=Ms(world.now() + until))
     return Simulated(rules, plan, tuple(events))

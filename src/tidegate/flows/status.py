@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import msgspec
 
 from tidegate.flows.preview import Preview, preview_with_lives
-from tidegate.flows.sync import own_craft
+from tidegate.flows.sync import Target, open_target, own_craft
 from tidegate.flows.units import Chosen
-from tidegate.flows.wiring import open_world
 from tidegate.model.change import Fate
 from tidegate.model.objects import Json, Ref
 from tidegate.model.verdict import Health, Verdict
@@ -27,11 +26,9 @@ class Status:
     verdict: Verdict
 
 
-async def read_status(
-    chosen: Chosen, *, kubeconfig: str | None, context: str | None
-) -> list[Status]:
+async def read_status(chosen: Chosen, target: Target) -> list[Status]:
     """All objects of a unit, in the order of the plan."""
-    async with open_world(kubeconfig=kubeconfig, context=context) as world:
+    async with open_target(target) as world:
         found, lives = await preview_with_lives(chosen, world)
         now = world.now()
     craft = own_craft()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from tidegate.engine.drive import Driver, drive
+from tidegate.engine.drive import Driver
+from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
+from tidegate.errors import ClusterError
 from tidegate.flows.means import Craft
 from tidegate.flows.units import Chosen, read_chosen
+from tidegate.flows.wiring import Simulation, make_living, open_world
 from tidegate.health.budget import budget
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event
@@ -20,6 +24,17 @@ from tidegate.plan.build import build_plan
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
+NOT_THERE = frozenset({"cluster.unreachable", "cluster.unknown-host", "cluster.timeout"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a rollout takes place: a cluster of a kubeconfig, or a simulated one."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    simulation: Simulation | None = None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rolling:
@@ -27,7 +42,36 @@ class Rolling:
 
     semantics: Semantics = TIDEGATE
     carries_on: bool = False
+    prunes: bool = False
+    runs_hooks: bool = False
+    preflight: Preflight = Preflight.LOCAL
     holder: str = ""
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(
+            holder=self.holder or own_name(),
+            semantics=self.semantics,
+            carries_on=self.carries_on,
+            prunes=self.prunes,
+            runs_hooks=self.runs_hooks,
+            preflight=self.preflight,
+        )
+
+
+@asynccontextmanager
+async def open_target(target: Target) -> AsyncIterator[World]:
+    """The world of a target. A cluster that does not answer is an error that offers another."""
+    if target.simulation is not None:
+        yield make_living(target.simulation)
+        return
+    try:
+        async with open_world(kubeconfig=target.kubeconfig, context=target.context) as world:
+            yield world
+    except ClusterError as error:
+        if error.code in NOT_THERE:
+            error.hint = f"{error.hint}; or try `--sandbox`".removeprefix("; ")
+        raise
 
 
 async def make_plan(chosen: Chosen, world: World) -> Plan:
@@ -35,17 +79,11 @@ async def make_plan(chosen: Chosen, world: World) -> Plan:
     return build_plan([await read_chosen(chosen, world)], budget=budget)
 
 
-async def sync(
-    chosen: Chosen, world: World, rolling: Rolling, emit: Callable[[Event], None]
-) -> str:
-    """Roll it out; how it ended, in a word."""
-    plan = await make_plan(chosen, world)
-    settings = Settings(
-        holder=rolling.holder or own_name(),
-        semantics=rolling.semantics,
-        carries_on=rolling.carries_on,
-    )
-    return await drive(Driver(Line(world), plan, own_craft(), settings, emit))
+def make_driver(
+    plan: Plan, world: World, rolling: Rolling, emit: Callable[[Event], None]
+) -> Driver:
+    """A rollout that is not begun."""
+    return Driver(Line(world), plan, own_craft(), rolling.settings, emit)
 
 
 def own_craft() -> Craft:

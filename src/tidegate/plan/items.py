@@ -17,6 +17,8 @@ from tidegate.plan.diff.values import fold_text
 Body = dict[str, Json]
 Budget = Callable[[Body], Ms | None]
 JOBS = ("batch", "Job")
+PAUSES = ("suspend", "paused")
+"""Fields by which Git itself asks for a pause."""
 
 
 def make_item(manifest: Manifest, phase: str, budget: Budget, *, held: bool = True) -> Item:
@@ -34,7 +36,7 @@ def make_item(manifest: Manifest, phase: str, budget: Budget, *, held: bool = Tr
         origin=manifest.origin,
         budget=budget(body) or Ms(0),
         expires=expires and not is_hook,
-        suspends=part(body, "spec", "suspend") is True,
+        suspends=any(part(body, "spec", word) is True for word in PAUSES),
         recreates=is_job or manifest.handling.forces,
         hook=manifest.hook,
         generates=is_hook and not text(body, "metadata", "name"),

@@ -20,7 +20,7 @@ from tidegate.model.moment import Ms
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import Fetched, Helm, Overlay, RemoteError, build
 from tidegate.render.kustomize.helm_words import read_words
-from tidegate.render.scratch import MEMORY
+from tidegate.render.scratch import MEMORY, PREFIX
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 
@@ -148,7 +148,7 @@ async def test_what_is_wrong_with_a_chart_is_told_as_for_any_chart(
     error = await refused(tmp_path, workers, REFUSED[name])
 
     assert (error.code, str(error.where)) == PLACES[name]
-    assert "tidegate-build" not in str(error)
+    assert "tidegate-scratch" not in str(error)
     assert "tree/" not in str(error)
 
 
@@ -192,7 +192,7 @@ async def test_a_chart_that_never_ends_is_ended_and_leaves_nothing(tmp_path: Pat
 
     assert error.code == "render.helm.timeout"
     assert str(error.where) == "app/charts/endless"
-    assert [*MEMORY.glob(f"tidegate-build-{os.getpid()}-*")] == []
+    assert [*MEMORY.glob(f"{PREFIX}{os.getpid()}-*")] == []
 
 
 @pytest.mark.parametrize(

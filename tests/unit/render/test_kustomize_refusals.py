@@ -11,7 +11,7 @@ from tidegate.render.kustomize.copy import Copy
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.refusal import refusal
 
-SCRATCH = "/dev/shm/tidegate-build-ab12_x/tree"  # noqa: S108  (nothing is written there)
+SCRATCH = "/dev/shm/tidegate-scratch-7-ab12_x/tree"  # noqa: S108  (nothing is written there)
 
 
 def gathering(*files: str) -> Gathering:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -14,7 +15,7 @@ import pytest
 from tests.unit.render.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import Document, read
 from tidegate.errors import Place, TidegateError
-from tidegate.render.scratch import MEMORY, scratch_directory
+from tidegate.render.scratch import MEMORY, PREFIX, remove_left, scratch_directory
 from tidegate.render.sops import Keys, decrypt, decrypt_file
 from tidegate.render.substitute import Variables, substitute
 
@@ -37,7 +38,7 @@ def key() -> AgeKey:
 def left_behind() -> set[Path]:
     """Scratch directories of this process."""
     roots = (MEMORY, Path(tempfile.gettempdir()))
-    return {path for root in roots for path in root.glob(f"tidegate-{os.getpid()}-*")}
+    return {path for root in roots for path in root.glob(f"{PREFIX}{os.getpid()}-*")}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -124,6 +125,40 @@ def test_a_scratch_directory_is_gone_after_an_error_too() -> None:
         _ = 1 // 0
 
     assert left_behind() == set()
+
+
+KILLED = """
+import sys
+from tidegate.render.scratch import scratch_directory
+with scratch_directory() as path:
+    (path / "file").write_text("canary")
+    print(path, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_kill_leaves_is_removed_by_the_next_process_and_nothing_else_is() -> None:
+    with (
+        scratch_directory() as ours,
+        subprocess.Popen(
+            [sys.executable, "-c", KILLED],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        ) as other,
+    ):
+        assert other.stdout is not None
+        theirs = Path(other.stdout.readline().strip())
+        remove_left(theirs.parent)
+        in_use = theirs.exists()
+        other.kill()
+        other.wait()
+        left = theirs.exists()
+        remove_left(theirs.parent)
+
+        assert (in_use, left, theirs.exists()) == (True, True, False)
+        assert ours.exists()
 
 
 @pytest.mark.parametrize("module", ["pyrage", "cryptography.exceptions"])

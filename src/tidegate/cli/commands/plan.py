@@ -39,10 +39,14 @@ def plan(
     import asyncio
 
     from tidegate.flows.preview import preview_on
+    from tidegate.flows.sync import Target
+    from tidegate.flows.wiring import Simulation
     from tidegate.plan.wire import to_json
     from tidegate.report.plan import plan_lines
 
-    found = asyncio.run(preview_on(chosen_of(what, told), kubeconfig=kubeconfig, context=context))
+    nowhere = Simulation() if context is None and kubeconfig is None else None
+    target = Target(kubeconfig=kubeconfig, context=context, simulation=nowhere)
+    found = asyncio.run(preview_on(chosen_of(what, told), target))
     if output == "json":
         click.echo(to_json(found.plan))
     else:

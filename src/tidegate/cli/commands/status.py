@@ -33,9 +33,12 @@ def status(
     import msgspec
 
     from tidegate.flows.status import read_status
+    from tidegate.flows.sync import Target
     from tidegate.report.status import status_lines
 
-    found = asyncio.run(read_status(chosen_of(what, told), kubeconfig=kubeconfig, context=context))
+    found = asyncio.run(
+        read_status(chosen_of(what, told), Target(kubeconfig=kubeconfig, context=context))
+    )
     if output == "json":
         for one in found:
             click.echo(msgspec.json.encode(one).decode())

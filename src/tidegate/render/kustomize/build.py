@@ -19,7 +19,6 @@ from tidegate.external.process import Command, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
 from tidegate.render.footprint import Footprint
-from tidegate.render.kustomize.copy import scratch_directory
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
 from tidegate.render.kustomize.kustomization import Body
@@ -34,6 +33,7 @@ from tidegate.render.kustomize.output import (
 from tidegate.render.kustomize.plugins import Chart
 from tidegate.render.kustomize.refusal import refusal
 from tidegate.render.kustomize.request import Helm, Input, Overlay
+from tidegate.render.scratch import scratch_directory
 
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that is not there: whatever still wants to go out does not get far."""

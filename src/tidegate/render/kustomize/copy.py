@@ -1,14 +1,10 @@
-"""What a build may read, gathered before it starts, and the place where it is laid out for it."""
+"""What a build may read, gathered before it starts, to be laid out for it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import posixpath
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +13,6 @@ from tidegate.render.kustomize.request import LARGEST_TREE
 from tidegate.render.kustomize.tree import Spot, Tree, Where
 
 MOST_FILES = 20_000
-_IN_MEMORY = Path("/dev/shm")  # noqa: S108  (mkdtemp makes a directory of its own in it)
 
 
 @dataclass(slots=True)
@@ -80,16 +75,3 @@ class Copy:
 def relative(path: str, start: str) -> str:
     """A path of the copy as seen from a directory of the copy."""
     return posixpath.relpath(path, start)
-
-
-@contextmanager
-def scratch_directory() -> Iterator[Path]:
-    """Files of a build may hold secrets: nobody else may read them, and no disk shall keep them."""
-    memory = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK | os.X_OK) else None
-    # Only a kill leaves one behind; by its name one can tell whose it was.
-    prefix = f"tidegate-build-{os.getpid()}-"
-    path = Path(tempfile.mkdtemp(prefix=prefix, dir=memory)).resolve()
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)

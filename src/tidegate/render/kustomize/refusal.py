@@ -31,7 +31,7 @@ _WRAPPING = re.compile(
     r"|recursed (?:accumulation of|merging from) path '[^']*': "
     r"|accumulateDirectory: \"|loader\.New \")"
 )
-_SCRATCH = re.compile(r"/\S*?/tidegate-build-[a-z0-9_-]+/(?:tree/?)?")
+_SCRATCH = re.compile(r"/\S*?/tidegate-scratch-[a-z0-9_-]+/(?:tree/?)?")
 _QUOTATION = re.compile(r"[`{&]|\[patch: | with config:|: map\[")
 
 

@@ -1,0 +1,18 @@
+"""Bodies as servers tell them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.engine.reach.writing import read_body
+from tidegate.model.objects import Kind, read_live
+from tidegate.testing.builders import a_deployment
+
+
+def test_an_item_of_a_list_is_read_as_what_it_is() -> None:
+    whole = a_deployment()
+    item = {name: value for name, value in whole.items() if name not in ("apiVersion", "kind")}
+
+    live = read_live(msgspec.json.encode(item), Kind("apps", "v1", "Deployment"))
+
+    assert read_body(live) == whole
