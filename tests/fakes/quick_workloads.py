@@ -1,14 +1,15 @@
 """Workloads without pods: a Deployment, a Job or an Ingress becomes ready after a while of its own.
 
 Annotations that begin with `test.tidegate.dev/` say how, in milliseconds: `after` it is ready,
-before that `sick` for so long. One with `never` stays as it is, one with `dies` fails for good.
+before that `sick` for so long. One with `never` stays as it is, one with `dies` fails for good. A
+Job with a time to live is removed when that is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.model.moment import Ms
+from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.cluster import API_CONTROLLERS
@@ -17,6 +18,7 @@ from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.server.store import Body, Event, Stored
 from tidegate.sandbox.world import Sandbox
+from tidegate.world.calls import Verb, Write
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 JOB = Kind("batch", "v1", "Job")
@@ -51,6 +53,16 @@ class Nurse:
             yield At(ready)
         else:
             yield from _say(stored, "well")
+            yield from _expire(stored, ready, now)
+
+
+def _expire(stored: Stored, ready: Ms, now: Ms) -> Looking:
+    lives = number(stored.body, "spec", "ttlSecondsAfterFinished", default=-1)
+    ends = Ms(ready + lives * SECOND)
+    if lives >= 0 and now < ends:
+        yield At(ends)
+    elif lives >= 0:
+        yield Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid)
 
 
 def _say(stored: Stored, state: str) -> Looking:

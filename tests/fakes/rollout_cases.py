@@ -46,7 +46,7 @@ OFTEN_ILL: tuple[str, ...] = ("well",) * 2 + ("never", "dies")
 
 @dataclass(frozen=True)
 class Shape:
-    """What an object of a plan is like."""
+    """What an object of a plan is like. A fleeting one is a Job that is removed when it is done."""
 
     kind: str
     after: int
@@ -101,14 +101,16 @@ def _body(shape: Shape, name: str, image: str) -> Body:
         notes[shape.fate] = "1"
     if shape.kind == "ConfigMap":
         return a_config_map(name, image=image)
-    make = a_job if shape.kind == "Job" else a_deployment
-    return noted(make(name, image=image), **notes)
+    if shape.kind == "Deployment":
+        return noted(a_deployment(name, image=image), **notes)
+    lives = 0 if shape.kind == "Fleeting" else None
+    return noted(a_job(name, image=image, ttl=lives), **notes)
 
 
 def _shapes(fates: tuple[str, ...]) -> st.SearchStrategy[Shape]:
     return st.builds(
         Shape,
-        kind=st.sampled_from(["ConfigMap", "Deployment", "Deployment", "Job"]),
+        kind=st.sampled_from(["ConfigMap", "Deployment", "Deployment", "Job", "Fleeting"]),
         after=st.sampled_from([0, 20, 900, 7_000]),
         sick=st.sampled_from([0, 0, 0, 4_000]),
         fate=st.sampled_from(fates),

@@ -33,18 +33,6 @@ class Record:
     def controller(self) -> Controller:
         return Controller("recorder", self.look, self.concerns)
 
-    def texts(self, *, since: int = 0) -> list[str]:
-        """The planned objects in the order in which their texts came."""
-        known: dict[str, object] = {}
-        found: list[str] = []
-        for place, event in enumerate(self.changes):
-            stored, name = event.stored, event.stored.ref.name
-            if is_planned(stored) and known.get(name) != text_of(stored):
-                known[name] = text_of(stored)
-                if place >= since and event.change is not Change.DELETED:
-                    found.append(name)
-        return found
-
 
 def is_planned(stored: Stored) -> bool:
     """Whether it is of a case; what a namespace brings with it is not."""
@@ -82,24 +70,24 @@ def assert_record_in_order(plan: Plan, record: Record, *, image: str = "app:1") 
 
     What was ready and is gone still counts, until it is there again.
     """
-    names = {step.id: [i.ref.name for b in step.batches for i in b] for step in plan.steps}
-    before: dict[str, list[str]] = {}
+    refs = {step.id: [i.ref for b in step.batches for i in b] for step in plan.steps}
+    before: dict[Ref, list[Ref]] = {}
     for edge in plan.edges:
-        for name in names[edge.after]:
-            before.setdefault(name, []).extend(names[edge.before])
-    latest: dict[str, Stored] = {}
+        for ref in refs[edge.after]:
+            before.setdefault(ref, []).extend(refs[edge.before])
+    latest: dict[Ref, Stored] = {}
     for event in record.changes:
-        stored, name = event.stored, event.stored.ref.name
+        stored, ref = event.stored, event.stored.ref
         if not is_planned(stored) or event.change is Change.DELETED or stored.is_deleting:
             continue
-        known, latest[name] = latest.get(name), stored
+        known, latest[ref] = latest.get(ref), stored
         if image_of(stored) != image or (known and text_of(known) == text_of(stored)):
             continue
-        for earlier in before.get(name, ()):
+        for earlier in before.get(ref, ()):
             there = latest.get(earlier)
-            assert there is not None, (earlier, name)
-            assert image_of(there) == image, (earlier, name)
-            assert is_ready(there), (earlier, name)
+            assert there is not None, f"{ref} came before {earlier}"
+            assert image_of(there) == image, f"{ref} came before {earlier} was new"
+            assert is_ready(there), f"{ref} came before {earlier} was ready"
 
 
 def assert_counted(record: Record) -> None:

@@ -11,6 +11,7 @@ from tests.fakes.rollout_plays import PATIENCE, Part, Stage
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.engine.vocabulary import Apply, Check, Delete, Stopped
 from tidegate.model.event import Told
+from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
 from tidegate.testing.rollouts import Run
 
@@ -56,7 +57,23 @@ def test_a_newer_plan_takes_over_at_any_turn(case: Case, turn: int, since: int) 
             assert_record_in_order(newer, stage.record, image="app:2")
 
 
-def finished(case: Case, plan: Plan) -> object:
+@every_case
+@given(well, well, turns)
+def test_a_plan_of_another_shape_takes_over_at_any_turn(case: Case, other: Case, turn: int) -> None:
+    stage, newer = Stage(case), other.plan(image="app:2")
+
+    part = Part(deeds={turn: lambda driver: driver.supersede(newer)})
+    run = stage.roll_out(case.plan(), part).run
+
+    assert run.result == "passed"
+    assert_counted(stage.record)
+    if _ran(run, newer):
+        there = stage.objects()
+        assert {ref: there.get(ref) for ref in finished(other, newer)} == finished(other, newer)
+        assert_record_in_order(newer, stage.record, image="app:2")
+
+
+def finished(case: Case, plan: Plan) -> dict[str, Json]:
     """What is there after a rollout that nothing disturbed."""
     alone = Stage(case.without_faults)
     alone.roll_out(plan)

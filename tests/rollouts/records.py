@@ -10,6 +10,7 @@ from plane import AuditEntry, read_audit
 from tests.promises.objects import a_config_map
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
+from tidegate.world.facts import Outcome
 
 WRITES = frozenset({"create", "delete", "deletecollection", "patch", "update"})
 USER = "tidegate"
@@ -67,11 +68,10 @@ class AuditRecord:
         ref = live_of(await self._desk.apply(a_config_map(name))).ref
         mark = f"configmaps {ref.namespace}/{name}"
 
-        async def ask_again() -> object:
-            return await self._desk.get(ref)
+        def is_logged(_: Outcome) -> bool:
+            return mark in {_name(entry) for entry in read_audit(self._log) if _is_ours(entry)}
 
-        while mark not in {_name(entry) for entry in read_audit(self._log) if _is_ours(entry)}:
-            await ask_again()
+        await self._desk.eventually(lambda: self._desk.get(ref), is_logged)
         return mark
 
 

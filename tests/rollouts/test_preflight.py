@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+import pytest
+from aiohttp import web
+
+from plane import ControlPlane
+from tests.fakes.serving import served
 from tests.promises.objects import a_definition, a_namespace
+from tests.rollouts.hooks import a_webhook
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, Stage
 from tidegate.model.event import Event, Told
@@ -13,7 +21,7 @@ from tidegate.model.reading import mapping, mappings
 from tidegate.testing import Body, live_of
 from tidegate.testing.builders import a_config_map, a_deployment, a_pod_template, an_object
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Invalid
+from tidegate.world.facts import Forbidden, Invalid
 
 REPLICAS = "spec.replicas"
 IMAGE = "spec.template.spec.containers[0].image"
@@ -209,6 +217,48 @@ async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, recor
     assert refused.reason == "Invalid"
     assert "no red here" in refused.sentence
     assert await record.written() == []
+
+
+@pytest.mark.parametrize(
+    "living_world", [pytest.param("kube", marks=pytest.mark.kube)], indirect=True
+)
+async def test_what_a_webhook_denies_means_zero_writes(
+    plane: ControlPlane, living_stage: Stage, record: Record
+) -> None:
+    red = a_config_map("last", color="red")
+    async with a_denying_port(plane) as client:
+        live_of(await living_stage.desk.apply(a_webhook(living_stage.namespace, client)))
+        await living_stage.desk.eventually(
+            lambda: living_stage.desk.apply(living_stage.here(red), dry_run=True),
+            lambda outcome: isinstance(outcome, Forbidden),
+        )
+        await record.mark()
+
+        run = await living_stage.roll_out(a_config_map("first"), red)
+
+        refused = the_refusal(run)
+        assert refused.reason == "Forbidden"
+        assert "no red here" in refused.sentence
+        assert await record.written() == []
+
+
+@asynccontextmanager
+async def a_denying_port(plane: ControlPlane) -> AsyncIterator[Body]:
+    """How a server calls a webhook that takes everything but what is red."""
+
+    async def review(request: web.Request) -> web.Response:
+        asked = await request.json()
+        is_red = "color" in (asked["request"]["object"].get("data") or {})
+        response: Body = {"uid": asked["request"]["uid"], "allowed": not is_red}
+        told: Body = {**response, "status": {"code": 403, "message": "no red here"}}
+        return web.json_response({**asked, "request": None, "response": told})
+
+    certificate, key = plane.authority.for_server("denying-hook", names=["127.0.0.1"])
+    bundle = base64.b64encode(plane.ca.read_bytes()).decode()
+    app = web.Application()
+    app.router.add_post("/", review)
+    async with served(app, certificate=certificate, key=key) as port:
+        yield {"url": f"https://127.0.0.1:{port}/", "caBundle": bundle}
 
 
 def a_policy(namespace: str) -> tuple[Body, Body]:

@@ -16,12 +16,13 @@ from tidegate.model.reading import mapping, mappings
 from tidegate.sandbox.faults import CallFault, Fault, Match, Refuse
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
-from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object
+from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
 from tidegate.testing.rollouts import roll_out, settings_of
 from tidegate.world.calls import Call, Get, List, Ticket, Write
-from tidegate.world.facts import Fact, Forbidden
+from tidegate.world.facts import Fact, Forbidden, Invalid
 
 ADMISSION = "admissionregistration.k8s.io"
+MUTATING = "MutatingWebhookConfiguration"
 GROUP = "example.org"
 DENIED = Forbidden('admission webhook "gate.example.org" denied the request: not today')
 
@@ -212,9 +213,7 @@ async def test_where_webhooks_may_not_be_seen_the_server_is_asked_about_everythi
 
 async def test_a_schema_that_asks_for_more_than_is_checked_here_is_left_to_the_server() -> None:
     world = Overheard()
-    rule: Json = {"rule": "self.size > 0"}
-    strict = a_definition(GROUP)
-    world.give(_with_rule(strict, rule))
+    world.give(a_strict_definition())
 
     run = await roll_out(world, a_plan(a_gate()))
 
@@ -241,6 +240,70 @@ async def test_webhooks_are_listed_once() -> None:
     await roll_out(world, a_large_plan())
 
     assert len(world.listed_guards) == len(set(world.listed_guards)) == 6
+
+
+def a_strict_definition() -> Body:
+    """Whether an object fits it, only a server can tell."""
+    return _with_rule(a_definition(GROUP), {"rule": "self.size > 0"})
+
+
+async def test_what_comes_with_the_plan_is_asked_about_while_a_gate_still_waits() -> None:
+    world = Overheard(CallFault(Refuse(Invalid("size: not so small")), Match(kind="Gate")))
+    slow = noted(a_deployment("operator"), after="45000")
+
+    run = await roll_out(
+        world, a_plan(a_strict_definition(), slow, a_gate(), a_config_map("behind"))
+    )
+
+    told = [(event.told, event.step) for event in run.events]
+    failed = told.index((Told.STEP_FAILED, "shop/sync/2"))
+    assert failed < told.index((Told.STEP_PASSED, "shop/sync/1"))
+    assert run.states["shop/sync/1"] is StepState.PASSED
+    assert run.states["shop/sync/3"] is StepState.SKIPPED
+    assert "not so small" in run.told(Told.STEP_FAILED)[0].sentence
+
+
+async def test_it_is_so_within_one_step_that_brings_a_kind_and_its_operator() -> None:
+    world = Overheard(CallFault(Refuse(Invalid("size: not so small")), Match(kind="Gate")))
+    slow = noted(a_deployment("operator"), after="45000")
+
+    run = await roll_out(world, a_plan((a_strict_definition(), slow), a_gate()))
+
+    told = [(event.told, event.step) for event in run.events]
+    failed = told.index((Told.STEP_FAILED, "shop/sync/1"))
+    assert failed < told.index((Told.STEP_PASSED, "shop/sync/0"))
+
+
+async def test_what_is_foreseen_to_be_well_is_asked_about_once() -> None:
+    world = Overheard()
+    slow = noted(a_deployment("operator"), after="45000")
+
+    await roll_out(world, a_plan(a_strict_definition(), slow, a_gate()))
+
+    assert world.dry_runs == ["north"]
+
+
+async def test_a_denial_of_the_plans_own_webhook_is_foreseen() -> None:
+    world = Overheard(CallFault(Refuse(DENIED), Match(kind="ConfigMap", name="last")))
+    slow = noted(a_deployment("operator"), after="45000")
+
+    run = await roll_out(world, a_plan(a_hook(), slow, a_config_map("last")))
+
+    told = [(event.told, event.step) for event in run.events]
+    failed = told.index((Told.STEP_FAILED, "shop/sync/2"))
+    assert failed < told.index((Told.STEP_PASSED, "shop/sync/1"))
+    assert "last" not in world.writes_for_good
+
+
+async def test_what_a_webhook_may_fill_in_is_not_missing_yet() -> None:
+    world = Overheard()
+    mending = {**a_hook(apiGroups=[GROUP], resources=["gates"]), "kind": MUTATING}
+    colourless = an_object(f"{GROUP}/v1 Gate", "north", spec={})
+
+    run = await roll_out(world, a_plan(a_definition(GROUP), mending, colourless))
+
+    assert run.states["shop/sync/1"] is StepState.PASSED
+    assert run.states["shop/sync/2"] is StepState.FAILED
 
 
 async def test_a_pod_may_wait_for_its_account() -> None:

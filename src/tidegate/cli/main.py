@@ -20,6 +20,7 @@ VERBS = {
     "cache": "Show or clear what was fetched and rendered before.",
     "completion": "Print what a shell needs to complete commands.",
     "doctor": "Show which tools were found, and what is missing.",
+    "health": "Show how objects in files are, and which rule says so.",
     "plan": "Show what a rollout would do, step by step.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",

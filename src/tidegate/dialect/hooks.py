@@ -7,6 +7,7 @@ Argo CD leaves it out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
 
@@ -82,5 +83,5 @@ def _policies(notes: dict[str, str]) -> tuple[HookPolicy, ...]:
     return tuple(dict.fromkeys((*argo, *helm))) or (HookPolicy.BEFORE_CREATION,)
 
 
-def _known(words: dict[str, Word], said: tuple[str, ...]) -> tuple[Word, ...]:
+def _known(words: Mapping[str, Word], said: tuple[str, ...]) -> tuple[Word, ...]:
     return tuple(dict.fromkeys(words[word] for word in said if word in words))

@@ -9,7 +9,7 @@ rollout costs what its steps and edges cost.
 from __future__ import annotations
 
 from tidegate.engine.turns.applying import checked, gone, replaced, resume, wrote
-from tidegate.engine.turns.gating import judged, look, probed
+from tidegate.engine.turns.gating import judged, look, looked, probed
 from tidegate.engine.turns.graft import expanded, give_way, supersede
 from tidegate.engine.turns.ordering import (
     begin,
@@ -33,6 +33,7 @@ from tidegate.engine.vocabulary import (
     Input,
     Journaled,
     Judged,
+    Looked,
     Probed,
     Stopped,
     Superseded,
@@ -44,7 +45,7 @@ from tidegate.model.moment import Ms
 
 def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
     turn = Turn(rollout, now)
-    if isinstance(heard, Checked | Wrote | Judged | Gone | Probed):
+    if isinstance(heard, Checked | Wrote | Judged | Gone | Looked | Probed):
         _hear_of_objects(turn, heard)
     elif isinstance(heard, Journaled):
         journaled(turn)
@@ -59,7 +60,7 @@ def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
     return turn.decision()
 
 
-def _hear_of_objects(turn: Turn, heard: Checked | Wrote | Judged | Gone | Probed) -> None:
+def _hear_of_objects(turn: Turn, heard: Checked | Wrote | Judged | Gone | Looked | Probed) -> None:
     match heard:
         case Checked():
             checked(turn, heard)
@@ -70,6 +71,8 @@ def _hear_of_objects(turn: Turn, heard: Checked | Wrote | Judged | Gone | Probed
             judged(turn, heard)
         case Gone():
             gone(turn, heard)
+        case Looked():
+            looked(turn, heard)
         case Probed():
             probed(turn, heard)
 
@@ -97,5 +100,5 @@ def _ring(turn: Turn, step: StepRun | None) -> None:
         start(turn, step)
     elif step.state is StepState.APPLYING:
         resume(turn, step)
-    elif step.state is StepState.GATING:
+    elif step.state is StepState.GATING and not step.step.expands:
         look(turn, step)

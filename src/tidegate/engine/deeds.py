@@ -26,9 +26,12 @@ from tidegate.engine.vocabulary import (
     Expanded,
     Foresee,
     Foreseen,
+    Gone,
     Input,
     Journal,
     Journaled,
+    Look,
+    Looked,
     Probe,
     Probed,
     Spot,
@@ -38,8 +41,11 @@ from tidegate.engine.vocabulary import (
 from tidegate.model.journal import Entry
 from tidegate.model.objects import Live
 from tidegate.model.plan import Fragment, Step
-from tidegate.world.calls import Local
-from tidegate.world.facts import Done, Missing, Outcome, Said
+from tidegate.world.calls import Get, Local
+from tidegate.world.facts import Done, Loss, Lost, Missing, Outcome, Said, Sent
+
+OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
+"""What was decided before is out of date: the step begins anew."""
 
 
 class Deeds:
@@ -61,16 +67,8 @@ class Deeds:
             case Foresee():
                 errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
                 self._errands.run(errand_of_foresight, self._foresaw)
-            case Apply():
-                live = site.outlook.lives.get(command.spot)
-                self._errands.run(self._apply(command, live), partial(self._wrote, command, live))
-            case Delete():
-                errand = self._delete(command)
-                self._errands.run(errand, partial(self._deleted, command))
-            case Probe():
-                planned = site.planned(command.spot.cluster)
-                errand_of_probe = probe(command.spot, site.outlook, planned)
-                self._errands.run(errand_of_probe, partial(self._probed, command))
+            case Apply() | Delete() | Look() | Probe():
+                self._do_to_objects(command)
             case Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
             case Journal():
@@ -78,6 +76,22 @@ class Deeds:
             case Collect():
                 errand_of_collect = collect(command, site.steps.values(), site.outlook)
                 self._errands.run(errand_of_collect, lambda gone: self._hear(Collected(gone)))
+
+    def _do_to_objects(self, command: Apply | Delete | Look | Probe) -> None:
+        site = self._site
+        match command:
+            case Apply():
+                live = site.outlook.lives.get(command.spot)
+                self._errands.run(self._apply(command, live), partial(self._wrote, command, live))
+            case Delete():
+                errand = self._delete(command)
+                self._errands.run(errand, partial(self._deleted, command))
+            case Look():
+                self._errands.run(self._look(command), self._hear)
+            case Probe():
+                planned = site.planned(command.spot.cluster)
+                errand_of_probe = probe(command.spot, site.outlook, planned)
+                self._errands.run(errand_of_probe, partial(self._probed, command))
 
     def _check(self, step: Step) -> Errand[Checked]:
         """How the objects stand; what was out of view until now is looked at first."""
@@ -89,8 +103,9 @@ class Deeds:
         examined = site.examined(step)
         for fault in (yield from site.inspector.faults(examined, late=True)):
             return Checked(step.id, trouble=_named(fault))
-        if any(standing.stand in WRITTEN for *_, standing in examined):
-            yield from site.take(step.unit)
+        writes = any(standing.stand in WRITTEN for *_, standing in examined)
+        if writes and (yield from site.take(step.unit)):
+            yield from self._bring_into_view(spots)
         for spot in spots:
             live = site.outlook.lives.get(spot)
             if live is not None:
@@ -119,7 +134,8 @@ class Deeds:
         """Nothing is written while the unit may be somebody else's."""
         site = self._site
         unit = site.owner[command.spot]
-        yield from site.take(unit.name)
+        if (yield from site.take(unit.name)):
+            return OVERTAKEN
         writing = apply(
             command.spot,
             command.item,
@@ -153,7 +169,8 @@ class Deeds:
 
     def _delete(self, command: Delete) -> Errand[Outcome]:
         """What holds a hook of ours is taken off first."""
-        yield from self._site.take(self._site.owner[command.spot].name)
+        if (yield from self._site.take(self._site.owner[command.spot].name)):
+            return OVERTAKEN
         yield from let_go((command.spot,), self._site.outlook)
         return (yield from delete(command.spot, command.uid))
 
@@ -166,6 +183,19 @@ class Deeds:
                 self._hear(Wrote(command.step, command.spot, None))
             case _:
                 self._hear(Wrote(command.step, command.spot, trouble_of(outcome)))
+
+    def _look(self, command: Look) -> Errand[Looked]:
+        site = self._site
+        outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in command.spots)
+        for spot, outcome in zip(command.spots, outcomes, strict=True):
+            known = site.outlook.lives.get(spot)
+            if isinstance(outcome, Done) and outcome.live is not None:
+                site.outlook.wrote(spot, outcome.live)
+                self._hear(site.judge(spot, outcome.live))
+            elif isinstance(outcome, Missing) and known is not None:
+                del site.outlook.lives[spot]
+                self._hear(Gone(spot, known.uid))
+        return Looked(command.step)
 
     def _probed(self, command: Probe, trouble: Trouble | None) -> None:
         self._hear(Probed(command.step, command.spot, trouble))
@@ -188,6 +218,10 @@ class Deeds:
             keeper.remember(spot.ref, entry)
         if command.hooks:
             self._errands.run(self._settle_hooks(command), self._hear)
+        elif any(item.expires for item in items_of(site.steps[command.step])):
+            # Soon the journal is all that is left of them.
+            hold = site.holds[site.steps[command.step].unit]
+            self._errands.run(hold.flush(site.world.now), lambda _: None)
 
     def _settle_hooks(self, command: Journal) -> Errand[Journaled]:
         """A verdict is in the journal before its hook may go."""

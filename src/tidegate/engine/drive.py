@@ -117,8 +117,10 @@ class Driver:
             now = self.world.now()
             self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
 
-    def supersede(self, plan: Plan) -> None:
-        """Go on with a newer plan of the same units; what has ended stays as it is."""
+    def supersede(self, plan: Plan) -> bool:
+        """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own."""
+        if self.result:
+            return False
         self._plan = plan
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
         for hold in self._site.holds.values():
@@ -126,6 +128,7 @@ class Driver:
         if self._begun:
             self._inbox.append(Superseded(plan))
             self._work()
+        return True
 
     def _opened(self, opening: Opening) -> None:
         if opening.asked is not self._plan:

@@ -10,13 +10,15 @@ from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.errors import ClusterError, Place
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.world.facts import Failed, Loss, Lost, Outcome, Throttled, is_refusal
+from tidegate.world.facts import Failed, Lost, Outcome, Throttled, is_refusal
 from tidegate.world.refusals import refusal_error
 
 FLUSHES = Ms(1 * SECOND)
 """How often at most the journal is written while a rollout runs."""
 SETTLES = Ms(50)
 """How long one writer of a journal waits for another, before it looks again."""
+PASSING = Lost | Throttled | Failed
+"""Troubles of a cluster, and not with what was asked of it."""
 
 
 @dataclass(slots=True)
@@ -39,22 +41,26 @@ class Hold:
     def load(self) -> Errand[None]:
         self._check((yield from self.keeper.load()), "reading")
 
-    def take(self, now: Now) -> Errand[None]:
-        """Hold the unit, and count its objects as its own before they are written."""
+    def take(self, now: Now) -> Errand[bool]:
+        """Hold the unit, and count its objects as its own before they are written.
+
+        True: somebody else may have held it, and what was known of its objects is old.
+        """
         while self.taking:
             yield Pause(Ms(now() + SETTLES))
-        self.taking = True
+        self.taking, self.lease.contested = True, False
         while not self.is_taken(now()):
             if not self.lease.is_good(now()):
                 yield from self._acquire(now)
             known = len(self.refs)
             self.keeper.expect(self.lease.plan, self.refs, text=self.text, now=now())
-            refused = yield from self.flush(now)
+            refused = yield from self._write(now)
             if refused is None:
                 self.counted = known
-            elif not _is_withdrawn(refused):
-                self._check(refused, "writing")
+            else:
+                yield from self._bear(refused, "writing", now)
         self.taking = False
+        return self.lease.contested
 
     def is_taken(self, now: Ms) -> bool:
         return self.lease.is_good(now) and self.counted == len(self.refs)
@@ -67,7 +73,14 @@ class Hold:
             raise refusal_error(refused, "taking the lease", where=self._place)
         if not self.lease.held:
             raise self._overtaken()
-        yield from self.load()
+        while (refused := (yield from self.keeper.load())) is not None:
+            yield from self._bear(refused, "reading", now)
+
+    def _bear(self, refused: Outcome, deed: str, now: Now) -> Errand[None]:
+        """Wait until a trouble of the cluster is over; one with what was asked is an error."""
+        if not isinstance(refused, PASSING):
+            self._check(refused, deed)
+        yield Pause(Ms(now() + FLUSHES))
 
     def is_renewal_due(self, now: Ms) -> bool:
         return self.lease.held and not self.renewing and now >= self.lease.renewed + RENEWS
@@ -78,11 +91,21 @@ class Hold:
         self.renewing = False
 
     def is_flush_due(self, now: Ms) -> bool:
-        wants = self.keeper.is_dirty and self.lease.held and not self.flushing
-        return wants and now >= self.flushed + FLUSHES
+        return self._wants_flush and now >= self.flushed + FLUSHES
+
+    @property
+    def _wants_flush(self) -> bool:
+        """Whoever takes the unit must first read what somebody else may have written."""
+        is_free = not self.flushing and not self.taking
+        return is_free and self.lease.held and self.keeper.is_dirty
 
     def flush(self, now: Now) -> Errand[Outcome | None]:
-        """Write the journal, one at a time; what is refused is tried again with the next flush."""
+        """Write the journal; what is refused is tried again with the next flush."""
+        while self.taking:
+            yield Pause(Ms(now() + SETTLES))
+        return (yield from self._write(now))
+
+    def _write(self, now: Now) -> Errand[Outcome | None]:
         while self.flushing:
             yield Pause(Ms(now() + SETTLES))
         self.flushing, self.flushed = True, now()
@@ -96,15 +119,15 @@ class Hold:
             refused = yield from self.flush(now)
             if refused is None:
                 return
-            if not _is_passing(refused):
-                self._check(refused, "writing")
-            yield Pause(Ms(now() + FLUSHES))
+            yield from self._bear(refused, "writing", now)
 
     def close(self, now: Now) -> Errand[None]:
-        """Write what is not written yet, and let go."""
+        """Write what is not written yet, and let go, which a renewal on its way would undo."""
         if self.keeper.is_dirty and not self.lease.held:
             yield from self.lease.regain(now)
         yield from self.settle(now)
+        while self.renewing:
+            yield Pause(Ms(now() + SETTLES))
         yield from self.lease.release(now)
 
     def drop_errands(self) -> None:
@@ -121,7 +144,7 @@ class Hold:
         if not self.lease.held:
             return None
         renewal = self.ends if self.renewing else Ms(self.lease.renewed + RENEWS)
-        if self.keeper.is_dirty and not self.flushing:
+        if self._wants_flush:
             return min(renewal, Ms(self.flushed + FLUSHES))
         return renewal
 
@@ -137,12 +160,3 @@ class Hold:
         problem = f"another rollout of `{self.lease.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"
         return ClusterError("cluster.overtaken", problem, where=self._place, hint=hint)
-
-
-def _is_withdrawn(refused: Outcome) -> bool:
-    return isinstance(refused, Lost) and refused.reason is Loss.WITHDRAWN
-
-
-def _is_passing(refused: Outcome) -> bool:
-    """Whether the trouble is with the cluster, and not with what was asked."""
-    return isinstance(refused, Lost | Throttled | Failed)

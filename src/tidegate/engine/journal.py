@@ -75,16 +75,26 @@ class Keeper:
             return None
         if is_refusal(found):
             return found
-        self._head = self._stored_head = self._read_head(_text(found))
-        parts = yield tuple(self._get(self._part(n)) for n in range(self._head.parts))
+        head = self._read_head(_text(found))
+        if head.parts != self._head.parts:
+            self._stored.clear()
+            self._sent.clear()
+        self._head = self._stored_head = head
+        self._parts = None
+        parts = yield tuple(self._get(self._part(n)) for n in range(head.parts))
         for number, part in enumerate(parts):
             if isinstance(part, Done):
-                text = _text(part)
-                self._stored[number] = text
-                lines = self._read_lines(text)
-                self.entries.update((line.ref, line.entry) for line in lines)
-        self._parts = None
+                self._take_part(number, _text(part))
+            elif not isinstance(part, Missing):
+                return part
         return None
+
+    def _take_part(self, number: int, text: bytes) -> None:
+        """Take over what others wrote; what we wrote ourselves is older than what we know."""
+        ours = (self._stored.get(number), self._sent.get(number))
+        self._stored[number] = text
+        if text not in ours:
+            self.entries.update((line.ref, line.entry) for line in self._read_lines(text))
 
     def _read_head(self, text: bytes) -> _Head:
         head = self._read(text, _Head)

@@ -78,6 +78,8 @@ class Lease:
     version: str = ""
     renewed: Ms = Ms(0)
     held: bool = False
+    contested: bool = False
+    """Somebody else may have written since we knew what is there."""
     asked_to_go: str = ""
     """The digest of the plan that somebody else wants to run."""
 
@@ -140,6 +142,9 @@ class Lease:
         if self.version and notes.get(PLAN) not in (self.plan, self.told):
             self.asked_to_go = notes.get(PLAN, "unknown")
             return None
+        others = spec.holder_identity not in ("", None, self.holder)
+        if others or (self.version and self.version != live.version):
+            self.contested = True
         ends = _moment(spec.renew_time) + (spec.lease_duration_seconds or 0) * SECOND
         if not spec.holder_identity or spec.holder_identity == self.holder or ends <= at:
             transitions = (spec.lease_transitions or 0) + 1

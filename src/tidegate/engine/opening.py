@@ -34,15 +34,18 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     refuse((yield from site.outlook.catalogue(spot.cluster for spot in spots)))
     for hold in site.holds.values():
         yield from hold.load()
-    stale = site.stale() if site.settings.prunes else {}
+    stale = site.stale(asked) if site.settings.prunes else {}
     leaving = [spot for gone in stale.values() for spot in gone]
     site.outlook.want(leaving)
     refuse((yield from site.outlook.view([*spots, *leaving])))
     plan, examined = complete(site, asked, stale)
     faults = yield from site.inspector.faults(examined, late=False)
-    if not faults:
-        for unit in _due(site, examined):
-            yield from site.take(unit)
+    contested = False
+    for unit in _due(site, examined) if not faults else ():
+        contested |= yield from site.take(unit)
+    if contested:
+        # Another rollout was at work until now: what it left is what counts.
+        return (yield from open_rollout(site, asked))
     return Opening(asked, plan, faults)
 
 

@@ -18,7 +18,7 @@ from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Judged, Spot, Stand, Standing
 from tidegate.errors import Place
 from tidegate.model.objects import Live, Ref
-from tidegate.model.plan import Deed, Item, PlannedUnit, Step
+from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.world.facts import Refusal
 from tidegate.world.protocol import World
@@ -111,9 +111,10 @@ class Site:
         known = keeper.entries.get(item.ref)
         return standing.stand in WRITTEN or known is None or known.opened != item.digest
 
-    def stale(self) -> dict[str, list[Spot]]:
-        """By unit: what it has brought and no step speaks of any more. Hooks are not kept."""
-        wanted = {(spot.cluster, *identity(spot.ref)) for spot in self.owner}
+    def stale(self, plan: Plan) -> dict[str, list[Spot]]:
+        """By unit: what it has brought and the plan does not speak of. Hooks are not kept."""
+        items = ((step.cluster, item) for step in plan.steps for item in items_of(step))
+        wanted = {(cluster, *identity(item.ref)) for cluster, item in items}
         found: dict[str, list[Spot]] = {}
         for name, hold in self.holds.items():
             cluster = hold.keeper.cluster
@@ -122,11 +123,18 @@ class Site:
                     found.setdefault(name, []).append(Spot(cluster, ref))
         return found
 
-    def take(self, unit: str) -> Errand[None]:
-        """Hold a unit, whose objects are counted as its own before they are written."""
+    def take(self, unit: str) -> Errand[bool]:
+        """Hold a unit, whose objects are counted as its own before they are written.
+
+        True: somebody else was at work there, and its objects must be looked at again.
+        """
         hold = self.holds[unit]
-        if not hold.is_taken(self.world.now()):
-            yield from hold.take(self.world.now)
+        if hold.is_taken(self.world.now()):
+            return False
+        contested = yield from hold.take(self.world.now)
+        if contested:
+            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name == unit)
+        return contested
 
 
 def identity(ref: Ref) -> tuple[str, str, str, str]:

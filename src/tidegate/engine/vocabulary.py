@@ -1,8 +1,8 @@
 """What `decide` hears and what it asks for.
 
-Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Expanded | Probed | Journaled
-         | Collected | Superseded | Stopped | Due
-Command  Check | Foresee | Apply | Delete | Expand | Probe | Journal | Collect
+Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded | Probed
+         | Journaled | Collected | Superseded | Stopped | Due
+Command  Check | Foresee | Apply | Delete | Look | Expand | Probe | Journal | Collect
 """
 
 from __future__ import annotations
@@ -133,6 +133,12 @@ class Probed(msgspec.Struct, frozen=True, gc=False):
     trouble: Trouble | None = None
 
 
+class Looked(msgspec.Struct, frozen=True, gc=False):
+    """The objects of a step were asked for; what there is to tell of them was told before."""
+
+    step: str
+
+
 class Journaled(msgspec.Struct, frozen=True, gc=False):
     """What had to be remembered before anything else is."""
 
@@ -166,6 +172,7 @@ Input = (
     | Wrote
     | Judged
     | Gone
+    | Looked
     | Expanded
     | Probed
     | Journaled
@@ -203,6 +210,13 @@ class Delete(msgspec.Struct, frozen=True):
     uid: str
 
 
+class Look(msgspec.Struct, frozen=True):
+    """Ask how these objects are now: time is up, and what is known of them may be old."""
+
+    step: str
+    spots: tuple[Spot, ...]
+
+
 class Expand(msgspec.Struct, frozen=True):
     step: str
 
@@ -233,7 +247,7 @@ class Collect(msgspec.Struct, frozen=True):
     failed: tuple[str, ...]
 
 
-Command = Check | Foresee | Apply | Delete | Expand | Probe | Journal | Collect
+Command = Check | Foresee | Apply | Delete | Look | Expand | Probe | Journal | Collect
 
 
 class Decision(msgspec.Struct):

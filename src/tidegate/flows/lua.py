@@ -14,6 +14,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
+from concurrent.futures import CancelledError as Withdrawn
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
@@ -26,6 +27,8 @@ from tidegate.model.moment import SECOND, Ms
 
 LIMITS = Limits(time=Ms(2 * SECOND), memory=256 * MIB, output=MIB)
 """Scripts have a step limit of their own, which most reach in half a second or never."""
+TOO_LARGE = "the object and its script take too much memory"
+TOO_LATE = write_answer(Broke("scripts are no longer run"))
 
 
 class LuaWorkers:
@@ -45,13 +48,17 @@ class LuaWorkers:
             return write_answer(Broke(_why(error)))
 
     def __call__(self, question: bytes) -> bytes:
-        return asyncio.run_coroutine_threadsafe(self._ask_for(question), self._loop).result()
+        asked = asyncio.run_coroutine_threadsafe(self._ask_for(question), self._loop)
+        try:
+            return asked.result()
+        except Withdrawn:
+            return TOO_LATE
 
     async def _ask_for(self, question: bytes) -> bytes:
         """For a thread that waits: it must hear something whatever happens."""
         task = asyncio.current_task()
         if self._closed or task is None:
-            return write_answer(Broke("scripts are no longer run"))
+            return TOO_LATE
         self._asking.add(task)
         try:
             return await self.ask(question)
@@ -91,7 +98,9 @@ def _why(error: ProcessError) -> str:
         case "external.worker.timeout":
             return "the script did not end in time"
         case "external.worker.memory":
-            return "the script takes too much memory"
+            return TOO_LARGE
+        case _ if "not enough memory" in error.problem:  # Lua's last words
+            return TOO_LARGE
         case _:
             return f"the script cannot be run: {error.problem}"
 

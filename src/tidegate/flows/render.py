@@ -20,8 +20,8 @@ from tidegate.flows.rendering import (
     render_unit,
 )
 from tidegate.flows.rendering.bases import read_base
+from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.outcome import errors_of
-from tidegate.flows.rendering.target import Target
 from tidegate.flows.rendering.values import fetch_values
 from tidegate.model.source import ChartSource, GitRef, OciSource, RefKind, SourceRef
 from tidegate.render.helm import Inline, Parameter, Release, ValuesFile, ValuesText
@@ -45,7 +45,7 @@ class Wanted:
 
     `what` is a path, or the address of a Git repository, written as kustomize takes it, of an
     artifact in a registry, or with `chart` of a Helm repository. `values` are paths and web
-    addresses. Where nothing is given, charts see the usual; `for_target` takes it from a cluster.
+    addresses. Where nothing is given, charts see the usual; `for_cluster` takes it from a cluster.
     """
 
     what: str
@@ -79,12 +79,12 @@ def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
     )
 
 
-def for_target(wanted: Wanted, target: Target) -> Wanted:
+def for_cluster(wanted: Wanted, cluster: Capabilities) -> Wanted:
     """What is wanted for a cluster: what the user has not given, the cluster says."""
     return replace(
         wanted,
-        kube_version=wanted.kube_version or target.kube_version,
-        api_versions=wanted.api_versions or target.api_versions,
+        kube_version=wanted.kube_version or cluster.kube_version,
+        api_versions=wanted.api_versions or cluster.api_versions,
     )
 
 

@@ -49,14 +49,19 @@ def build_fragment(units: Iterable[WantedUnit], *, budget: Budget) -> Fragment:
             ends[name] = (chain[0], chain[-1])
     edges += _between_units(wanted, ends)
     ordered = put_in_order(steps, edges)
-    planned = tuple(_digested(one.unit, steps.values()) for one in wanted.values())
+    planned = digest_units((one.unit for one in wanted.values()), steps.values())
     return Fragment(units=planned, steps=ordered, edges=tuple(dict.fromkeys(edges)))
 
 
-def _digested(unit: PlannedUnit, steps: Iterable[Step]) -> PlannedUnit:
-    """The unit with a digest of what Git says of it."""
-    mine = (f"{step.id} {step.digest}".encode() for step in steps if step.unit == unit.name)
-    return msgspec.structs.replace(unit, digest=digest_bytes(*mine))
+def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[PlannedUnit, ...]:
+    """The units, each with a digest of what Git says of it."""
+    told: dict[str, list[bytes]] = {}
+    for step in steps:
+        told.setdefault(step.unit, []).append(f"{step.id} {step.digest}".encode())
+    return tuple(
+        msgspec.structs.replace(unit, digest=digest_bytes(*told.get(unit.name, ())))
+        for unit in units
+    )
 
 
 def step_id(unit: PlannedUnit, *spot: object) -> str:

@@ -58,9 +58,7 @@ def keep_items(step: Step, wanted: Callable[[Item], bool]) -> Step | None:
         return step if batches else None
     if not batches:
         return None
-    return msgspec.structs.replace(
-        step, batches=batches, digest=digest_step(batches, step.expands)
-    )
+    return msgspec.structs.replace(step, batches=batches, digest=digest_step(batches, step.expands))
 
 
 def narrow(plan: Plan, cut: Callable[[Step], Step | None]) -> Plan:

@@ -28,9 +28,7 @@ def refuse_circles(after: Mapping[str, Iterable[str]]) -> None:
         raise _refusal(circle)
 
 
-def _arrange(
-    names: Iterable[str], pairs: Iterable[tuple[str, str]]
-) -> tuple[list[str], list[str]]:
+def _arrange(names: Iterable[str], pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
     """Names in order, and if some are left over, a circle among those: each waits for the next."""
     places = {name: place for place, name in enumerate(names)}
     behind: dict[str, list[str]] = {name: [] for name in places}

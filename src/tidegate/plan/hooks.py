@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from tidegate.model.plan import Edge, Plan, Step
+from tidegate.model.plan import Plan, Step
+from tidegate.plan.chains import items_of, keep_items, narrow
 
 
 def without_hooks(plan: Plan, units: set[str]) -> Plan:
@@ -12,36 +11,14 @@ def without_hooks(plan: Plan, units: set[str]) -> Plan:
 
     Its digest stays: it covers what Git says.
     """
-    kept = [_bare(step) if step.unit in units else step for step in plan.steps]
-    steps = tuple(step for step in kept if step.batches or step.expands)
-    if len(steps) == len(plan.steps) and all(map(_is_same, steps, plan.steps)):
-        return plan
-    return msgspec.structs.replace(plan, steps=steps, edges=_bridged(plan, steps))
+
+    def cut(step: Step) -> Step | None:
+        if step.unit not in units or not has_hooks(step):
+            return step
+        return keep_items(step, lambda item: item.hook is None)
+
+    return narrow(plan, cut)
 
 
-def _is_same(one: Step, other: Step) -> bool:
-    return one is other
-
-
-def _bare(step: Step) -> Step:
-    batches = tuple(tuple(item for item in batch if item.hook is None) for batch in step.batches)
-    left = tuple(batch for batch in batches if batch)
-    return step if left == step.batches else msgspec.structs.replace(step, batches=left)
-
-
-def _bridged(plan: Plan, steps: tuple[Step, ...]) -> tuple[Edge, ...]:
-    """Edges as before; what was tied to a step that is gone is tied to the next one beyond."""
-    left = {step.id for step in steps}
-    before: dict[str, list[Edge]] = {}
-    for edge in plan.edges:
-        before.setdefault(edge.after, []).append(edge)
-    found: dict[Edge, None] = {}
-    for step in steps:
-        behind = list(before.get(step.id, ()))
-        while behind:
-            edge = behind.pop()
-            if edge.before in left:
-                found[Edge(edge.before, step.id, edge.because, edge.strength)] = None
-            else:
-                behind += before.get(edge.before, ())
-    return tuple(found)
+def has_hooks(step: Step) -> bool:
+    return any(item.hook is not None for item in items_of(step))

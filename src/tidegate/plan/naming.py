@@ -8,16 +8,18 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
-from tidegate.model.plan import Item, Plan, Step, digest_bytes
+from tidegate.model.objects import Json, Ref
+from tidegate.model.plan import Item, Plan, Step, digest_step
 from tidegate.model.reading import mapping
+from tidegate.plan.chains import items_of
+from tidegate.plan.items import digest_text
 
 SHORT = 7
 
 
 def name_generated(plan: Plan, *, revision: str, begun: Ms) -> Plan:
     """The plan with every name complete; its digest still covers what Git says."""
-    if not any(item.generates for step in plan.steps for batch in step.batches for item in batch):
+    if not any(item.generates for step in plan.steps for item in items_of(step)):
         return plan
     short = revision[:SHORT] if len(revision) > SHORT else revision
     steps = tuple(_named(step, f"{short}-{step.phase}-{begun // SECOND}") for step in plan.steps)
@@ -25,21 +27,32 @@ def name_generated(plan: Plan, *, revision: str, begun: Ms) -> Plan:
 
 
 def _named(step: Step, suffix: str) -> Step:
+    if not any(item.generates for item in items_of(step)):
+        return step
+    seen: dict[Ref, int] = {}
     batches = tuple(
-        tuple(_complete(item, suffix.lower()) if item.generates else item for item in batch)
+        tuple(_complete(item, suffix.lower(), step.phase, seen) for item in batch)
         for batch in step.batches
     )
-    return msgspec.structs.replace(step, batches=batches)
+    digest = digest_step(batches, step.expands)
+    return msgspec.structs.replace(step, batches=batches, digest=digest)
 
 
-def _complete(item: Item, suffix: str) -> Item:
+def _complete(item: Item, suffix: str, phase: str, seen: dict[Ref, int]) -> Item:
+    """The item under its whole name; of several with the same beginning, later ones are counted."""
+    if not item.generates:
+        return item
+    number = seen[item.ref] = seen.get(item.ref, 0) + 1
+    name = item.ref.name + suffix + (f"-{number}" if number > 1 else "")
     body: dict[str, Json] = msgspec.json.decode(item.body)
-    name = item.ref.name + suffix
     metadata = {
         key: part for key, part in mapping(body, "metadata").items() if key != "generateName"
     }
     text = msgspec.json.encode({**body, "metadata": {**metadata, "name": name}})
-    ref = msgspec.structs.replace(item.ref, name=name)
     return msgspec.structs.replace(
-        item, ref=ref, body=text, digest=digest_bytes(text), generates=False
+        item,
+        ref=msgspec.structs.replace(item.ref, name=name),
+        body=text,
+        digest=digest_text(text, item.hook, phase),
+        generates=False,
     )

@@ -1,4 +1,7 @@
-"""What has left Git goes: inside the sync, in waves turned round, as Argo CD does it.
+"""What has left Git goes: inside the sync, as Argo CD and Flux do it.
+
+In Argo CD's order the waves of what goes are turned round, and each wave deletes before it applies.
+In Flux's order deletions come behind everything that is applied, last kinds first.
 
 Takes a plan and what is stale; gives the plan with deletions in it. Its digest stays: it covers
 what Git says, and what lives is added when a rollout begins.
@@ -7,14 +10,13 @@ what Git says, and what lives is added when a rollout begins.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import groupby
 
 import msgspec
 
 from tidegate.model.manifest import Phase
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import (
-    Because,
     Consent,
     Deed,
     Edge,
@@ -23,12 +25,19 @@ from tidegate.model.plan import (
     Plan,
     PlannedUnit,
     Step,
+    digest_step,
 )
+from tidegate.plan.build import step_id
+from tidegate.plan.chains import link_chain, mark_last
+from tidegate.plan.cycles import put_in_order
+from tidegate.plan.stages import STAGES, rank_of
 
-PHASES = list(Phase)
+PHASES = {phase.value: place for place, phase in enumerate(Phase)}
+LAST_STAGE = STAGES[-1]
+Batch = tuple[Item, ...]
 
 
-class Stale(msgspec.Struct, frozen=True, order=True):
+class Stale(msgspec.Struct, frozen=True):
     """An object of a unit that Git no longer has; wave and handling are those it lives with."""
 
     ref: Ref
@@ -42,60 +51,118 @@ def swap_waves(waves: Iterable[int]) -> dict[int, int]:
     return dict(zip(ordered, reversed(ordered), strict=True))
 
 
-def add_prunes(plan: Plan, unit: PlannedUnit, stale: Iterable[Stale]) -> Plan:
-    """The plan with these deletions in it; what may not be pruned is left alone."""
-    going = sorted(one for one in stale if one.handling.prune is Consent.YES)
-    if not going:
-        return plan
+def add_prunes(
+    plan: Plan,
+    unit: PlannedUnit,
+    stale: Iterable[Stale],
+    *,
+    staged: bool = False,
+    confirmed: bool = False,
+) -> Plan:
+    """The plan with these deletions in it; what may not be pruned is left alone.
+
+    `confirmed`: somebody has agreed to what asks for it. `staged`: the unit has Flux's order, which
+    also shows in its steps where it has any.
+    """
     mine = [step for step in plan.steps if step.unit == unit.name]
-    swapped = swap_waves(one.wave for one in going)
-    kept = [step.wave for step in mine if step.phase == Phase.SYNC]
+    if staged or any(step.stage for step in mine):
+        steps = _behind_stages(mine, unit, _consenting(stale, confirmed=confirmed))
+    else:
+        steps = _into_waves(mine, unit, list(stale), confirmed=confirmed)
+    return plan if steps == mine else _with_steps(plan, mine, mark_last(steps))
+
+
+def is_definition(kind: Kind) -> bool:
+    """Argo CD never deletes these: everything of their kind would go along."""
+    return (kind.group, kind.name) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def deletion_of(one: Stale) -> Item:
+    return Item(ref=one.ref, deed=Deed.DELETE, handling=one.handling)
+
+
+def reversed_batches(stale: Iterable[Stale]) -> tuple[Batch, ...]:
+    """Deletions in Flux's order turned round; kind after kind, objects of a kind at once."""
+    ordered = sorted(stale, key=lambda one: rank_of(one.ref), reverse=True)
+    kinds = groupby(ordered, key=lambda one: one.ref.kind.name)
+    return tuple(tuple(map(deletion_of, batch)) for _, batch in kinds)
+
+
+def _consenting(stale: Iterable[Stale], *, confirmed: bool) -> list[Stale]:
+    agreed = {Consent.YES, Consent.ASK} if confirmed else {Consent.YES}
+    return [one for one in stale if one.handling.prune in agreed]
+
+
+def _into_waves(
+    mine: list[Step], unit: PlannedUnit, stale: list[Stale], *, confirmed: bool
+) -> list[Step]:
+    """The unit's steps with the deletions of each wave before what the wave applies.
+
+    What may not be pruned still counts where waves are turned round.
+    """
+    swapped = swap_waves(one.wave for one in stale)
+    kept = (step.wave for step in mine if step.phase == Phase.SYNC)
     last = max([0, *kept, *swapped.values()]) + 1
     by_wave: dict[int, list[Item]] = {}
-    for one in going:
-        wave = last if one.handling.last else swapped[one.wave]
-        item = Item(ref=one.ref, deed=Deed.DELETE, handling=one.handling)
-        by_wave.setdefault(wave, []).append(item)
-    return _with_steps(plan, unit, _merge(mine, unit, by_wave))
-
-
-def _merge(mine: list[Step], unit: PlannedUnit, by_wave: dict[int, list[Item]]) -> list[Step]:
-    """The unit's steps with the deletions of each wave before what the wave applies."""
+    for one in sorted(_consenting(stale, confirmed=confirmed), key=lambda one: one.ref):
+        if not is_definition(one.ref.kind):
+            wave = last if one.handling.last else swapped[one.wave]
+            by_wave.setdefault(wave, []).append(deletion_of(one))
     steps = {(step.phase, step.wave): step for step in mine}
     for wave, items in by_wave.items():
-        known = steps.get((Phase.SYNC, wave)) or _empty(unit, wave)
-        batches = (tuple(items), *known.batches)
-        steps[Phase.SYNC, wave] = msgspec.structs.replace(known, batches=batches)
-    ordered = sorted(steps.values(), key=lambda step: (PHASES.index(Phase(step.phase)), step.wave))
-    ends = [step.id for step in ordered if not step.rescues][-1:]
-    return [msgspec.structs.replace(step, last=step.id in ends) for step in ordered]
+        known = steps.get((Phase.SYNC, wave)) or _empty(unit, Phase.SYNC, wave)
+        steps[Phase.SYNC, wave] = _holding(known, (tuple(items), *known.batches))
+    return sorted(steps.values(), key=lambda step: (PHASES[step.phase], step.wave))
 
 
-def _empty(unit: PlannedUnit, wave: int) -> Step:
-    spot = f"{Phase.SYNC}/{wave}"
-    name = "/".join(part for part in (unit.cluster, unit.name, spot) if part)
-    return Step(id=name, unit=unit.name, cluster=unit.cluster, wave=wave, digest="prune")
+def _behind_stages(mine: list[Step], unit: PlannedUnit, going: list[Stale]) -> list[Step]:
+    """The unit's steps with the deletions behind everything that the last of them applies."""
+    if not going:
+        return mine
+    *others, last = mine or [_empty(unit, LAST_STAGE)]
+    return [*others, _holding(last, (*last.batches, *reversed_batches(going)))]
 
 
-def _with_steps(plan: Plan, unit: PlannedUnit, steps: list[Step]) -> Plan:
-    """The plan with other steps for a unit: its chain is made anew, other edges find its ends."""
-    known = {step.id: step.unit for step in plan.steps}
-    chain = [step for step in steps if not step.rescues]
-    edges = [
-        Edge(before.id, after.id, _because(before, after)) for before, after in pairwise(chain)
-    ]
+def _holding(step: Step, batches: tuple[Batch, ...]) -> Step:
+    digest = digest_step(batches, step.expands)
+    return msgspec.structs.replace(step, batches=batches, digest=digest)
+
+
+def _empty(unit: PlannedUnit, spot: str, wave: int | None = None) -> Step:
+    name = step_id(unit, spot) if wave is None else step_id(unit, spot, wave)
+    stage = spot if wave is None else ""
+    return Step(
+        id=name, unit=unit.name, cluster=unit.cluster, wave=wave or 0, stage=stage, digest=""
+    )
+
+
+def _with_steps(plan: Plan, old: list[Step], new: list[Step]) -> Plan:
+    """The plan with other steps for a unit.
+
+    Its chain is made anew. Who waits for the unit waits for its new last step; and what its first
+    step waited for, its new first one waits for as well.
+    """
+    known = {step.id for step in old}
+    moved = _moved_ends(old, new)
+    edges = link_chain(new)
     for edge in plan.edges:
-        inside = (known[edge.before] == unit.name, known[edge.after] == unit.name)
-        if inside == (True, True):
-            continue
-        before = chain[-1].id if inside[0] else edge.before
-        after = chain[0].id if inside[1] else edge.after
-        edges.append(Edge(before, after, edge.because, edge.strength))
-    others = [step for step in plan.steps if step.unit != unit.name]
-    first = next((n for n, step in enumerate(plan.steps) if step.unit == unit.name), len(others))
-    ordered = (*others[:first], *steps, *others[first:])
-    return msgspec.structs.replace(plan, steps=tuple(ordered), edges=tuple(edges))
+        inside = (edge.before in known, edge.after in known)
+        if inside != (True, True):
+            before = moved.get((edge.before, True), edge.before)
+            after = moved.get((edge.after, False), edge.after)
+            edges.append(Edge(before, after, edge.because, edge.strength))
+    unchanged = {step.id: step for step in plan.steps if step.id not in known}
+    first = next((at for at, step in enumerate(plan.steps) if step.id in known), len(unchanged))
+    others = list(unchanged.values())
+    steps = {step.id: step for step in (*others[:first], *new, *others[first:])}
+    ordered = put_in_order(steps, edges)
+    return msgspec.structs.replace(plan, steps=ordered, edges=tuple(dict.fromkeys(edges)))
 
 
-def _because(before: Step, after: Step) -> Because:
-    return Because.WAVE if before.phase == after.phase else Because.PHASE
+def _moved_ends(old: list[Step], new: list[Step]) -> dict[tuple[str, bool], str]:
+    """From the ends of the old chain to those of the new one; True where something leaves it."""
+    before = [step.id for step in old if not step.rescues]
+    after = [step.id for step in new if not step.rescues]
+    if not before or not after:
+        return {}
+    return {(before[-1], True): after[-1], (before[0], False): after[0]}

@@ -10,7 +10,7 @@ import hashlib
 
 import msgspec
 
-from tidegate.errors import Place, PlanError
+from tidegate.errors import Place, PlanError, foreign
 from tidegate.model.objects import Ref
 from tidegate.model.plan import (
     VERSION,
@@ -20,23 +20,30 @@ from tidegate.model.plan import (
     Plan,
     PlannedUnit,
     Step,
-    digest_bytes,
     digest_plan,
     digest_step,
 )
+from tidegate.plan.items import digest_text
 
+KIND = "TidegatePlan"
 SECRET = ("", "Secret")
+NOTHING = b"null"
 
 
 class _Item(msgspec.Struct, omit_defaults=True):
     item: Item
-    object: msgspec.Raw = msgspec.Raw(b"null")
+    object: msgspec.Raw = msgspec.Raw(NOTHING)
     sealed: str = ""
 
 
 class _Step(msgspec.Struct):
     step: Step
     batches: tuple[tuple[_Item, ...], ...]
+
+
+class _Head(msgspec.Struct):
+    kind: str = ""
+    version: int = 0
 
 
 class _Document(msgspec.Struct):
@@ -57,22 +64,14 @@ def to_json(plan: Plan) -> bytes:
         )
         for step in plan.steps
     )
-    document = _Document("TidegatePlan", VERSION, plan.digest, plan.units, steps, plan.edges)
+    document = _Document(KIND, VERSION, plan.digest, plan.units, steps, plan.edges)
     return msgspec.json.format(msgspec.json.encode(document), indent=1)
 
 
 def from_json(text: bytes, *, name: str, bodies: dict[Ref, bytes]) -> Plan:
     """Read a plan. `bodies` are those rendered now, for the objects that a plan does not hold."""
     where = Place(name)
-    try:
-        document = msgspec.json.decode(text, type=_Document)
-    except msgspec.DecodeError as error:
-        raise PlanError(
-            "plan.document", f"this is not a saved plan: {error}", where=where
-        ) from None
-    if document.version != VERSION:
-        problem = f"this plan has version {document.version}, and {VERSION} is read here"
-        raise PlanError("plan.version", problem, where=where, hint="make the plan again")
+    document = _read_document(text, where)
     steps = tuple(_read_step(step, document.digest, bodies, where) for step in document.steps)
     fragment = Fragment(units=document.units, steps=steps, edges=document.edges)
     if digest_plan(fragment) != document.digest:
@@ -81,10 +80,25 @@ def from_json(text: bytes, *, name: str, bodies: dict[Ref, bytes]) -> Plan:
     return Plan.of(fragment)
 
 
+def _read_document(text: bytes, where: Place) -> _Document:
+    """The document before anything in it is believed."""
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+        if head.kind == KIND and head.version != VERSION:
+            problem = f"this plan has version {head.version}, and {VERSION} is read here"
+            raise PlanError("plan.version", problem, where=where, hint="make the plan again")
+        if head.kind == KIND:
+            return msgspec.json.decode(text, type=_Document)
+        why = f"its kind is `{foreign(head.kind)}`"
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        why = foreign(str(error))
+    raise PlanError("plan.document", f"this is not a saved plan: {why}", where=where)
+
+
 def _write(item: Item, salt: str) -> _Item:
     bare = msgspec.structs.replace(item, body=b"")
-    if (item.ref.kind.group, item.ref.kind.name) != SECRET:
-        return _Item(bare, msgspec.Raw(item.body or b"null"))
+    if not item.body or (item.ref.kind.group, item.ref.kind.name) != SECRET:
+        return _Item(bare, msgspec.Raw(item.body or NOTHING))
     hidden = msgspec.structs.replace(bare, digest="")
     return _Item(hidden, sealed=_seal(item.body, salt))
 
@@ -94,23 +108,29 @@ def _seal(body: bytes, salt: str) -> str:
 
 
 def _read_step(stored: _Step, salt: str, bodies: dict[Ref, bytes], where: Place) -> Step:
+    phase = stored.step.phase
     batches = tuple(
-        tuple(_read(item, salt, bodies, where) for item in batch) for batch in stored.batches
+        tuple(_digested(_read(item, salt, bodies, where), phase) for item in batch)
+        for batch in stored.batches
     )
     digest = digest_step(batches, stored.step.expands)
     return msgspec.structs.replace(stored.step, batches=batches, digest=digest)
 
 
+def _digested(item: Item, phase: str) -> Item:
+    """The item with the digest that its text has, whatever is stored."""
+    digest = digest_text(item.body, item.hook, phase) if item.body else ""
+    return msgspec.structs.replace(item, digest=digest)
+
+
 def _read(stored: _Item, salt: str, bodies: dict[Ref, bytes], where: Place) -> Item:
     if not stored.sealed:
-        body = bytes(stored.object)
-        if body == b"null":
-            return stored.item
-        compact = msgspec.json.format(body, indent=-1)
-        return msgspec.structs.replace(stored.item, body=compact, digest=digest_bytes(compact))
+        text = bytes(stored.object)
+        body = b"" if text == NOTHING else msgspec.json.format(text, indent=-1)
+        return msgspec.structs.replace(stored.item, body=body)
     rendered = bodies.get(stored.item.ref, b"")
     if _seal(rendered, salt) != stored.sealed:
         problem = f"{stored.item.ref} is not what it was when the plan was made"
         hint = "make the plan again, or run it from the revision it was made from"
         raise PlanError("plan.secret", problem, where=where, hint=hint)
-    return msgspec.structs.replace(stored.item, body=rendered, digest=digest_bytes(rendered))
+    return msgspec.structs.replace(stored.item, body=rendered)

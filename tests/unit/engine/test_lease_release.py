@@ -1,12 +1,14 @@
-"""Letting go of a lease while somebody else writes it."""
+"""Letting go of a unit while its lease is being written."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
+from tidegate.engine.hold import SETTLES, Hold
+from tidegate.engine.journal import Keeper
 from tidegate.engine.lease import LASTS, Lease
-from tidegate.engine.reach.errands import Pause, Wish
+from tidegate.engine.reach.errands import Errand, Pause, Wish
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Live
 from tidegate.world.calls import Get, Request, Write
@@ -65,3 +67,24 @@ def test_a_release_leaves_the_lease_to_whom_it_belongs_by_then() -> None:
         errand.send((stored(lease, holder="other", version="9"),))
 
     assert not lease.held
+
+
+def test_a_unit_is_not_let_go_while_a_renewal_is_on_its_way() -> None:
+    lease = a_lease()
+    hold = Hold(lease, Keeper("shop", ""), renewing=True)
+    errand = hold.close(lambda: NOW)
+
+    waits = first_pause(errand)
+    hold.renewing = False
+    lets_go = the_request(errand.send(()))
+
+    assert waits == Pause(Ms(NOW + SETTLES))
+    assert holder_in(lets_go) == ("", "7")
+
+
+def first_pause(errand: Errand[None]) -> Pause:
+    """Where an errand waits; what it asks for until then is done."""
+    wish = next(errand)
+    while not isinstance(wish, Pause):
+        wish = errand.send(tuple(Done() for _ in wish))
+    return wish

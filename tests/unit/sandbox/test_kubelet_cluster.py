@@ -26,7 +26,8 @@ KINDS = (DEPLOYMENT, STATEFUL_SET, JOB, POD, SERVICE)
 async def a_shop(*rules: Rule) -> Stage:
     stage = Stage(SIMPLE.with_rules(rules), (*CONTROLLERS, provisioner()))
     shop = an_object(Kind("", "v1", "Namespace"), "shop")
-    await stage.create(*base_objects(), shop)
+    stage.sandbox.give(base_objects())
+    await stage.create(shop)
     while stage.sandbox.now() < BEGIN:
         await stage.sandbox.wait(BEGIN)
     return stage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
@@ -19,6 +19,8 @@ from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_bytes
 from tidegate.model.reading import mappings, text
 
 Examined: TypeAlias = tuple[Step, Item, Standing]
+Asked: TypeAlias = tuple[PlannedUnit, Item, Entry, tuple[str, str] | None]
+"""All that the standing of an object follows from; what lives, by its uid and version."""
 NOTHING = Entry()
 WRITTEN = frozenset({Stand.ABSENT, Stand.DIFFERENT, Stand.IMMUTABLE})
 TELLING = frozenset({Proof.NEWER, Proof.CONDITION})
@@ -32,11 +34,21 @@ class Examiner:
     means: Means
     outlook: Outlook
     units: dict[str, PlannedUnit]
+    _stood: dict[Spot, tuple[Asked, Standing]] = field(default_factory=dict)
 
     def stand(self, step: Step, item: Item, remembered: Entry | None) -> Standing:
-        spot = Spot(step.cluster, item.ref)
+        """How an object stands; asked again of the same state, the answer is the same."""
+        spot, known = Spot(step.cluster, item.ref), remembered or NOTHING
         live = self.outlook.lives.get(spot)
-        known = remembered or NOTHING
+        state = None if live is None else (live.uid, live.version)
+        asked = (self.units[step.unit], item, known, state)
+        answered = self._stood.get(spot)
+        if answered is None or answered[0] != asked:
+            answered = self._stood[spot] = (asked, self._stand(step, item, live, known))
+        return answered[1]
+
+    def _stand(self, step: Step, item: Item, live: Live | None, known: Entry) -> Standing:
+        spot = Spot(step.cluster, item.ref)
         settled = stand_of_hook(item, live, known) if item.hook is not None else None
         if live is None:
             done = item.expires and known.opened == item.digest != ""

@@ -54,6 +54,10 @@ class Outlook:
         """Those of which nothing is known yet, not even that they are not there."""
         return [spot for spot in spots if spot not in self._seen]
 
+    def forget(self, spots: Iterable[Spot]) -> None:
+        """What is known of these is old; it is asked for when it is needed again."""
+        self._seen.difference_update(spots)
+
     def changed(self, cluster: str, fact: Changed) -> Spot | None:
         """Take a change of a watch; the spot, if it is news of something that somebody wants.
 
@@ -95,7 +99,7 @@ class Outlook:
     def view(self, spots: Iterable[Spot]) -> Errand[Refusal | None]:
         """Bring served kinds of these into view; done when all that lives of them is known.
 
-        Where a watch tells of a kind already, only what it told before anybody cared is asked for.
+        Where a watch tells of a kind already, only what it did not tell in time is asked for.
         """
         late: list[Spot] = []
         groups: dict[Group, list[Spot]] = {}
@@ -119,7 +123,9 @@ class Outlook:
         for spot, outcome in zip(spots, outcomes, strict=True):
             if isinstance(outcome, Done) and outcome.live is not None:
                 self.wrote(spot, outcome.live)
-            elif is_refusal(outcome) and not isinstance(outcome, Missing | NotServed):
+            elif isinstance(outcome, Missing):
+                self.lives.pop(spot, None)
+            elif is_refusal(outcome) and not isinstance(outcome, NotServed):
                 return outcome
             self._seen.add(spot)
         return None

@@ -29,6 +29,8 @@ class Weighed(msgspec.Struct, frozen=True, gc=False):
     sentence: str = ""
     until: Ms | None = None
     final: bool = False
+    by_time: bool = False
+    """It fails since it has been so for too long, as far as is known."""
     doubt: Doubt | None = None
     """What is left unproven where a gate opens all the same."""
 
@@ -85,5 +87,5 @@ def _hold(run: ItemRun, verdict: Verdict, limit: Ms, now: Ms) -> Weighed:
         return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
     held = Ms(run.bad_since + limit)
     if now >= held:
-        return Weighed(Weight.FAILS, verdict.reason, verdict.sentence)
+        return Weighed(Weight.FAILS, verdict.reason, verdict.sentence, by_time=True)
     return Weighed(Weight.WAITS, verdict.reason, verdict.sentence, until=held)

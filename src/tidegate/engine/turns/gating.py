@@ -6,7 +6,16 @@ from tidegate.engine.fences import Doubt, is_older
 from tidegate.engine.turns.gates import Weighed, Weight, weigh
 from tidegate.engine.turns.ordering import failed, passed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
-from tidegate.engine.vocabulary import Foresee, Journal, Judged, Probe, Probed, Trouble
+from tidegate.engine.vocabulary import (
+    Foresee,
+    Journal,
+    Judged,
+    Look,
+    Looked,
+    Probe,
+    Probed,
+    Trouble,
+)
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Deed
@@ -86,6 +95,25 @@ def probed(turn: Turn, heard: Probed) -> None:
         turn.order(Foresee(heard.spot))
 
 
+def looked(turn: Turn, heard: Looked) -> None:
+    step = turn.rollout.steps.get(heard.step)
+    if step is None or not step.looking:
+        return
+    step.looking, step.looked = False, True
+    if step.state is StepState.GATING:
+        look(turn, step)
+    step.looked = False
+
+
+def _is_sure(turn: Turn, step: StepRun) -> bool:
+    """Time alone fails nothing: a connection may have been lost, and with it the good news."""
+    if not step.looked and not step.looking:
+        step.looking = True
+        held = (run.spot for run in step.items if run.state is ItemState.GATING)
+        turn.order(Look(step.step.id, tuple(held)))
+    return step.looked
+
+
 def look(turn: Turn, step: StepRun) -> None:
     """Weigh every object that still holds a gate."""
     rules = turn.rollout.semantics
@@ -143,6 +171,8 @@ def _tell_unproven(turn: Turn, run: ItemRun, lapsed: Doubt | None) -> None:
 
 def _object_fails(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
     step = run.step
+    if weighed.by_time and not _is_sure(turn, step):
+        return
     sentence = f"{run.item.ref}: {weighed.sentence or weighed.reason}"
     if step.trouble is None or weighed.final:
         step.trouble = Trouble(weighed.reason, sentence, weighed.final)
@@ -191,9 +221,13 @@ def _pass_gate(turn: Turn, step: StepRun) -> None:
 def _is_overdue(turn: Turn, step: StepRun) -> bool:
     """Whether a gate has waited too long, or in too deep a silence; it fails then."""
     quiet = turn.rollout.semantics.quiet
-    if step.deadline is not None and turn.now >= step.deadline:
+    late = step.deadline is not None and turn.now >= step.deadline
+    silent = bool(quiet) and turn.now >= step.active_at + quiet
+    if (late or silent) and not _is_sure(turn, step):
+        return False
+    if late:
         return _fail_waiting(turn, step, "Deadline", "took too long")
-    if quiet and turn.now >= step.active_at + quiet:
+    if silent:
         return _fail_waiting(turn, step, "Quiet", "nothing happened for too long")
     if quiet:
         turn.ring_at(Ms(step.active_at + quiet), step)

@@ -140,6 +140,7 @@ def reset(rollout: Rollout, step: StepRun) -> None:
     step.batch = 0
     step.trouble = None
     step.deadline = step.look_at = None
+    step.looking = False
     step.outstanding = sum(run.asked for run in step.items)
     for run in step.items:
         run.forget()

@@ -87,6 +87,10 @@ class StepRun:
     deadline: Ms | None = None
     active_at: Ms = Ms(0)
     look_at: Ms | None = None
+    looking: bool = False
+    """Its objects are asked for, since its time is up."""
+    looked: bool = False
+    """They have just been told."""
     parts: int = 0
     """How many steps of what it expanded to are not at rest."""
     part_of: StepRun | None = None

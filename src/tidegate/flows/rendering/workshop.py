@@ -77,7 +77,8 @@ class Workshop:
         """For all charts, as many as there are cores."""
         async with self._entering:
             if self._workers is None:
-                opening = helm_workers(count=self.setting.cores)
+                setting = self.setting
+                opening = helm_workers(count=setting.cores, offline=setting.offline)
                 self._workers = await self._ends.enter_async_context(opening)
             return self._workers
 

@@ -28,7 +28,7 @@ LUA = "lupa.luajit21"
 """LuaJIT speaks Lua 5.1 and, like Argo CD's own Lua, knows `goto`."""
 
 MIB = 1024 * 1024
-STEPS = 50_000_000
+STEPS = 10_000_000
 MEMORY = 64 * MIB
 LITTERED = 8 * MIB
 """A state that holds more than this is thrown away: Lua fails before it collects what it could."""
@@ -54,8 +54,9 @@ class _Runtime(Protocol):
 class Machine:
     """One Lua state at a time, kept warm with the scripts that it has compiled."""
 
-    def __init__(self) -> None:
-        self._runtime, self._run = _start()
+    def __init__(self, *, steps: int = STEPS) -> None:
+        self._steps = steps
+        self._runtime, self._run = _start(steps)
 
     def answer(self, request: bytes) -> bytes:
         """One request of a worker's line."""
@@ -67,7 +68,7 @@ class Machine:
         how, *texts = self._run(script, table, question.now, question.open_libs)
         del table
         if self._runtime.get_memory_used(total=True) > LITTERED:
-            self._runtime, self._run = _start()
+            self._runtime, self._run = _start(self._steps)
         first, second = (text.encode(BYTES).decode(errors="replace") for text in texts)
         match how:
             case "said":
@@ -84,7 +85,7 @@ class Machine:
             return self._runtime.table_from(_plain(body), recursive=True)
 
 
-def _start() -> tuple[_Runtime, _Run]:
+def _start(steps: int) -> tuple[_Runtime, _Run]:
     runtime: _Runtime = import_module(LUA).LuaRuntime(
         encoding=BYTES,
         source_encoding=BYTES,
@@ -95,7 +96,7 @@ def _start() -> tuple[_Runtime, _Run]:
         max_memory=MEMORY,
     )
     prelude = Path(__file__).with_name("prelude.lua").read_text()
-    return runtime, runtime.execute(prelude, STEPS, SCRIPTS_KEPT, LONGEST_TEXT)
+    return runtime, runtime.execute(prelude, steps, SCRIPTS_KEPT, LONGEST_TEXT)
 
 
 def _refuse(_object: object, _name: object, _is_setting: object) -> None:

@@ -56,18 +56,21 @@ def render(release: Release) -> Rendered:
     chart = _find_chart(release)
     start = chart if chart.is_dir() else chart.parent
     values = compose(release, start=start, read=sdk.read_values)
+    integers = restore(values)
     with ExitStack() as stack:
-        handle = stack.enter_context(sdk.loaded(chart))
+        shown = chart
+        if integers or release.defaults or release.skip_schema:
+            shown = stack.enter_context(staging.staged(chart, release.root))
+            _change(shown, chart=chart, integers=integers, release=release)
+        handle = stack.enter_context(sdk.loaded(shown))
         metadata = sdk.metadata_of(handle)
         _check(metadata, release)
         absent = sdk.absent_dependencies(handle, metadata)
-        if absent and not release.builds_dependencies:
-            dependencies.refuse(absent, release)
-        integers = restore(values)
-        if absent or integers or release.defaults or release.skip_schema:
-            copy = stack.enter_context(staging.staged(chart, release.root))
-            _change(copy, chart=chart, absent=absent, integers=integers, release=release)
-            handle = stack.enter_context(sdk.loaded(copy))
+        if absent:
+            if shown == chart:
+                shown = stack.enter_context(staging.staged(chart, release.root))
+            _complete(shown, chart=chart, absent=absent, integers=integers, release=release)
+            handle = stack.enter_context(sdk.loaded(shown))
             _check_dependencies(handle, metadata, release)
         return _render(handle, values, release)
 
@@ -111,17 +114,8 @@ def _check(metadata: sdk.Metadata, release: Release) -> None:
         raise RenderError("render.helm.kube-version", problem, where=where, hint=hint)
 
 
-def _change(
-    copy: Path,
-    *,
-    chart: Path,
-    absent: tuple[Dependency, ...],
-    integers: str,
-    release: Release,
-) -> None:
-    """Whatever the chart needs that is not in its directory."""
-    if absent:
-        dependencies.build(absent, chart=chart, copy=copy, release=release)
+def _change(copy: Path, *, chart: Path, integers: str, release: Release) -> None:
+    """Whatever is asked of the chart that is not in its directory."""
     if release.skip_schema:
         staging.drop_schemas(copy)
     if release.defaults:
@@ -129,6 +123,20 @@ def _change(
         values = merge_files(release.defaults, release=release, start=start, read=sdk.read_values)
         staging.put(copy, "values.yaml", json.dumps(values))
     if integers:
+        staging.put(copy, template_below(staging.depth_of(copy)), integers)
+
+
+def _complete(
+    copy: Path, *, chart: Path, absent: tuple[Dependency, ...], integers: str, release: Release
+) -> None:
+    """Whatever the chart needs that is not in its directory."""
+    if not release.builds_dependencies:
+        dependencies.refuse(absent, release)
+    dependencies.build(absent, chart=chart, copy=copy, release=release)
+    if release.skip_schema:
+        staging.drop_schemas(copy)
+    if integers:
+        # What came in may lie deeper than all that was there.
         staging.put(copy, template_below(staging.depth_of(copy)), integers)
 
 

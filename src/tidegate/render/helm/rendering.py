@@ -26,6 +26,9 @@ from tidegate.render.helm.release import Answer, Refused, Release, Rendered, Tex
 from tidegate.render.scratch import scratch_directory
 
 LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+NOWHERE = "http://127.0.0.1:9"
+"""A proxy that is not there."""
 HOOK = "helm.sh/hook"
 NOTES = "NOTES.txt"
 
@@ -43,8 +46,13 @@ _decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 @asynccontextmanager
-async def helm_workers(*, count: int = 2, limits: Limits = LIMITS) -> AsyncIterator[Workers]:
-    """Workers that render charts. They start when they are needed and end with the block."""
+async def helm_workers(
+    *, count: int = 2, limits: Limits = LIMITS, offline: bool = False
+) -> AsyncIterator[Workers]:
+    """Workers that render charts. They start when they are needed and end with the block.
+
+    Helm fetches schemas that a chart's schema names, unless it is to be `offline`.
+    """
     if find_spec("helm_python") is None:
         problem = "Helm charts cannot be rendered: the Helm SDK is not installed"
         hint = "install `tidegate[helm]`"
@@ -56,6 +64,7 @@ async def helm_workers(*, count: int = 2, limits: Limits = LIMITS) -> AsyncItera
             "GOGC": "400",  # most charts need less than is collected late
             "GOMEMLIMIT": f"{limits.memory * 3 // 4}",
             "GOTRACEBACK": "none",
+            **(dict.fromkeys(PROXIES, NOWHERE) if offline else {}),
         }
         argv = (sys.executable, "-I", "-X", "utf8", "-m", "tidegate.render.helm.engine")
         command = Command(argv=argv, env=environment, cwd=scratch)

@@ -33,10 +33,24 @@ def staged(chart: Path, root: str) -> Iterator[Path]:
 
 
 def copy_chart(chart: Path, copy: Path) -> None:
-    """A chart may lie where nobody may write, and its copy must be changed and removed."""
-    shutil.copytree(chart, copy, copy_function=shutil.copyfile, dirs_exist_ok=True)
-    for folder, _, _ in os.walk(copy):
-        Path(folder).chmod(0o700)
+    """A chart may lie where nobody may write, and its copy must be changed and removed.
+
+    It has been checked before: links lead to files and directories of the source.
+    """
+    copy.mkdir(parents=True, exist_ok=True)
+    _copy(str(chart), str(copy))
+
+
+def _copy(source: str, target: str) -> None:
+    """Paths are plain text here: a chart has many files, and this is done for many renders."""
+    with os.scandir(source) as entries:
+        for entry in entries:
+            place = f"{target}/{entry.name}"
+            if entry.is_dir():
+                os.mkdir(place, 0o700)  # noqa: PTH102
+                _copy(entry.path, place)
+            else:
+                shutil.copyfile(entry.path, place)
 
 
 def drop_schemas(copy: Path) -> None:

@@ -58,6 +58,8 @@ class StepCourse:
     """When it came into its state."""
     again: Ms | None = None
     """When it is tried again."""
+    looked: bool = False
+    """Whether it was told what its gate waits for."""
     reason: str = ""
     sentence: str = ""
     deeds: dict[Ref, Told] = field(default_factory=dict)
@@ -69,11 +71,12 @@ class StepCourse:
 
     @property
     def settled(self) -> int:
-        """How many of its objects need nothing more."""
+        """How many of its objects need nothing more; not known before its gate was looked at."""
         if self.state is StepState.PASSED:
             return self.size
-        held = self.size if self.state is StepState.GATING and not self.waits else len(self.waits)
-        return max(0, len(self.deeds) - held)
+        if self.looked and self.state in {StepState.GATING, StepState.FAILED}:
+            return len(self.deeds) - len(self.deeds.keys() & self.waits.keys())
+        return 0
 
     @property
     def until(self) -> Ms:
@@ -177,6 +180,7 @@ class Course:
         if step.begun is None:
             step.begun = event.at
         if state is StepState.CHECKING:
+            step.looked = False
             step.waits.clear()
 
     def _retry(self, step: StepCourse, event: Event) -> None:
@@ -197,6 +201,7 @@ class Course:
             known = step.waits.get(ref)
             since = known.since if known else event.at
             sentence = foreign(event.sentence or event.reason)
+            step.looked = True
             step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until)
         elif told in {Told.GATE_UNPROVEN, Told.OBJECT_REFUSED}:
             remark = Remark(step.id, ref, event.reason, foreign(event.sentence))

@@ -28,6 +28,7 @@ from tidegate.report.rollout.rows import (
     shorten,
     spread,
 )
+from tidegate.report.rollout.summary import STOPPED
 
 MOST_WAITS = 8
 """How many objects are shown for a gate where there is room."""
@@ -61,7 +62,7 @@ def frame(course: Course, view: View, now: Ms) -> list[Row]:
     room = max(0, view.height - len(bottom))
     names = _name_width(course, view)
     blocks = _blocks(course, view, now, names, room=room)
-    done = _done(course, view, names, room=room - len(blocks))
+    done = _done(course, _told(course), view, names, room=room - len(blocks))
     rows = [*done, *blocks]
     rows += [BLANK] * (min(view.height, view.least) - len(bottom) - len(rows))
     rows = [*rows, *bottom][-max(1, view.height) :]
@@ -69,10 +70,30 @@ def frame(course: Course, view: View, now: Ms) -> list[Row]:
 
 
 def final_rows(course: Course, view: View) -> list[Row]:
-    """What stays on the screen when a rollout is over: every step, folded."""
+    """What stays on the screen when a rollout is over: each step in a row, folded.
+
+    What failed, and what lies behind it, is told elsewhere and in full.
+    """
     names = _name_width(course, view)
     room = max(view.height, MOST_WAITS)
-    return [shorten(row, view.width) for row in _done(course, view, names, room=room)]
+    steps = [step for step in _told(course) if course.result == STOPPED or not _is_lost(step)]
+    rows = _done(course, steps, view, names, room=room)
+    if course.result == STOPPED:
+        still = msgspec.structs.replace(view, beat=0, marks=_at_rest(view.marks))
+        rows += _blocks(course, still, course.now, names, room=room)
+    return [shorten(row, view.width) for row in rows]
+
+
+def _is_lost(step: StepCourse) -> bool:
+    return step.state in {StepState.FAILED, StepState.SKIPPED}
+
+
+def _at_rest(marks: Marks) -> Marks:
+    return msgspec.structs.replace(marks, spinner=marks.skipped)
+
+
+def _told(course: Course) -> list[StepCourse]:
+    return [step for step in course.done.values() if not step.is_idle]
 
 
 def _name_width(course: Course, view: View) -> int:
@@ -165,11 +186,12 @@ def _wait(wait: Wait, view: View, now: Ms, names: int) -> Row:
     return spread(left, time, view.width)
 
 
-def _done(course: Course, view: View, names: int, *, room: int) -> list[Row]:
+def _done(
+    course: Course, steps: list[StepCourse], view: View, names: int, *, room: int
+) -> list[Row]:
     """What is done: by step while that fits, then by unit, then the oldest as one."""
     if room < 1:
         return []
-    steps = [step for step in course.done.values() if not step.is_idle]
     rows = [_finished(course, step, view, names) for step in steps[-room:]]
     if len(steps) <= room:
         return rows

@@ -15,6 +15,7 @@ PHASES = {
     "postsync": "PostSync",
     "syncfail": "SyncFail",
     "predelete": "PreDelete",
+    "delete": "",
     "postdelete": "PostDelete",
 }
 TENTHS = Ms(10 * SECOND)
@@ -37,7 +38,7 @@ def read_id(name: str) -> tuple[str, str]:
     before, _, phase = unit.rpartition("/")
     if before and _is_number(spot):
         return before, _name(phase, int(spot))
-    return (unit, spot) if unit else ("", name)
+    return (unit, PHASES.get(spot) or spot) if unit else ("", name)
 
 
 def _name(phase: str, wave: int) -> str:

@@ -32,6 +32,8 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
 Row: TypeAlias = tuple[Span, ...]
 MARGIN = 4
+WIDEST_MARGIN = 12
+"""What follows a row stands under its text up to here, else a little way in."""
 
 
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +148,7 @@ def wrap(row: Row, width: int) -> list[Row]:
         return [row]
     *heads, last = row
     taken = width_of(tuple(heads))
-    margin = taken if taken <= width // 3 else MARGIN
+    margin = taken if taken <= WIDEST_MARGIN else MARGIN
     first, *rest = textwrap.wrap(
         last.text, max(MARGIN, width - margin), initial_indent=" " * (taken - margin)
     ) or [""]

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 from tests.unit.render.helm_charts import data_of, write_chart
-from tidegate.flows.render import Wanted, for_target, render_all
+from tidegate.flows.render import Wanted, for_cluster, render_all
 from tidegate.flows.rendering import Rendered, Setting
-from tidegate.flows.rendering.target import Target, look_at_target
+from tidegate.flows.rendering.capabilities import Capabilities, ask_capabilities
 from tidegate.render.helm.release import DEFAULT_KUBE_VERSION
 from tidegate.source import Cache
 from tidegate.testing import sandbox_world
@@ -23,17 +23,17 @@ data:
 
 
 async def test_a_cluster_says_its_version_and_its_kinds() -> None:
-    target = await look_at_target(sandbox_world())
+    cluster = await ask_capabilities(sandbox_world())
 
-    assert target.kube_version.startswith("v1.")
-    assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment"} <= {*target.api_versions}
+    assert cluster.kube_version.startswith("v1.")
+    assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment"} <= {*cluster.api_versions}
 
 
 def test_what_the_user_gives_wins_over_what_the_cluster_says() -> None:
-    target = Target("v1.30.1", ("a/v1",))
+    cluster = Capabilities("v1.30.1", ("a/v1",))
 
-    asked = for_target(Wanted(what=".", kube_version="v1.33.0"), target)
-    open_to_all = for_target(Wanted(what="."), target)
+    asked = for_cluster(Wanted(what=".", kube_version="v1.33.0"), cluster)
+    open_to_all = for_cluster(Wanted(what="."), cluster)
 
     assert (asked.kube_version, asked.api_versions) == ("v1.33.0", ("a/v1",))
     assert (open_to_all.kube_version, open_to_all.api_versions) == ("v1.30.1", ("a/v1",))
@@ -43,9 +43,9 @@ async def test_a_chart_sees_the_cluster_that_it_is_for(tmp_path: Path) -> None:
     chart = await asyncio.to_thread(write_chart, tmp_path / "web", template=SEES)
     setting = Setting(cache=Cache(tmp_path / "cache"))
     plain = Wanted(what=str(chart), name="shop")
-    target = Target("v1.30.1", ("monitoring.example/v1", "monitoring.example/v1/Monitor"))
+    cluster = Capabilities("v1.30.1", ("monitoring.example/v1", "monitoring.example/v1/Monitor"))
 
-    usual, meant = await render_all([plain, for_target(plain, target)], setting)
+    usual, meant = await render_all([plain, for_cluster(plain, cluster)], setting)
 
     assert isinstance(usual, Rendered)
     assert isinstance(meant, Rendered)

@@ -13,7 +13,7 @@ from tidegate.world.facts import Catalogue, Said
 from tidegate.world.protocol import World
 
 
-class Target(msgspec.Struct, frozen=True):
+class Capabilities(msgspec.Struct, frozen=True):
     """Empty where the cluster does not say."""
 
     kube_version: str = ""
@@ -24,11 +24,11 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
 
 
-async def look_at_target(world: World, *, cluster: str = "") -> Target:
+async def ask_capabilities(world: World, *, cluster: str = "") -> Capabilities:
     """Ask a cluster, real or simulated, what `helm` would ask it."""
     version, catalogue = await ask(world, Http("/version"), Kinds(), cluster=cluster)
     kinds = [one.kind for one in catalogue.kinds] if isinstance(catalogue, Catalogue) else []
-    return Target(_read(version.body) if isinstance(version, Said) else "", _named(kinds))
+    return Capabilities(_read(version.body) if isinstance(version, Said) else "", _named(kinds))
 
 
 def _read(body: bytes) -> str:

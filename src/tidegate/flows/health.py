@@ -1,0 +1,144 @@
+"""How objects in files are, and which rule says so."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import Document, read
+from tidegate.errors import DocumentError, Place
+from tidegate.flows.lua import LuaWorkers, lua_workers
+from tidegate.health.argo import builtin_rows as argo_rows
+from tidegate.health.argo import judge as judge_as_argo
+from tidegate.health.judge import ARGO, KSTATUS, Judge
+from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules, read_verdict
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import part, text
+from tidegate.model.verdict import Verdict
+from tidegate.sandbox.operators.reader import builtin_rows
+
+STDIN = "-"
+NANOSECONDS = 1_000_000
+
+
+class Rule(StrEnum):
+    """Who judged: Argo CD's own checks, a row, a script of the user's, or kstatus."""
+
+    ARGO = "argo"
+    ROW = "row"
+    LUA = "lua"
+    KSTATUS = "kstatus"
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One object: where it stands, its verdict, and the rule it was judged by.
+
+    `script` is the place of the user's script, where one judged.
+    """
+
+    ref: Ref
+    where: str
+    verdict: Verdict
+    rule: Rule
+    script: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """All rules: those of one dialect, and the user's scripts with the workers that run them."""
+
+    judge: Judge
+    dialect: str
+    scripts: LuaRules
+    lua: LuaWorkers | None
+    now: Ms
+
+    async def hear(self, document: Document, ref: Ref) -> Judged:
+        """Argo CD's order: scripts go before everything but a deletion."""
+        body, where = document.body, str(document.place)
+        request = self.scripts.request(body, self.now)
+        if request is not None and self.lua is not None:
+            verdict = read_verdict(await self.lua.ask(request.argument), body)
+            script = self.scripts.script_for(body)
+            place = script.where if script is not None else None
+            spot = f"{place.name}:{place.line}" if place else ""
+            return Judged(ref, where, verdict, Rule.LUA, spot)
+        verdict = self.judge.judge(body, self.now, rules=self.dialect)
+        return Judged(ref, where, verdict, self._rule_of(body, ref.kind))
+
+    def _rule_of(self, body: dict[str, Json], kind: Kind) -> Rule:
+        if self.dialect == KSTATUS:
+            return Rule.KSTATUS
+        verdict = judge_as_argo(body)
+        if verdict is not None and verdict.checked:
+            is_leaving = verdict.reason == "PendingDeletion"
+            has_row = argo_rows().find(kind.group, kind.name) is not None
+            return Rule.ROW if has_row and not is_leaving else Rule.ARGO
+        row = self.judge.rows.get((kind.group, kind.name))
+        return Rule.ROW if row is not None and row.ready_when else Rule.KSTATUS
+
+
+async def judge_files(
+    files: Sequence[str], *, health_rules: Path | None = None, dialect: str = ARGO
+) -> list[Judged]:
+    """Every object of every file, in their order; `-` is standard input."""
+    documents = [document for name in files for document in _read(name)]
+    if not documents:
+        problem = "there is no object to judge"
+        hint = "name files with objects as they live, from `kubectl get -o yaml`"
+        raise DocumentError("documents.empty", problem, where=Place(files[0]), hint=hint)
+    scripts = NO_RULES
+    if health_rules is not None:
+        scripts = read_lua_rules(_content(str(health_rules)), str(health_rules))
+    async with AsyncExitStack() as stack:
+        lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
+        bench = Bench(Judge.of(builtin_rows()), dialect, scripts, lua, _present())
+        return await _hear_all(bench, documents)
+
+
+async def _hear_all(bench: Bench, documents: Iterable[Document]) -> list[Judged]:
+    named = [(one, _ref_of(one)) for one in documents]
+    async with asyncio.TaskGroup() as group:
+        hearings = [
+            group.create_task(bench.hear(one, ref), name=f"judge {ref}") for one, ref in named
+        ]
+    return [hearing.result() for hearing in hearings]
+
+
+def _read(name: str) -> tuple[Document, ...]:
+    shown = "standard input" if name == STDIN else name
+    return read(sys.stdin.buffer.read() if name == STDIN else _content(name), shown)
+
+
+def _content(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        problem = f"this file cannot be read: {error.strerror}"
+        raise DocumentError("documents.file", problem, where=Place(name)) from None
+
+
+def _ref_of(document: Document) -> Ref:
+    body = document.body
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    name = part(body, "metadata", "name")
+    if not kind.name or not kind.version or not isinstance(name, str):
+        problem = "this is not an object: it needs apiVersion, kind and metadata.name"
+        raise DocumentError("documents.incomplete", problem, where=document.place)
+    return Ref(kind, text(body, "metadata", "namespace"), name)
+
+
+def _present() -> Ms:
+    """Now, by the clock of the file system: a verb without a world has no other."""
+    with tempfile.TemporaryFile() as file:
+        return Ms(os.fstat(file.fileno()).st_mtime_ns // NANOSECONDS)

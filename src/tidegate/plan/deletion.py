@@ -1,0 +1,97 @@
+"""The plan that deletes a unit: hooks before, its objects in reverse, hooks after.
+
+Argo CD's order goes from the highest wave to the lowest: a wave goes at once, and the next one when
+it is gone. Flux's order is that of its kinds, turned round, in one go. What says that it wants to
+stay is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.model.manifest import Manifest, WantedUnit
+from tidegate.model.plan import Consent, Fragment, Item, Plan, PlannedUnit, Step, digest_step
+from tidegate.plan.build import digest_units, step_id
+from tidegate.plan.chains import items_of, link_chain
+from tidegate.plan.items import Budget, make_item
+from tidegate.plan.pruning import Batch, Stale, deletion_of, is_definition, reversed_batches
+
+BEFORE = "predelete"
+DELETE = "delete"
+AFTER = "postdelete"
+
+
+def build_deletion(
+    wanted: WantedUnit, lives: Iterable[Stale], *, budget: Budget, confirmed: bool = False
+) -> Plan:
+    """The plan that ends a unit. `lives`: all that is the unit's, its hooks of earlier syncs too.
+
+    `confirmed`: somebody has agreed to what asks for it.
+    """
+    unit = wanted.unit
+    before = _hooks(unit, BEFORE, wanted.before_deletion, budget)
+    after = _hooks(unit, AFTER, wanted.after_deletion, budget)
+    known = {one.ref: one for one in (*_left_behind(wanted, before), *lives)}
+    going = sorted(
+        (one for one in known.values() if _may_go(one, confirmed=confirmed)),
+        key=lambda one: one.ref,
+    )
+    if wanted.staged:
+        deletions = _staged(unit, going)
+    else:
+        deletions = _waves(unit, [one for one in going if not is_definition(one.ref.kind)])
+    steps = (*before, *deletions, *after)
+    units = digest_units((unit,), steps)
+    return Plan.of(Fragment(units=units, steps=steps, edges=tuple(link_chain(steps))))
+
+
+def _left_behind(wanted: WantedUnit, before: tuple[Step, ...]) -> list[Stale]:
+    """The hooks that run before: they are the unit's objects, and go with the others.
+
+    One whose name is made when the rollout begins stays: nobody knows it yet.
+    """
+    waves = {one.ref: one.wave for one in wanted.before_deletion}
+    items = (item for step in before for item in items_of(step) if not item.generates)
+    return [Stale(item.ref, waves[item.ref], item.handling) for item in items]
+
+
+def _may_go(one: Stale, *, confirmed: bool) -> bool:
+    """Who asks before it is pruned asks before it is deleted, too."""
+    asks = Consent.ASK in {one.handling.delete, one.handling.prune}
+    return one.handling.delete is not Consent.NO and (confirmed or not asks)
+
+
+def _hooks(
+    unit: PlannedUnit, phase: str, manifests: tuple[Manifest, ...], budget: Budget
+) -> tuple[Step, ...]:
+    """All hooks of one end, at once: their waves do not count, and nothing holds them."""
+    items = (make_item(one, phase, budget, held=False) for one in manifests)
+    ordered: tuple[Item, ...] = tuple(sorted(items, key=lambda item: (item.ref, item.digest)))
+    return (_step(unit, phase, (ordered,)),) if ordered else ()
+
+
+def _waves(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
+    by_wave: dict[int, list[Item]] = {}
+    for one in going:
+        by_wave.setdefault(one.wave, []).append(deletion_of(one))
+    waves = sorted(by_wave, reverse=True)
+    return tuple(_step(unit, DELETE, (tuple(by_wave[wave]),), wave) for wave in waves)
+
+
+def _staged(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
+    return (_step(unit, DELETE, reversed_batches(going)),) if going else ()
+
+
+def _step(
+    unit: PlannedUnit, phase: str, batches: tuple[Batch, ...], wave: int | None = None
+) -> Step:
+    """A step whose objects are all waited for, by whichever semantics."""
+    return Step(
+        id=step_id(unit, phase) if wave is None else step_id(unit, phase, wave),
+        unit=unit.name,
+        cluster=unit.cluster,
+        digest=digest_step(batches),
+        phase=phase,
+        wave=wave or 0,
+        batches=batches,
+    )

@@ -1,0 +1,129 @@
+"""`tidegate health`, from outside: verdicts, the rules that gave them, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+OBJECTS = ROOT / "examples" / "health" / "objects.yaml"
+RULES = ROOT / "examples" / "health" / "argocd-cm.yaml"
+CERTIFICATE = """\
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: web, namespace: shop}
+status:
+  conditions: [{type: Ready, status: "True", reason: Ready, message: it is up to date}]
+"""
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {password: hunter2}\n"
+
+
+def run(*arguments: str | Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tidegate", "health", *map(str, arguments)],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def told(*arguments: str | Path, given: str | None = None) -> dict[str, tuple[str, str]]:
+    """Health and rule by kind."""
+    lines = run(*arguments, "-o", "json", given=given).stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    return {one["ref"]["kind"]["name"]: (one["verdict"]["health"], one["rule"]) for one in found}
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "file.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_each_object_is_judged_by_the_rule_for_its_kind() -> None:
+    assert told(OBJECTS) == {
+        "Application": ("Progressing", "row"),
+        "Backup": ("Healthy", "kstatus"),
+        "Deployment": ("Progressing", "argo"),
+    }
+
+
+def test_scripts_go_before_everything_else() -> None:
+    assert told(OBJECTS, "--health-rules", RULES) == {
+        "Application": ("Progressing", "lua"),
+        "Backup": ("Degraded", "lua"),
+        "Deployment": ("Progressing", "argo"),
+    }
+
+
+def test_fluxs_rules_are_kstatus_and_take_no_scripts() -> None:
+    rules = {rule for _, rule in told(OBJECTS, "--rules", "kstatus").values()}
+    both = run(OBJECTS, "--rules", "kstatus", "--health-rules", RULES)
+
+    assert rules == {"kstatus"}
+    assert both.returncode == 2
+    assert "only Argo CD has scripts" in both.stderr
+
+
+def test_objects_come_from_standard_input_and_lists_are_their_items() -> None:
+    items = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}
+        for kind in ("ConfigMap", "Namespace")
+    ]
+    given = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+    assert told("-", given=CERTIFICATE) == {"Certificate": ("Healthy", "row")}
+    assert set(told("-", given=given)) == {"ConfigMap", "Namespace"}
+
+
+def test_what_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
+    leaving = OBJECTS.read_text().replace(
+        "  name: nightly\n", "  name: nightly\n  deletionTimestamp: 2026-01-01T00:00:00Z\n"
+    )
+
+    found = told(written(tmp_path, leaving), "--health-rules", RULES)
+
+    assert found["Backup"] == ("Progressing", "argo")
+
+
+def test_the_exit_code_tells_of_health_only_when_asked() -> None:
+    quiet, loud = run(OBJECTS), run(OBJECTS, "--exit-code")
+    well = run("-", "--exit-code", given=CERTIFICATE)
+
+    assert (quiet.returncode, loud.returncode, well.returncode) == (0, 4, 0)
+    assert quiet.stdout == loud.stdout
+
+
+def test_a_script_that_breaks_is_a_verdict_and_no_end(tmp_path: Path) -> None:
+    rules = written(tmp_path, "resource.customizations.health.example.com_Backup: return obj.a.b\n")
+
+    shown = run(OBJECTS, "--health-rules", rules)
+
+    assert shown.returncode == 0
+    assert "LuaError" in shown.stdout
+    assert "<string>:1: attempt to index field 'a' (a nil value)" in shown.stdout
+
+
+def test_wrong_input_leaves_with_three_and_says_where(tmp_path: Path) -> None:
+    rules = written(tmp_path, "resource.customizations.heath.example.com_Backup: x\n")
+
+    wrong = run(OBJECTS, "--health-rules", rules)
+    incomplete = run("-", given="kind: Pod\n")
+    empty = run("-", given="")
+
+    assert [one.returncode for one in (wrong, incomplete, empty)] == [3, 3, 3]
+    assert "error[health.lua.key]" in wrong.stderr
+    assert f"at {rules}:1" in wrong.stderr
+    assert "error[documents.incomplete]" in incomplete.stderr
+    assert "error[documents.empty]" in empty.stderr
+
+
+def test_no_secret_is_shown() -> None:
+    for form in ("text", "json"):
+        shown = run("-", "-o", form, given=SECRET)
+
+        assert "key" in shown.stdout
+        assert "hunter2" not in shown.stdout + shown.stderr

@@ -1,0 +1,61 @@
+"""A rollout that waits for one object until it is stopped, on a real screen.
+
+Its argument says how it takes an interruption: `stops`, or `goes-on` as if it had not heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from tidegate.cli.screen import Screen
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import Ms
+from tidegate.report.rollout.summary import Commands
+from tidegate.testing.builders import a_config_map, a_deployment, a_plan
+
+PLAN = a_plan(a_config_map(), a_deployment("web"), a_deployment("late"))
+FIRST, SECOND, _ = PLAN.steps
+SETTINGS, WEB = (step.batches[0][0].ref for step in (FIRST, SECOND))
+
+
+def events() -> list[Event]:
+    return [
+        Event(Ms(0), Told.ROLLOUT_BEGUN),
+        Event(Ms(0), Told.STEP_CHECKING, FIRST.id),
+        Event(Ms(0), Told.STEP_APPLYING, FIRST.id),
+        Event(Ms(40), Told.OBJECT_WRITTEN, FIRST.id, SETTINGS),
+        Event(Ms(40), Told.STEP_GATING, FIRST.id),
+        Event(Ms(50), Told.GATE_OPENED, FIRST.id),
+        Event(Ms(50), Told.STEP_PASSED, FIRST.id),
+        Event(Ms(50), Told.STEP_CHECKING, SECOND.id),
+        Event(Ms(50), Told.STEP_APPLYING, SECOND.id),
+        Event(Ms(60), Told.OBJECT_WRITTEN, SECOND.id, WEB),
+        Event(Ms(60), Told.STEP_GATING, SECOND.id),
+        Event(Ms(60), Told.GATE_WAITING, SECOND.id, WEB, "Unready", "0 of 1 pods are ready"),
+    ]
+
+
+async def main(manner: str) -> None:
+    stopped = asyncio.Event()
+    moments = iter(range(1_000_000))
+
+    def stop(reason: str) -> None:
+        if manner == "stops":
+            screen.emit(Event(Ms(2_000), Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
+            stopped.set()
+
+    async with Screen.on(sys.stdout, os.environ) as screen:
+        screen.begin(PLAN, clock=lambda: Ms(next(moments)), stop=stop, title="shop")
+        for event in events():
+            screen.emit(event)
+        await stopped.wait()
+        screen.end(commands=Commands(again="tidegate sync shop"))
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main(sys.argv[1]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,56 @@
+"""The story of `examples/first` on the sandbox: its plan, its events, what is known at its end."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidegate.engine.drive import drive
+from tidegate.flows.evidence import collect_evidence
+from tidegate.flows.render import Wanted
+from tidegate.flows.sync import Rolling, make_driver, make_plan
+from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event
+from tidegate.model.moment import Ms
+from tidegate.model.plan import Plan
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.evidence import Evidence
+from tidegate.report.rollout.failure import failing_refs
+
+FIRST = Path(__file__).parents[2] / "examples" / "first"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    plan: Plan
+    start: Ms
+    events: list[Event]
+    evidence: tuple[Evidence, ...]
+
+    def course(self, after: float | None = None) -> Course:
+        """Where it stands so many seconds after its start, or at its end."""
+        course = Course(self.start)
+        course.expect(self.plan)
+        end = len(self.events) if after is None else self._heard(after)
+        for event in self.events[:end]:
+            course.take(event)
+        return course
+
+    def moment(self, after: float) -> Ms:
+        return Ms(self.start + round(after * 1_000))
+
+    def _heard(self, after: float) -> int:
+        return bisect_right([event.at for event in self.events], self.moment(after))
+
+
+async def tell_first(*, ignores_waves: bool = False) -> Story:
+    world = make_living(Simulation())
+    chosen = Chosen(wanted=Wanted(what=str(FIRST)), ignores_waves=ignores_waves)
+    plan, start, events = await make_plan(chosen, world), world.now(), list[Event]()
+    await drive(make_driver(plan, world, Rolling(holder="story"), events.append))
+    course = Story(plan, start, events, ()).course()
+    evidence = await collect_evidence(world, failing_refs(course), Discretion.of(plan))
+    return Story(plan, start, events, evidence)

@@ -1,0 +1,58 @@
+"""Documents as a render hands them over, for tests that care about their annotations."""
+
+from __future__ import annotations
+
+from tidegate.dialect.plain import read_unit
+from tidegate.documents import Document
+from tidegate.errors import Place
+from tidegate.model.manifest import WantedUnit
+from tidegate.model.objects import Json, Kind
+from tidegate.model.plan import PlannedUnit
+
+HOOK = "argocd.argoproj.io/hook"
+POLICY = "argocd.argoproj.io/hook-delete-policy"
+WAVE = "argocd.argoproj.io/sync-wave"
+OPTIONS = "argocd.argoproj.io/sync-options"
+HELM_HOOK = "helm.sh/hook"
+HELM_POLICY = "helm.sh/hook-delete-policy"
+WEIGHT = "helm.sh/hook-weight"
+Body = dict[str, Json]
+CLUSTER_WIDE = frozenset({"Namespace", "ClusterRole", "CustomResourceDefinition"})
+SHOP = PlannedUnit(name="shop/web")
+
+
+def noting(notes: dict[str, Json]) -> Body:
+    """A body of which only the annotations matter."""
+    return {"metadata": {"annotations": notes}}
+
+
+def a_document(
+    kind: str = "v1 ConfigMap",
+    name: str = "settings",
+    *,
+    notes: dict[str, Json] | None = None,
+    line: int = 1,
+    **metadata: Json,
+) -> Document:
+    api_version, _, word = kind.partition(" ")
+    own: Body = {"name": name} if name else {}
+    if notes is not None:
+        own["annotations"] = notes
+    body: Body = {"apiVersion": api_version, "kind": word, "metadata": {**own, **metadata}}
+    return Document(body, Place("shop.yaml", line))
+
+
+def read(*documents: Document, ignores_waves: bool = False, creates: bool = False) -> WantedUnit:
+    """The unit `shop/web` of these documents, in the namespace `shop`."""
+    return read_unit(
+        documents,
+        SHOP,
+        namespace="shop",
+        is_namespaced=_is_namespaced,
+        ignores_waves=ignores_waves,
+        creates_namespace=creates,
+    )
+
+
+def _is_namespaced(kind: Kind) -> bool:
+    return kind.name not in CLUSTER_WIDE

@@ -1,0 +1,108 @@
+"""Options of an object and of its unit, as Argo CD reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.dialect.documents import OPTIONS, noting
+from tidegate.dialect.options import notes_of, read_handling, read_list, value_of
+from tidegate.model.plan import Consent, Handling
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Replace=true", ("Replace=true",)),
+        (" Replace=true ,\tForce=true", ("Replace=true", "Force=true")),
+        ("a,,b, ,", ("a", "b")),
+        ("a,b,a", ("a", "b")),
+        ("", ()),
+    ],
+)
+def test_a_list_is_trimmed_and_has_nothing_twice(text: str, parts: tuple[str, ...]) -> None:
+    assert read_list(text) == parts
+
+
+def test_the_first_value_of_an_option_counts() -> None:
+    assert value_of(("bar=baz1", "bar=baz2"), "bar") == "baz1"
+
+
+def test_an_option_without_a_value_says_nothing() -> None:
+    assert value_of(("Prune", "Pruned=false"), "Prune") is None
+
+
+def test_an_option_may_have_an_empty_value() -> None:
+    assert value_of(("Prune=",), "Prune") == ""
+
+
+def test_annotations_that_are_no_texts_are_left_out() -> None:
+    assert notes_of(noting({"a": "1", "b": 2, "c": None})) == {"a": "1"}
+
+
+def test_an_object_without_annotations_has_no_wishes() -> None:
+    assert read_handling({"metadata": {}}) == Handling()
+
+
+@pytest.mark.parametrize(
+    ("option", "handling"),
+    [
+        ("Replace=true", Handling(replaces=True)),
+        ("Force=true", Handling(forces=True)),
+        ("Validate=false", Handling(checks=False)),
+        ("SkipDryRunOnMissingResource=true", Handling(waits_for_kind=True)),
+        ("PruneLast=true", Handling(last=True)),
+        ("Prune=false", Handling(prune=Consent.NO)),
+        ("Prune=confirm", Handling(prune=Consent.ASK)),
+        ("Delete=false", Handling(delete=Consent.NO)),
+        ("Delete=confirm", Handling(delete=Consent.ASK)),
+    ],
+)
+def test_each_option_asks_for_one_thing(option: str, handling: Handling) -> None:
+    assert read_handling(noting({OPTIONS: option})) == handling
+
+
+@pytest.mark.parametrize("option", ["Prune=False", "prune=false", "Replace=True", "Replace"])
+def test_options_are_read_letter_by_letter(option: str) -> None:
+    assert read_handling(noting({OPTIONS: option})) == Handling()
+
+
+@pytest.mark.parametrize(
+    ("option", "handling"),
+    [
+        ("Replace=true", Handling(replaces=True)),
+        ("Validate=false", Handling(checks=False)),
+        ("PruneLast=true", Handling(last=True)),
+        ("Prune=false", Handling(prune=Consent.NO)),
+        ("Delete=confirm", Handling(delete=Consent.ASK)),
+    ],
+)
+def test_a_unit_sets_options_for_all_its_objects(option: str, handling: Handling) -> None:
+    assert read_handling({"metadata": {}}, (option,)) == handling
+
+
+def test_a_unit_cannot_force_all_its_objects() -> None:
+    assert read_handling({"metadata": {}}, ("Force=true",)) == Handling()
+
+
+@pytest.mark.parametrize("word", ["true", "foo", ""])
+def test_any_value_on_the_object_overrides_the_units(word: str) -> None:
+    body = noting({OPTIONS: f"Prune={word},Delete={word}"})
+
+    assert read_handling(body, ("Prune=false", "Delete=false")) == Handling()
+
+
+def test_confirming_on_the_object_overrides_a_no_of_the_unit() -> None:
+    body = noting({OPTIONS: "Prune=confirm"})
+
+    assert read_handling(body, ("Prune=false",)).prune is Consent.ASK
+
+
+def test_an_object_cannot_take_back_a_replacement() -> None:
+    assert read_handling(noting({OPTIONS: "Replace=false"}), ("Replace=true",)).replaces
+
+
+@pytest.mark.parametrize("policy", ["keep", "other, keep"])
+def test_what_helm_keeps_stays_when_its_unit_goes_and_is_still_pruned(policy: str) -> None:
+    body = noting({"helm.sh/resource-policy": policy, OPTIONS: "Delete=true"})
+
+    assert read_handling(body) == Handling(delete=Consent.NO)

@@ -1,0 +1,218 @@
+"""Documents become a unit: order, hooks, marks, and what is refused."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.unit.dialect.documents import (
+    HELM_HOOK,
+    HOOK,
+    OPTIONS,
+    POLICY,
+    WAVE,
+    a_document,
+    read,
+)
+from tidegate.documents import Document
+from tidegate.errors import DialectError, Place
+from tidegate.model.manifest import Manifest, Phase
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import HookPolicy
+from tidegate.model.reading import mapping, part
+
+UNIT = "tidegate.dev/unit"
+CRD = "apiextensions.k8s.io/v1 CustomResourceDefinition"
+
+
+def body_of(manifest: Manifest) -> dict[str, Json]:
+    body: dict[str, Json] = msgspec.json.decode(manifest.body)
+    return body
+
+
+def owner_of(manifest: Manifest) -> Json:
+    return mapping(body_of(manifest), "metadata", "annotations").get(UNIT)
+
+
+def refused(*documents: Document) -> DialectError:
+    with pytest.raises(DialectError) as raised:
+        read(*documents)
+    return raised.value
+
+
+def test_an_object_is_marked_as_the_units_own_and_put_into_its_namespace() -> None:
+    (manifest,) = read(a_document(notes={"mine": "1"})).manifests
+
+    metadata = mapping(body_of(manifest), "metadata")
+    assert manifest.ref == Ref(Kind("", "v1", "ConfigMap"), "shop", "settings")
+    assert metadata["namespace"] == "shop"
+    assert metadata["annotations"] == {"mine": "1", UNIT: "shop/web"}
+
+
+def test_an_object_that_names_a_namespace_stays_in_it() -> None:
+    (manifest,) = read(a_document(namespace="other")).manifests
+
+    assert manifest.ref.namespace == part(body_of(manifest), "metadata", "namespace") == "other"
+
+
+def test_an_object_of_a_kind_without_namespaces_has_none() -> None:
+    (manifest,) = read(a_document("v1 Namespace", "blue", namespace="other")).manifests
+
+    assert manifest.ref.namespace == ""
+    assert "namespace" not in mapping(body_of(manifest), "metadata")
+
+
+def test_the_unit_knows_the_namespace_that_its_objects_go_to() -> None:
+    assert read(a_document()).namespace == "shop"
+
+
+def test_a_definition_tells_what_it_defines_and_is_nobodys() -> None:
+    document = a_document(CRD, "gadgets.shop.dev")
+    spec: Json = {"group": "shop.dev", "names": {"kind": "Gadget"}}
+    given = Document({**document.body, "spec": spec}, document.place)
+
+    (manifest,) = read(given).manifests
+
+    assert manifest.defines == ("shop.dev", "Gadget")
+    assert owner_of(manifest) is None
+
+
+def test_a_kind_of_the_same_name_in_another_group_defines_nothing() -> None:
+    document = a_document("shop.dev/v1 CustomResourceDefinition", "odd")
+    spec: Json = {"group": "shop.dev", "names": {"kind": "Gadget"}}
+
+    (manifest,) = read(Document({**document.body, "spec": spec}, document.place)).manifests
+
+    assert manifest.defines == ("", "")
+
+
+def test_waves_and_options_are_read_from_annotations() -> None:
+    (manifest,) = read(a_document(notes={WAVE: "2", OPTIONS: "Replace=true"})).manifests
+
+    assert (manifest.wave, manifest.handling.replaces) == (2, True)
+
+
+def test_waves_can_be_ignored_even_wrong_ones() -> None:
+    first, second = a_document(notes={WAVE: "2"}), a_document(name="b", notes={WAVE: "late"})
+
+    manifests = read(first, second, ignores_waves=True).manifests
+
+    assert [one.wave for one in manifests] == [0, 0]
+
+
+def test_a_hook_comes_once_for_each_of_its_phases() -> None:
+    notes: dict[str, Json] = {HOOK: "PreSync,PostSync", POLICY: "HookSucceeded"}
+
+    manifests = read(a_document("batch/v1 Job", "migrate", notes=notes)).manifests
+
+    assert [one.phase for one in manifests] == [Phase.PRE_SYNC, Phase.POST_SYNC]
+    assert {one.hook for one in manifests} == {(HookPolicy.SUCCEEDED,)}
+
+
+def test_a_sync_hook_is_not_an_ordinary_object_as_well() -> None:
+    (manifest,) = read(a_document("v1 Pod", "seed", notes={HOOK: "Sync"})).manifests
+
+    assert (manifest.phase, manifest.hook) == (Phase.SYNC, (HookPolicy.BEFORE_CREATION,))
+
+
+@pytest.mark.parametrize("notes", [{HOOK: "Skip"}, {HOOK: "Whenever"}, {HELM_HOOK: "test"}])
+def test_what_is_skipped_or_never_run_is_not_in_the_unit(notes: dict[str, Json]) -> None:
+    unit = read(a_document(notes=notes))
+
+    assert (unit.manifests, unit.before_deletion, unit.after_deletion) == ((), (), ())
+
+
+def test_what_is_skipped_is_not_read_any_further() -> None:
+    unit = read(a_document("v1 ConfigMap", "", notes={HOOK: "Skip", WAVE: "late"}))
+
+    assert unit.manifests == ()
+
+
+def test_hooks_of_the_end_are_kept_apart() -> None:
+    unit = read(
+        a_document("batch/v1 Job", "save", notes={HOOK: "PreDelete"}),
+        a_document("batch/v1 Job", "tell", notes={HELM_HOOK: "post-delete"}),
+        a_document("batch/v1 Job", "both", notes={HOOK: "PreSync,PreDelete"}),
+    )
+
+    assert [one.ref.name for one in unit.manifests] == ["both"]
+    assert [one.ref.name for one in unit.before_deletion] == ["save", "both"]
+    assert [one.ref.name for one in unit.after_deletion] == ["tell"]
+
+
+def test_a_hook_may_have_the_beginning_of_a_name_alone() -> None:
+    job = a_document("batch/v1 Job", "", notes={HOOK: "PreSync"}, generateName="migrate-")
+
+    (manifest,) = read(job).manifests
+
+    assert manifest.ref.name == "migrate-"
+
+
+def test_an_ordinary_object_may_not_have_the_beginning_of_a_name_alone() -> None:
+    error = refused(a_document("v1 Pod", "", generateName="seed-", line=4))
+
+    assert (error.code, error.where) == ("dialect.nameless", Place("shop.yaml", 4))
+
+
+@pytest.mark.parametrize("kind", [" ConfigMap", "v1 ", "apps/ Deployment"])
+def test_what_has_no_kind_is_no_object(kind: str) -> None:
+    assert refused(a_document(kind)).code == "dialect.incomplete"
+
+
+def test_what_has_no_name_is_no_object() -> None:
+    assert refused(a_document(name="")).code == "dialect.incomplete"
+
+
+def test_two_objects_with_one_name_are_refused_with_both_places() -> None:
+    error = refused(a_document(line=3), a_document(namespace="shop", line=9))
+
+    assert (error.code, error.problem) == (
+        "dialect.twice",
+        "ConfigMap shop/settings is there twice",
+    )
+    assert error.where == Place("shop.yaml", 9)
+    assert "shop.yaml:3" in error.hint
+
+
+def test_two_versions_of_one_object_are_refused() -> None:
+    old, new = "policy/v1beta1 PodDisruptionBudget", "policy/v1 PodDisruptionBudget"
+
+    assert refused(a_document(old), a_document(new)).code == "dialect.twice"
+
+
+def test_objects_that_differ_in_kind_or_namespace_are_not_the_same() -> None:
+    unit = read(a_document(), a_document("v1 Secret"), a_document(namespace="other"))
+
+    assert len(unit.manifests) == 3
+
+
+def test_hooks_with_the_same_beginning_of_a_name_are_not_the_same() -> None:
+    one = a_document("v1 Pod", "", notes={HOOK: "PreSync"}, generateName="seed-")
+
+    assert len(read(one, one).manifests) == 2
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        read(a_document(notes={WAVE: "late"}), a_document(name=""), a_document(name="fine"))
+
+    codes = [error.code for error in raised.value.exceptions if isinstance(error, DialectError)]
+    assert codes == ["dialect.wave", "dialect.incomplete"]
+
+
+def test_a_namespace_is_made_for_a_unit_that_brings_none() -> None:
+    created, other = read(a_document(), creates=True).manifests
+
+    assert created.ref == Ref(Kind("", "v1", "Namespace"), "", "shop")
+    assert (created.phase, created.wave, created.hook) == (Phase.PRE_SYNC, 0, None)
+    assert (owner_of(created), owner_of(other)) == (None, "shop/web")
+
+
+def test_no_namespace_is_made_where_the_unit_brings_its_own() -> None:
+    unit = read(a_document("v1 Namespace", "shop"), a_document(), creates=True)
+
+    assert [one.phase for one in unit.manifests] == [Phase.SYNC, Phase.SYNC]
+
+
+def test_no_namespace_is_made_unless_it_is_asked_for() -> None:
+    assert [one.ref.kind.name for one in read(a_document()).manifests] == ["ConfigMap"]

@@ -1,0 +1,72 @@
+"""Waves and weights, in Git and on what lives."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.dialect.documents import WAVE, WEIGHT, a_document, noting
+from tidegate.dialect.waves import live_wave, wave_of
+from tidegate.errors import DialectError
+from tidegate.model.objects import Json
+
+
+@pytest.mark.parametrize(
+    ("notes", "wave"),
+    [
+        ({}, 0),
+        ({WAVE: "3"}, 3),
+        ({WAVE: "-5"}, -5),
+        ({WAVE: "+2"}, 2),
+        ({WAVE: "007"}, 7),
+        ({WEIGHT: "4"}, 4),
+        ({WAVE: "1", WEIGHT: "4"}, 1),
+        ({WAVE: "9223372036854775807"}, 2**63 - 1),
+        ({WAVE: None, WEIGHT: "4"}, 4),
+    ],
+)
+def test_a_wave_is_argo_cds_or_else_helms(notes: dict[str, Json], wave: int) -> None:
+    assert wave_of(a_document(notes=notes)) == wave
+
+
+@pytest.mark.parametrize(
+    "word", ["first", "1.5", "", " 1", "1_000", "0x1", "٣", "9223372036854775808", "9" * 5000]
+)
+def test_a_wave_that_is_no_whole_number_is_refused_with_its_place(word: str) -> None:
+    with pytest.raises(DialectError) as raised:
+        wave_of(a_document(notes={WAVE: word}, line=7))
+
+    error = raised.value
+    assert (error.code, error.where and error.where.line) == ("dialect.wave", 7)
+    assert len(error.problem) < 300
+
+
+def test_a_weight_is_not_looked_at_where_a_wave_is_wrong() -> None:
+    with pytest.raises(DialectError, match="sync-wave"):
+        wave_of(a_document(notes={WAVE: "first", WEIGHT: "4"}))
+
+
+def test_a_number_without_quotes_is_told_to_be_in_quotes() -> None:
+    with pytest.raises(DialectError) as raised:
+        wave_of(a_document(notes={WAVE: 3}))
+
+    assert raised.value.hint == 'write "3" in quotes'
+
+
+@pytest.mark.parametrize("value", [True, 1.5, ["1"], {"a": "1"}])
+def test_a_wave_that_is_no_text_at_all_is_refused(value: Json) -> None:
+    with pytest.raises(DialectError, match="not a whole number"):
+        wave_of(a_document(notes={WAVE: value}))
+
+
+@pytest.mark.parametrize(
+    ("notes", "wave"),
+    [
+        ({}, 0),
+        ({WAVE: "3"}, 3),
+        ({WAVE: "first"}, 0),
+        ({WAVE: "first", WEIGHT: "4"}, 4),
+        ({WAVE: "first", WEIGHT: "second"}, 0),
+    ],
+)
+def test_what_lives_with_a_wrong_wave_falls_through(notes: dict[str, Json], wave: int) -> None:
+    assert live_wave(noting(notes)) == wave

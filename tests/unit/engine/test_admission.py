@@ -1,0 +1,141 @@
+"""Who has a word in a write: rules, selectors and bindings, as a server matches them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.engine.reach.admission import Guard, Sight, covers, guards_of, takes
+from tidegate.engine.vocabulary import Spot
+from tidegate.model.objects import Json, Kind, Ref, Served
+from tidegate.testing import Body
+
+GROUP = "admissionregistration.k8s.io"
+DEPLOYMENT = Served(Kind("apps", "v1", "Deployment"), "deployments", True, (), ())
+OLDER = Served(Kind("apps", "v1beta1", "Deployment"), "deployments", True, (), ())
+NODE = Served(Kind("", "v1", "Node"), "nodes", False, (), ())
+RULE: Body = {
+    "apiGroups": ["apps"],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["deployments"],
+}
+
+
+def spot_of(kind: str, name: str = "guard") -> Spot:
+    return Spot("", Ref(Kind(GROUP, "v1", kind), "", name))
+
+
+def a_webhook(rule: Body | None = None, **parts: Json) -> Guard:
+    hook: Body = {"sideEffects": "None", "rules": [{**RULE, **(rule or {})}], **parts}
+    (guard,) = guards_of({spot_of("ValidatingWebhookConfiguration"): {"webhooks": [hook]}})
+    return guard
+
+
+def policies(actions: list[Json], *, policy: Body, binding: Body) -> list[Guard]:
+    spec: Body = {"policyName": "guard", "validationActions": actions, "matchResources": binding}
+    return guards_of(
+        {
+            spot_of("ValidatingAdmissionPolicy"): {"spec": {"matchConstraints": policy}},
+            spot_of("ValidatingAdmissionPolicyBinding", "bound"): {"spec": spec},
+        }
+    )
+
+
+RULES: dict[str, tuple[Body, bool]] = {
+    "its own": ({}, True),
+    "every group": ({"apiGroups": ["*"]}, True),
+    "every resource": ({"resources": ["*"]}, True),
+    "all of it": ({"resources": ["*/*"]}, True),
+    "its status": ({"resources": ["deployments/status"]}, False),
+    "another resource": ({"resources": ["daemonsets"]}, False),
+    "another operation": ({"operations": ["UPDATE"]}, False),
+    "namespaces' own": ({"scope": "Namespaced"}, True),
+    "the cluster's own": ({"scope": "Cluster"}, False),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_say_which_writes_a_webhook_is_asked_about(name: str) -> None:
+    rule, asked = RULES[name]
+
+    assert covers(a_webhook(rule), [DEPLOYMENT], "CREATE") is asked
+
+
+def test_a_rule_for_another_version_of_the_same_objects_counts() -> None:
+    older: Body = {"apiVersions": ["v1beta1"]}
+
+    assert covers(a_webhook(older), [DEPLOYMENT, OLDER], "CREATE")
+    assert not covers(a_webhook(older, matchPolicy="Exact"), [DEPLOYMENT, OLDER], "CREATE")
+
+
+def test_selectors_say_which_objects() -> None:
+    guard = a_webhook(objectSelector={"matchLabels": {"tier": "front"}})
+
+    assert takes(guard, Sight({"tier": "front"}))
+    assert not takes(guard, Sight({"tier": "back"}))
+
+
+IN_SHOP: Body = {
+    "matchExpressions": [
+        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]},
+        {"key": "guarded", "operator": "Exists"},
+    ]
+}
+PLACES: dict[str, tuple[Sight, bool]] = {
+    "a namespace with the labels": (Sight({}, "shop", {"guarded": "yes"}), True),
+    "a namespace without": (Sight({}, "shop", {}), False),
+    "a namespace of which only the name is known": (Sight({}, "shop", None), True),
+    "another of which only the name is known": (Sight({}, "bank", None), False),
+    "no namespace": (Sight({}), True),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_namespace_is_taken_by_what_is_known_of_it(name: str) -> None:
+    sight, taken = PLACES[name]
+
+    assert takes(a_webhook(namespaceSelector=IN_SHOP), sight) is taken
+
+
+def test_a_webhook_with_side_effects_takes_no_dry_runs() -> None:
+    assert a_webhook().harmless
+    assert not a_webhook(sideEffects="Some").harmless
+
+
+def test_a_policy_counts_where_it_and_its_binding_match() -> None:
+    (guard,) = policies(
+        ["Deny"],
+        policy={"resourceRules": [RULE]},
+        binding={"objectSelector": {"matchLabels": {"tier": "front"}}},
+    )
+
+    assert covers(guard, [DEPLOYMENT], "CREATE")
+    assert not covers(guard, [NODE], "CREATE")
+    assert takes(guard, Sight({"tier": "front"}))
+    assert not takes(guard, Sight({}))
+
+
+def test_what_a_policy_leaves_out_is_none_of_its_business() -> None:
+    everything: Body = {**RULE, "resources": ["*"]}
+    left_out: Body = {"resourceRules": [everything], "excludeResourceRules": [RULE]}
+    (guard,) = policies(["Deny"], policy=left_out, binding={})
+
+    assert not covers(guard, [DEPLOYMENT], "CREATE")
+
+
+def test_a_policy_that_only_warns_refuses_nothing() -> None:
+    assert policies(["Warn", "Audit"], policy={"resourceRules": [RULE]}, binding={}) == []
+
+
+def test_a_policy_that_is_not_bound_does_nothing() -> None:
+    policy: Body = {"spec": {"matchConstraints": {"resourceRules": [RULE]}}}
+
+    assert guards_of({spot_of("ValidatingAdmissionPolicy"): policy}) == []
+
+
+def test_those_who_may_change_an_object_are_known() -> None:
+    hook: Body = {"sideEffects": "None", "rules": [RULE]}
+    (guard,) = guards_of({spot_of("MutatingWebhookConfiguration"): {"webhooks": [hook]}})
+
+    assert guard.mutates
+    assert not a_webhook().mutates

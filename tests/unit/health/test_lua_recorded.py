@@ -1,0 +1,111 @@
+"""Scripts and settings of our own, and what Argo CD 3.5.6 itself made of each.
+
+tests/data/health/lua.jsonl is written by `python -m tests.oracles.argo_health.lua`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import foreign
+from tidegate.health.argo import judge
+from tidegate.health.lua import LuaRules, read_lua_rules, read_verdict
+from tidegate.health.lua.machine import Machine
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.verdict import Health, Verdict
+
+ANSWERS = Path(__file__).parents[2] / "data" / "health" / "lua.jsonl"
+OUR_WORDS = ("its script says ", "bound to a volume")
+"""How a sentence begins where Argo CD gives no message."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    status: str = ""
+    message: str = ""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A case, and Argo CD's answer: none, one that is an error, or no answer but a refusal."""
+
+    name: str
+    data: dict[str, str]
+    answer: Answer | None
+    error: str = ""
+    refusal: str = ""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A case and what we make of it; no rules where we refuse the settings."""
+
+    theirs: Asked
+    rules: LuaRules | None
+    ours: Verdict | None
+
+
+@cache
+def judged() -> tuple[Judged, ...]:
+    machine = Machine()
+    return tuple(_judge(machine, line) for line in ANSWERS.read_bytes().splitlines())
+
+
+def _judge(machine: Machine, line: bytes) -> Judged:
+    asked = msgspec.json.decode(line, type=Asked)
+    body: dict[str, Json] = msgspec.json.decode(line)["body"]
+    try:
+        rules = read_lua_rules(msgspec.json.encode(asked.data), "argocd-cm.yaml")
+    except ExceptionGroup:
+        return Judged(asked, None, None)
+    request = rules.request(body, Ms(0))
+    if request is None:
+        return Judged(asked, rules, judge(body))
+    return Judged(asked, rules, read_verdict(machine.answer(request.argument), body))
+
+
+def said(verdict: Verdict | None) -> tuple[str, str] | None:
+    """A verdict in the words of Argo CD."""
+    if verdict is None or verdict.reason == "NoStatus":
+        return None if verdict is None else ("", "")
+    sentence = "" if verdict.sentence.startswith(OUR_WORDS) else verdict.sentence
+    return verdict.health.value, sentence
+
+
+def test_settings_that_argo_cd_refuses_are_refused() -> None:
+    differing = [one.theirs for one in judged() if (one.rules is None) != bool(one.theirs.refusal)]
+
+    assert differing == []
+
+
+def test_what_breaks_in_argo_cd_breaks_here() -> None:
+    differing = [
+        (one.theirs, one.ours)
+        for one in judged()
+        if one.rules is not None
+        if (one.ours is not None and one.ours.reason == "LuaError") != bool(one.theirs.error)
+    ]
+
+    assert differing == []
+
+
+def test_every_other_script_says_what_it_says_in_argo_cd() -> None:
+    differing = [
+        (one.theirs, one.ours)
+        for one in judged()
+        if one.rules is not None and not one.theirs.error
+        if said(one.ours)
+        != (one.theirs.answer and (one.theirs.answer.status, foreign(one.theirs.answer.message)))
+    ]
+
+    assert differing == []
+
+
+def test_the_answers_cover_every_state_and_every_way_to_fail() -> None:
+    states = {one.theirs.answer.status for one in judged() if one.theirs.answer is not None}
+
+    assert states == {"", *Health}
+    assert sum(bool(one.theirs.error) for one in judged()) >= 15
+    assert sum(bool(one.theirs.refusal) for one in judged()) >= 8
+    assert len({one.theirs.name for one in judged()}) >= 110

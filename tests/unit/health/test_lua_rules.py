@@ -1,0 +1,197 @@
+"""Which script is for which object, and what its answer means."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.health.lua import NO_RULES, LuaRules, Script, read_verdict
+from tidegate.health.lua.exchange import Broke, Said, Silent, read_question, write_answer
+from tidegate.health.lua.machine import Machine
+from tidegate.health.lua.patterns import compile_pattern
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.verdict import Health, Verdict
+
+Body = dict[str, Json]
+APPLICATION = """\
+hs = {}
+hs.status = "Progressing"
+hs.message = ""
+if obj.status ~= nil then
+  if obj.status.health ~= nil then
+    hs.status = obj.status.health.status
+    if obj.status.health.message ~= nil then
+      hs.message = obj.status.health.message
+    end
+  end
+end
+return hs
+"""
+
+
+def a_body(kind: str = "Thing", group: str = "example.com", **parts: Json) -> Body:
+    version = f"{group}/v1" if group else "v1"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "one"}, **parts}
+
+
+def rules(**scripts: str) -> LuaRules:
+    """Scripts by their keys, with `__` for the `/`, each a text that stands for it."""
+    return LuaRules.of((key.replace("__", "/"), Script(text)) for key, text in scripts.items())
+
+
+def evaluated(script: str, body: Body, now: Ms = Ms(0), *, open_libs: bool = False) -> Verdict:
+    known = LuaRules({"example.com/Thing": Script(script, open_libs)})
+    request = known.request(body, now)
+    assert request is not None
+    return read_verdict(Machine().answer(request.argument), body)
+
+
+def test_a_script_is_found_by_group_and_kind_and_of_the_core_group_by_kind_alone() -> None:
+    known = rules(apps__Deployment="of apps", Pod="of core")
+
+    assert known.lookup("apps", "Deployment") == Script("of apps")
+    assert known.lookup("", "Pod") == Script("of core")
+    assert known.lookup("extensions", "Deployment") is None
+    assert known.lookup("", "Deployment") is None
+
+
+def test_a_name_goes_before_a_pattern_and_the_pattern_that_says_most_before_others() -> None:
+    keys = ("*/*", "*.example.com/*", "*.example.com/Th*", "a.example.com/Thing")
+    known = LuaRules.of((key, Script(key)) for key in keys)
+
+    found = [known.lookup("a.example.com", kind) for kind in ("Thing", "Three", "One")]
+
+    assert [one and one.text for one in found] == [keys[3], keys[2], keys[1]]
+    assert known.lookup("other.org", "One") == Script("*/*")
+
+
+def test_of_patterns_that_say_as_much_the_first_counts() -> None:
+    known = LuaRules.of([("*ab", Script("first")), ("ab*", Script("second"))])
+
+    assert known.lookup("", "ab") == Script("first")
+
+
+def test_an_empty_script_is_none() -> None:
+    known = LuaRules.of([("example.com/Thing", Script("")), ("*/*", Script("all"))])
+
+    assert known.lookup("example.com", "Thing") == Script("all")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fails"),
+    [
+        ("a*c", "a/b/c", "a/b"),
+        ("a**c", "abc", "ab"),
+        ("a?c", "a/c", "ac"),
+        ("[ab]c", "bc", "cc"),
+        ("[!ab]c", "cc", "ac"),
+        ("[a-c]", "b", "-"),
+        ("[!a-c]", "d", "b"),
+        ("{a,b*}/c", "bx/c", "x/c"),
+        ("{a{b,c},d}", "ac", "ad"),
+        ("a,b", "a,b", "a"),
+        (r"a\*", "a*", "ab"),
+        ("a.c", "a.c", "abc"),
+        ("a+(b)|$", "a+(b)|$", "aa(b)|$"),
+    ],
+)
+def test_patterns_are_those_of_argo_cd(pattern: str, fits: str, fails: str) -> None:
+    compiled = compile_pattern(pattern)
+
+    assert compiled.fullmatch(fits)
+    assert not compiled.fullmatch(fails)
+
+
+@pytest.mark.parametrize("pattern", ["[a", "{a", "a}", "]", "a\\", "[z-a]", "[]"])
+def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"bracket|range"):
+        compile_pattern(pattern)
+
+
+def test_an_object_without_a_script_needs_no_worker() -> None:
+    assert rules(example__Other="return nil").request(a_body(), Ms(0)) is None
+    assert NO_RULES.request(a_body(), Ms(0)) is None
+
+
+def test_an_object_that_is_being_deleted_needs_no_script_unless_it_is_held() -> None:
+    known = LuaRules({"example.com/Thing": Script("return nil")})
+    leaving: Body = {"name": "one", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    held: Body = {**leaving, "finalizers": ["argocd.argoproj.io/hook-finalizer"]}
+
+    assert known.request({**a_body(), "metadata": leaving}, Ms(0)) is None
+    assert known.request({**a_body(), "metadata": held}, Ms(0)) is not None
+
+
+def test_a_request_is_work_that_carries_script_object_and_time() -> None:
+    known = LuaRules({"example.com/Thing": Script("return nil", open_libs=True)})
+
+    request = known.request(a_body(), Ms(61_500))
+
+    assert request is not None
+    question = read_question(request.argument)
+    assert request.name == "lua"
+    assert (question.script, question.open_libs, question.now) == ("return nil", True, 61)
+    assert b'"Thing"' in question.body
+    assert "Thing" not in repr(question)
+
+
+def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status() -> None:
+    body = a_body(status={"observedGeneration": 7})
+
+    verdict = read_verdict(write_answer(Said("Degraded", "two\nlines")), body)
+
+    assert verdict == Verdict(Health.DEGRADED, "Degraded", "two lines", speaks_of=7)
+    assert verdict.checked
+    assert not verdict.final
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "sentence"),
+    [
+        (Said("fine", ""), "InvalidStatus", "Lua returned an invalid health status"),
+        (Silent(), "NoStatus", "its script does not say how it is"),
+        (Broke("no\tmemory"), "LuaError", "no memory"),
+    ],
+)
+def test_what_is_no_state_is_unknown(
+    answer: Said | Silent | Broke, reason: str, sentence: str
+) -> None:
+    verdict = read_verdict(write_answer(answer), a_body())
+
+    assert verdict == Verdict(Health.UNKNOWN, reason, sentence)
+
+
+@pytest.mark.parametrize("seen", ["7", True, 7.5, None, [7]])
+def test_an_observed_generation_that_is_no_number_is_none(seen: Json) -> None:
+    body = a_body(status={"observedGeneration": seen})
+
+    assert read_verdict(write_answer(Said("Healthy", "")), body).speaks_of == 0
+
+
+def test_an_application_is_as_its_status_says() -> None:
+    ill: Json = {"health": {"status": "Degraded", "message": "no quota"}}
+
+    assert evaluated(APPLICATION, a_body()).health is Health.PROGRESSING
+    assert evaluated(APPLICATION, a_body(status=ill)) == Verdict(
+        Health.DEGRADED, "Degraded", "no quota"
+    )
+
+
+def test_time_is_what_the_world_says_in_utc() -> None:
+    script = 'local os = require("os") return {status = "Healthy", message = os.date("%F %X")}'
+
+    assert evaluated(script, a_body(), Ms(86_400_000)).sentence == "1970-01-02 00:00:00"
+
+
+def test_a_number_too_large_for_a_word_is_a_number_still() -> None:
+    script = 'return {status = "Healthy", message = type(obj.spec.huge)}'
+
+    assert evaluated(script, a_body(spec={"huge": 2**70, "none": None})).sentence == "number"
+
+
+def test_bytes_that_are_no_text_are_replaced() -> None:
+    script = 'return {status = "Healthy", message = obj.spec.word .. ("\\255"):rep(2)}'
+
+    said = evaluated(script, a_body(spec={"word": "grün"}), open_libs=True).sentence
+
+    assert said == "grün��"

@@ -1,0 +1,119 @@
+"""Manifests, units and plans of which only the order matters, and how tests speak of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import Handling, HookPolicy, Item, Plan, PlannedUnit, Step
+from tidegate.plan.build import build_plan
+from tidegate.plan.pruning import Stale
+
+Body = dict[str, Json]
+DEFAULT = (HookPolicy.BEFORE_CREATION,)
+CRD = "apiextensions.k8s.io/v1 CustomResourceDefinition"
+CLUSTER_WIDE = frozenset({"Namespace", "CustomResourceDefinition", "ClusterRole", "StorageClass"})
+SHOP = PlannedUnit(name="shop")
+
+
+def kind_of(text: str) -> Kind:
+    """`apps/v1 Deployment`, or just `Service` for what is in the core group."""
+    api_version, _, word = text.rpartition(" ")
+    return Kind.of(api_version or "v1", word)
+
+
+def ref_of(kind: str, name: str, namespace: str = "default") -> Ref:
+    known = kind_of(kind)
+    return Ref(known, "" if known.name in CLUSTER_WIDE else namespace, name)
+
+
+def a_thing(
+    kind: str,
+    name: str,
+    *,
+    wave: int = 0,
+    phase: Phase = Phase.SYNC,
+    namespace: str = "default",
+    **parts: Json,
+) -> Manifest:
+    ref = ref_of(kind, name, namespace)
+    body: Body = {
+        "apiVersion": ref.kind.api_version,
+        "kind": ref.kind.name,
+        "metadata": {"name": name, **({"namespace": namespace} if ref.namespace else {})},
+        **parts,
+    }
+    return Manifest(ref=ref, body=msgspec.json.encode(body), wave=wave, phase=phase)
+
+
+def a_hook(
+    kind: str,
+    name: str,
+    phase: Phase,
+    *,
+    wave: int = 0,
+    policies: tuple[HookPolicy, ...] = DEFAULT,
+) -> Manifest:
+    return msgspec.structs.replace(a_thing(kind, name, wave=wave, phase=phase), hook=policies)
+
+
+def a_nameless_hook(start: str, phase: Phase) -> Manifest:
+    """A hook that has only the beginning of a name."""
+    named = a_hook("v1 Pod", start, phase)
+    body: Body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": start}}
+    return msgspec.structs.replace(named, body=msgspec.json.encode(body))
+
+
+def a_definition(name: str, group: str, kind: str, *, wave: int = 0) -> Manifest:
+    return msgspec.structs.replace(a_thing(CRD, name, wave=wave), defines=(group, kind))
+
+
+def no_budget(_: Body) -> Ms | None:
+    return None
+
+
+def a_unit_of(
+    *manifests: Manifest,
+    name: str = "shop",
+    after: tuple[str, ...] = (),
+    staged: bool = False,
+    namespace: str = "",
+) -> WantedUnit:
+    unit = PlannedUnit(name=name)
+    return WantedUnit(
+        unit=unit, manifests=manifests, after=after, staged=staged, namespace=namespace
+    )
+
+
+def plan_of(*wanted: Manifest | WantedUnit) -> Plan:
+    """A plan of units, or of one unit with these manifests."""
+    units = [one for one in wanted if isinstance(one, WantedUnit)]
+    manifests = [one for one in wanted if isinstance(one, Manifest)]
+    return build_plan([*units, a_unit_of(*manifests)] if manifests else units, budget=no_budget)
+
+
+def stale(kind: str, name: str, wave: int = 0, handling: Handling | None = None) -> Stale:
+    return Stale(ref_of(kind, name), wave, handling or Handling())
+
+
+def names_of(step: Step) -> list[list[str]]:
+    """The names of a step's objects, batch by batch; what is deleted has a minus."""
+    return [[_name(item) for item in batch] for batch in step.batches]
+
+
+def told(plan: Plan) -> dict[str, list[list[str]]]:
+    return {step.id: names_of(step) for step in plan.steps}
+
+
+def links_of(plan: Plan) -> set[tuple[str, str, str]]:
+    return {(edge.before, edge.after, str(edge.because)) for edge in plan.edges}
+
+
+def step_of(plan: Plan, name: str) -> Step:
+    return next(step for step in plan.steps if step.id == name)
+
+
+def _name(item: Item) -> str:
+    return f"-{item.ref.name}" if item.deed == "delete" else item.ref.name

@@ -1,0 +1,64 @@
+"""Steps in order, and circles by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.errors import PlanError
+from tidegate.model.plan import Edge, Step
+from tidegate.plan.cycles import put_in_order, refuse_circles
+
+
+def steps_of(names: str) -> dict[str, Step]:
+    return {name: Step(id=name, unit=f"unit-{name}", digest="") for name in names}
+
+
+def ordered(names: str, *edges: str) -> str:
+    links = [Edge(*edge) for edge in edges]
+    return "".join(step.id for step in put_in_order(steps_of(names), links))
+
+
+def test_steps_without_edges_stay_as_they_came() -> None:
+    assert ordered("cab") == "cab"
+
+
+def test_an_order_that_is_right_already_is_kept() -> None:
+    assert ordered("abcd", "ab", "ad") == "abcd"
+
+
+def test_a_step_moves_back_only_as_far_as_it_must() -> None:
+    assert ordered("abcd", "ca") == "bcad"
+
+
+def test_an_edge_that_is_there_twice_counts_once() -> None:
+    assert ordered("ab", "ba", "ba") == "ba"
+
+
+def test_units_that_wait_for_each_other_are_named_in_the_order_of_waiting() -> None:
+    with pytest.raises(PlanError) as raised:
+        ordered("abc", "ab", "bc", "cb")
+
+    told = "units wait for each other: `unit-b` waits for `unit-c` waits for `unit-b`"
+    assert (raised.value.code, raised.value.problem) == ("plan.cycle", told)
+
+
+def test_a_step_that_waits_for_itself_is_named() -> None:
+    with pytest.raises(PlanError, match="`unit-a` waits for itself"):
+        ordered("ab", "aa")
+
+
+def test_what_only_lies_behind_a_circle_is_not_named() -> None:
+    with pytest.raises(PlanError) as raised:
+        ordered("abcd", "ab", "ba", "bc", "cd")
+
+    assert "unit-c" not in raised.value.problem
+    assert "unit-d" not in raised.value.problem
+
+
+def test_a_long_circle_is_told_in_a_short_sentence() -> None:
+    names = [f"kustomization-number-{n}" for n in range(500)]
+
+    with pytest.raises(PlanError) as raised:
+        refuse_circles({name: (names[at - 1],) for at, name in enumerate(names)})
+
+    assert len(raised.value.problem) < 300

@@ -1,0 +1,173 @@
+"""The plan that ends a unit."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.unit.plan.orders import (
+    CRD,
+    Body,
+    a_hook,
+    a_nameless_hook,
+    a_unit_of,
+    links_of,
+    no_budget,
+    stale,
+    step_of,
+    told,
+)
+from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.plan import Consent, Deed, Handling, HookPolicy, Plan
+from tidegate.model.reading import listed
+from tidegate.plan.deletion import build_deletion
+from tidegate.plan.pruning import Stale
+
+STAYS = Handling(delete=Consent.NO)
+ASKS = Handling(delete=Consent.ASK)
+
+
+def ending(
+    *lives: Stale,
+    before: tuple[Manifest, ...] = (),
+    after: tuple[Manifest, ...] = (),
+    staged: bool = False,
+    confirmed: bool = False,
+) -> Plan:
+    unit = msgspec.structs.replace(
+        a_unit_of(staged=staged), before_deletion=before, after_deletion=after
+    )
+    return build_deletion(unit, lives, budget=no_budget, confirmed=confirmed)
+
+
+def a_job(name: str, *, wave: int = 0, policies: tuple[HookPolicy, ...] = ()) -> Manifest:
+    return a_hook("batch/v1 Job", name, Phase.SYNC, wave=wave, policies=policies)
+
+
+def test_objects_go_from_the_highest_wave_to_the_lowest_each_wave_at_once() -> None:
+    lives = [stale("Pod", f"p{n}", wave) for n, wave in enumerate((1, 5, 7, 7, 4))]
+
+    plan = ending(*lives)
+
+    assert told(plan) == {
+        "shop/delete/7": [["-p2", "-p3"]],
+        "shop/delete/5": [["-p1"]],
+        "shop/delete/4": [["-p4"]],
+        "shop/delete/1": [["-p0"]],
+    }
+    assert links_of(plan) == {
+        ("shop/delete/7", "shop/delete/5", "wave"),
+        ("shop/delete/5", "shop/delete/4", "wave"),
+        ("shop/delete/4", "shop/delete/1", "wave"),
+    }
+
+
+def test_every_step_waits_until_its_objects_are_gone() -> None:
+    plan = ending(stale("Pod", "a"), stale("Pod", "b", 1), after=(a_job("tell"),))
+
+    assert not any(step.last for step in plan.steps)
+
+
+def test_what_wants_to_stay_stays() -> None:
+    plan = ending(stale("Pod", "a"), stale("Pod", "b", 0, STAYS), stale(CRD, "gadgets.dev"))
+
+    assert told(plan) == {"shop/delete/0": [["-a"]]}
+
+
+def test_what_may_not_be_pruned_goes_with_its_unit() -> None:
+    plan = ending(stale("Pod", "a", 0, Handling(prune=Consent.NO)))
+
+    assert told(plan) == {"shop/delete/0": [["-a"]]}
+
+
+def test_what_asks_first_stays_until_somebody_agrees() -> None:
+    asking = stale("Pod", "a", 0, ASKS)
+    pruning = stale("Pod", "b", 0, Handling(prune=Consent.ASK))
+    staying = stale("Pod", "c", 0, Handling(delete=Consent.NO, prune=Consent.ASK))
+
+    assert told(ending(asking, pruning, staying)) == {}
+    assert told(ending(asking, pruning, staying, confirmed=True)) == {
+        "shop/delete/0": [["-a", "-b"]]
+    }
+
+
+def test_hooks_run_before_and_after_all_at_once_whatever_their_waves() -> None:
+    plan = ending(
+        stale("Pod", "a", 3),
+        before=(a_job("save", wave=2), a_job("lock")),
+        after=(a_job("tell", wave=9), a_job("bill")),
+    )
+
+    assert told(plan) == {
+        "shop/predelete": [["lock", "save"]],
+        "shop/delete/3": [["-a"]],
+        "shop/delete/2": [["-save"]],
+        "shop/delete/0": [["-lock"]],
+        "shop/postdelete": [["bill", "tell"]],
+    }
+    assert links_of(plan) == {
+        ("shop/predelete", "shop/delete/3", "phase"),
+        ("shop/delete/3", "shop/delete/2", "wave"),
+        ("shop/delete/2", "shop/delete/0", "wave"),
+        ("shop/delete/0", "shop/postdelete", "phase"),
+    }
+
+
+def test_a_hook_of_the_end_is_not_held_in_the_cluster() -> None:
+    plan = ending(after=(a_job("tell", policies=(HookPolicy.SUCCEEDED,)),))
+
+    (item,) = step_of(plan, "shop/postdelete").batches[0]
+    body: Body = msgspec.json.decode(item.body)
+    assert listed(body, "metadata", "finalizers") == []
+    assert (item.deed, item.hook) == (Deed.APPLY, (HookPolicy.SUCCEEDED,))
+
+
+def test_a_hook_that_lives_from_an_earlier_time_goes_in_the_wave_it_lives_with() -> None:
+    plan = ending(stale("batch/v1 Job", "save", 4), before=(a_job("save", wave=2),))
+
+    assert told(plan) == {"shop/predelete": [["save"]], "shop/delete/4": [["-save"]]}
+
+
+def test_a_hook_whose_name_nobody_knows_yet_is_left_to_its_policy() -> None:
+    plan = ending(before=(a_nameless_hook("save-", Phase.SYNC),))
+
+    assert told(plan) == {"shop/predelete": [["save-"]]}
+
+
+def test_a_hook_that_wants_to_stay_stays() -> None:
+    hook = msgspec.structs.replace(a_job("save"), handling=STAYS)
+
+    assert told(ending(before=(hook,))) == {"shop/predelete": [["save"]]}
+
+
+def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
+    lives = [
+        stale("v1 Namespace", "space"),
+        stale(CRD, "gadgets.dev"),
+        stale("v1 Service", "a", wave=3),
+        stale("v1 Service", "b"),
+        stale("apps/v1 Deployment", "web"),
+        stale("v1 Secret", "kept", 0, STAYS),
+    ]
+
+    plan = ending(*lives, staged=True)
+
+    assert told(plan) == {"shop/delete": [["-web"], ["-b", "-a"], ["-space"], ["-gadgets.dev"]]}
+
+
+def test_a_unit_that_has_nothing_needs_no_steps() -> None:
+    assert told(ending()) == told(ending(staged=True)) == {}
+
+
+def test_the_same_end_has_the_same_digest_in_whichever_order_it_is_told() -> None:
+    lives = [stale("Pod", "a"), stale("Pod", "b"), stale("Pod", "c", 1)]
+
+    assert ending(*lives) == ending(*reversed(lives))
+
+
+def test_a_unit_of_which_git_knows_nothing_any_more_can_be_ended() -> None:
+    unit = WantedUnit(unit=a_unit_of().unit)
+
+    plan = build_deletion(unit, [stale("Pod", "a")], budget=no_budget)
+
+    assert [one.name for one in plan.units] == ["shop"]
+    assert told(plan) == {"shop/delete/0": [["-a"]]}

@@ -1,0 +1,90 @@
+"""Plans of which hooks are left out."""
+
+from __future__ import annotations
+
+from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, told
+from tidegate.model.manifest import Phase
+from tidegate.model.plan import Plan
+from tidegate.plan.hooks import without_hooks
+
+
+def a_hooked_plan() -> Plan:
+    return plan_of(
+        a_hook("Pod", "pre", Phase.PRE_SYNC),
+        a_thing("Pod", "a"),
+        a_hook("Pod", "seed", Phase.SYNC, wave=1),
+        a_hook("batch/v1 Job", "migrate", Phase.SYNC, wave=2),
+        a_thing("Pod", "b", wave=2),
+        a_hook("Pod", "post", Phase.POST_SYNC),
+        a_hook("Pod", "sorry", Phase.SYNC_FAIL),
+    )
+
+
+def test_steps_that_had_nothing_but_hooks_are_gone() -> None:
+    plan = without_hooks(a_hooked_plan(), {"shop"})
+
+    assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/2": [["b"]]}
+
+
+def test_the_chain_is_closed_where_steps_are_gone() -> None:
+    plan = without_hooks(a_hooked_plan(), {"shop"})
+
+    assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
+    assert [step.last for step in plan.steps] == [False, True]
+
+
+def test_the_digest_covers_what_git_says_and_that_of_the_step_what_is_done() -> None:
+    whole = a_hooked_plan()
+    before = {step.id: step.digest for step in whole.steps}
+
+    plan = without_hooks(whole, {"shop"})
+
+    assert plan.digest == whole.digest
+    same = {step.id: step.digest == before[step.id] for step in plan.steps}
+    assert same == {"shop/sync/0": True, "shop/sync/2": False}
+
+
+def test_other_units_keep_their_hooks() -> None:
+    plan = plan_of(
+        a_unit_of(a_hook("Pod", "pre", Phase.PRE_SYNC), a_thing("Pod", "a"), name="db"),
+        a_unit_of(a_hook("Pod", "pre", Phase.PRE_SYNC), a_thing("Pod", "b"), name="web"),
+    )
+
+    assert list(told(without_hooks(plan, {"web"}))) == ["db/presync/0", "db/sync/0", "web/sync/0"]
+
+
+def test_a_plan_without_hooks_stays_what_it_is() -> None:
+    plan = plan_of(a_thing("Pod", "a"), a_thing("Pod", "b", wave=1))
+
+    assert without_hooks(plan, {"shop"}) == plan
+    assert without_hooks(a_hooked_plan(), set()) == a_hooked_plan()
+
+
+def test_who_waited_for_a_hook_waits_for_what_came_before_it() -> None:
+    plan = plan_of(
+        a_unit_of(a_thing("Pod", "a"), a_hook("Pod", "post", Phase.POST_SYNC), name="db"),
+        a_unit_of(
+            a_hook("Pod", "pre", Phase.PRE_SYNC), a_thing("Pod", "b"), name="web", after=("db",)
+        ),
+    )
+
+    bare = without_hooks(plan, {"db", "web"})
+
+    assert links_of(bare) == {("db/sync/0", "web/sync/0", "dependsOn")}
+
+
+def test_a_unit_that_had_nothing_but_hooks_still_stands_between_others() -> None:
+    plan = plan_of(
+        a_unit_of(a_thing("Pod", "a"), name="db"),
+        a_unit_of(
+            a_hook("Pod", "one", Phase.PRE_SYNC),
+            a_hook("Pod", "two", Phase.SYNC),
+            name="jobs",
+            after=("db",),
+        ),
+        a_unit_of(a_thing("Pod", "b"), name="web", after=("jobs",)),
+    )
+
+    bare = without_hooks(plan, {"jobs"})
+
+    assert links_of(bare) == {("db/sync/0", "web/sync/0", "dependsOn")}

@@ -1,0 +1,108 @@
+"""What is applied of a manifest, and what its text says about waiting for it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.unit.plan.orders import Body, a_hook, a_nameless_hook, a_thing, no_budget
+from tidegate.model.manifest import Manifest, Phase
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.plan import FINALIZER, Handling, Item
+from tidegate.model.reading import listed
+from tidegate.plan.items import hold, make_item
+
+
+def item_of(manifest: Manifest) -> Item:
+    return make_item(manifest, manifest.phase, no_budget)
+
+
+def finalizers_of(item: Item) -> list[Json]:
+    body: Body = msgspec.json.decode(item.body)
+    return listed(body, "metadata", "finalizers")
+
+
+def test_an_ordinary_object_is_applied_as_it_is() -> None:
+    thing = a_thing("ConfigMap", "a", data={"size": "1"})
+
+    assert item_of(thing).body == thing.body
+
+
+def test_blanks_in_the_text_do_not_make_it_another_one() -> None:
+    thing = a_thing("ConfigMap", "a", data={"size": "1"})
+    airy = msgspec.structs.replace(thing, body=msgspec.json.format(thing.body, indent=2))
+
+    assert item_of(airy) == item_of(thing)
+
+
+def test_a_hook_is_held_until_it_is_judged() -> None:
+    assert finalizers_of(item_of(a_hook("Pod", "a", Phase.SYNC))) == [FINALIZER]
+
+
+def test_a_hook_of_the_end_is_not_held() -> None:
+    item = make_item(a_hook("Pod", "a", Phase.SYNC), "predelete", no_budget, held=False)
+
+    assert finalizers_of(item) == []
+
+
+def test_a_hook_that_names_its_finalizer_keeps_its_own_beside_it() -> None:
+    body: Body = {"metadata": {"finalizers": ["mine"]}}
+
+    held = hold(body)
+
+    assert listed(held, "metadata", "finalizers") == ["mine", FINALIZER]
+    assert hold(held) == held
+
+
+def test_a_hook_has_another_digest_in_each_of_its_phases() -> None:
+    digests = {item_of(a_hook("Pod", "a", phase)).digest for phase in Phase}
+
+    assert len(digests) == len(Phase)
+
+
+def test_an_ordinary_object_has_one_digest_in_every_phase() -> None:
+    digests = {make_item(a_thing("Pod", "a"), phase, no_budget).digest for phase in Phase}
+
+    assert len(digests) == 1
+
+
+def test_a_secret_is_applied_with_one_map_of_values() -> None:
+    secret = a_thing("Secret", "a", stringData={"key": "word"})
+
+    body: Body = msgspec.json.decode(item_of(secret).body)
+
+    assert (body.get("stringData"), body["data"]) == (None, {"key": "d29yZA=="})
+
+
+def test_a_hook_without_a_name_is_to_be_named() -> None:
+    assert item_of(a_nameless_hook("seed-", Phase.SYNC)).generates
+    assert not item_of(a_hook("Pod", "seed", Phase.SYNC)).generates
+
+
+@pytest.mark.parametrize(("spec", "expires"), [({"ttlSecondsAfterFinished": 0}, True), ({}, False)])
+def test_a_job_with_a_time_to_live_removes_itself(spec: Body, expires: bool) -> None:  # noqa: FBT001
+    assert item_of(a_thing("batch/v1 Job", "a", spec=spec)).expires is expires
+
+
+def test_a_job_is_made_again_where_it_cannot_be_changed() -> None:
+    assert item_of(a_thing("batch/v1 Job", "a")).recreates
+    assert not item_of(a_thing("Pod", "a")).recreates
+
+
+def test_what_is_forced_is_made_again_where_it_cannot_be_changed() -> None:
+    forced = msgspec.structs.replace(a_thing("Pod", "a"), handling=Handling(forces=True))
+
+    assert item_of(forced).recreates
+
+
+@pytest.mark.parametrize("field", ["suspend", "paused"])
+def test_git_itself_may_ask_for_a_pause(field: str) -> None:
+    assert item_of(a_thing("batch/v1 CronJob", "a", spec={field: True})).suspends
+    assert not item_of(a_thing("batch/v1 CronJob", "a", spec={field: "true"})).suspends
+
+
+def test_the_time_that_an_object_asks_for_is_its_budget() -> None:
+    item = make_item(a_thing("Pod", "a"), "sync", lambda _: Ms(7))
+
+    assert item.budget == Ms(7)

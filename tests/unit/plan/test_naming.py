@@ -1,0 +1,85 @@
+"""Hooks that have only the beginning of a name get the rest of it when a rollout begins."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.unit.plan.orders import Body, a_nameless_hook, a_thing, a_unit_of, plan_of, told
+from tidegate.model.manifest import Phase
+from tidegate.model.moment import Ms
+from tidegate.model.plan import Plan
+from tidegate.model.reading import mapping
+from tidegate.plan.naming import name_generated
+
+BEGUN = Ms(1_700_000_000_999)
+
+
+def named(plan: Plan, revision: str = "FooBarBaz") -> Plan:
+    return name_generated(plan, revision=revision, begun=BEGUN)
+
+
+def a_twice_run_plan() -> Plan:
+    hooks = (a_nameless_hook("seed-", Phase.PRE_SYNC), a_nameless_hook("seed-", Phase.POST_SYNC))
+    return plan_of(a_thing("Pod", "a"), *hooks)
+
+
+@pytest.mark.parametrize(
+    ("revision", "short"),
+    [
+        ("FooBarBaz", "foobarb"),
+        ("foobarba", "foobarb"),
+        ("foobarb", "foobarb"),
+        ("foobar", "foobar"),
+    ],
+)
+def test_a_name_is_made_of_revision_phase_and_time(revision: str, short: str) -> None:
+    plan = named(a_twice_run_plan(), revision)
+
+    assert told(plan) == {
+        "shop/presync/0": [[f"seed-{short}-presync-1700000000"]],
+        "shop/sync/0": [["a"]],
+        "shop/postsync/0": [[f"seed-{short}-postsync-1700000000"]],
+    }
+
+
+def test_the_text_has_the_name_too_and_no_beginning_of_one() -> None:
+    plan = named(a_twice_run_plan())
+
+    item = plan.steps[0].batches[0][0]
+    body: Body = msgspec.json.decode(item.body)
+    metadata = mapping(body, "metadata")
+    assert metadata["name"] == item.ref.name
+    assert "generateName" not in metadata
+    assert not item.generates
+
+
+def test_the_digest_still_covers_what_git_says() -> None:
+    plan = a_twice_run_plan()
+
+    assert named(plan).digest == plan.digest
+
+
+def test_steps_with_new_names_are_other_steps_and_all_others_the_same() -> None:
+    plan = a_twice_run_plan()
+
+    changed = [
+        one.digest != other.digest for one, other in zip(plan.steps, named(plan).steps, strict=True)
+    ]
+
+    assert changed == [True, False, True]
+
+
+def test_hooks_with_the_same_beginning_in_one_phase_are_told_apart() -> None:
+    hook = a_nameless_hook("seed-", Phase.SYNC)
+
+    (names,) = told(named(plan_of(hook, hook, hook))).values()
+
+    base = "seed-foobarb-sync-1700000000"
+    assert names == [[base, f"{base}-2", f"{base}-3"]]
+
+
+def test_a_plan_in_which_everything_has_a_name_stays_what_it_is() -> None:
+    plan = plan_of(a_unit_of(a_thing("Pod", "a")))
+
+    assert named(plan) is plan

@@ -1,0 +1,106 @@
+"""Selective sync: only what somebody names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.plan.orders import a_hook, a_thing, links_of, plan_of, told
+from tidegate.errors import PlanError
+from tidegate.model.manifest import Phase
+from tidegate.model.plan import Plan
+from tidegate.plan.selection import select
+
+
+def a_shop() -> Plan:
+    return plan_of(
+        a_hook("Pod", "migrate", Phase.PRE_SYNC),
+        a_thing("Service", "x"),
+        a_thing("Service", "x", namespace="other"),
+        a_thing("serving.dev/v1 Service", "x"),
+        a_thing("apps/v1 Deployment", "x", wave=1),
+        a_thing("apps/v1 Deployment", "y", wave=2),
+        a_thing("rbac.authorization.k8s.io/v1 ClusterRole", "system:shop", wave=3),
+    )
+
+
+def selected(*wanted: str) -> list[str]:
+    plan = select(a_shop(), wanted)
+    items = [item for step in plan.steps for batch in step.batches for item in batch]
+    return [f"{item.ref.kind.group}:{item.ref}" for item in items]
+
+
+def test_one_object_is_chosen_by_group_kind_and_name() -> None:
+    assert selected("apps:Deployment:x") == ["apps:Deployment default/x"]
+
+
+def test_a_name_without_a_namespace_chooses_in_all_of_them() -> None:
+    assert selected(":Service:x") == [":Service default/x", ":Service other/x"]
+
+
+def test_a_name_with_a_namespace_chooses_there() -> None:
+    assert selected(":Service:other/x") == [":Service other/x"]
+
+
+def test_a_group_that_is_empty_is_the_core_group() -> None:
+    assert selected("serving.dev:Service:x") == ["serving.dev:Service default/x"]
+
+
+def test_a_star_stands_for_anything() -> None:
+    assert selected("*:Service:*") == [
+        ":Service default/x",
+        ":Service other/x",
+        "serving.dev:Service default/x",
+    ]
+    assert selected("apps:*:*") == ["apps:Deployment default/x", "apps:Deployment default/y"]
+
+
+def test_a_name_may_have_colons_in_it() -> None:
+    chosen = selected("rbac.authorization.k8s.io:ClusterRole:system:shop")
+
+    assert chosen == ["rbac.authorization.k8s.io:ClusterRole system:shop"]
+
+
+def test_an_exclamation_mark_leaves_out() -> None:
+    assert selected("!*:Service:*", "!*:ClusterRole:*") == [
+        "apps:Deployment default/x",
+        "apps:Deployment default/y",
+    ]
+
+
+def test_what_is_chosen_and_left_out_is_left_out() -> None:
+    assert selected("apps:Deployment:*", "!apps:Deployment:x") == ["apps:Deployment default/y"]
+
+
+def test_waves_still_count_among_what_is_chosen() -> None:
+    plan = select(a_shop(), [":Service:default/x", "apps:Deployment:y"])
+
+    assert told(plan) == {"shop/sync/0": [["x"]], "shop/sync/2": [["y"]]}
+    assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
+    assert [step.last for step in plan.steps] == [False, True]
+
+
+def test_hooks_are_not_run_even_if_everything_is_chosen() -> None:
+    assert "shop/presync/0" not in told(select(a_shop(), ["*:*:*"]))
+
+
+def test_a_selection_is_another_plan_for_its_unit_too() -> None:
+    whole, part = a_shop(), select(a_shop(), [":Service:x"])
+
+    assert part.digest != whole.digest
+    assert [unit.digest for unit in part.units] != [unit.digest for unit in whole.units]
+
+
+@pytest.mark.parametrize("wanted", [":Service:absent", ":Service:third/x", ":Pod:migrate"])
+def test_a_name_that_fits_nothing_is_refused(wanted: str) -> None:
+    with pytest.raises(PlanError) as raised:
+        select(a_shop(), ["apps:Deployment:x", wanted])
+
+    assert raised.value.problem == f"there is no object `{wanted}` in the plan"
+
+
+@pytest.mark.parametrize("wanted", ["", "x", "Service:x", ":Service:", "::x", ":Service:other/"])
+def test_what_names_no_object_is_refused(wanted: str) -> None:
+    with pytest.raises(PlanError) as raised:
+        select(a_shop(), [wanted])
+
+    assert raised.value.code == "plan.selection"

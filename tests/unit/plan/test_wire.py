@@ -1,0 +1,199 @@
+"""Plans as documents: what is in them, what is not, and what is refused."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.unit.plan.orders import (
+    Body,
+    a_hook,
+    a_nameless_hook,
+    a_thing,
+    a_unit_of,
+    no_budget,
+    plan_of,
+    stale,
+)
+from tidegate.errors import PlanError
+from tidegate.model.manifest import Phase
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.plan.deletion import build_deletion
+from tidegate.plan.pruning import add_prunes
+from tidegate.plan.wire import from_json, to_json
+
+SECRET = a_thing("Secret", "login", data={"password": "aHVudGVyMg=="})
+
+
+def bodies_of(plan: Plan) -> dict[Ref, bytes]:
+    items = (item for step in plan.steps for batch in step.batches for item in batch)
+    return {item.ref: item.body for item in items}
+
+
+def read_back(plan: Plan, bodies: dict[Ref, bytes] | None = None) -> Plan:
+    known = bodies_of(plan) if bodies is None else bodies
+    return from_json(to_json(plan), name="plan.json", bodies=known)
+
+
+def refusal(text: bytes, bodies: dict[Ref, bytes] | None = None) -> PlanError:
+    with pytest.raises(PlanError) as raised:
+        from_json(text, name="plan.json", bodies=bodies or {})
+    assert str(raised.value.where) == "plan.json"
+    return raised.value
+
+
+def changed(plan: Plan, path: str, value: object) -> bytes:
+    """The document with another value at a path."""
+    document: Body = msgspec.json.decode(to_json(plan))
+    place: object = document
+    *steps, last = path.split(".")
+    for step in steps:
+        place = place[int(step)] if isinstance(place, list) else _inner(place, step)
+    assert isinstance(place, dict)
+    place[last] = value
+    return msgspec.json.encode(document)
+
+
+def _inner(place: object, name: str) -> object:
+    assert isinstance(place, dict)
+    return place[name]
+
+
+def a_whole_plan() -> Plan:
+    return plan_of(
+        a_unit_of(a_thing("ConfigMap", "a", data={"é": "ü\n"}), SECRET, name="db"),
+        a_unit_of(
+            a_hook("batch/v1 Job", "migrate", Phase.PRE_SYNC),
+            a_hook("Secret", "seed", Phase.PRE_SYNC),
+            a_nameless_hook("check-", Phase.POST_SYNC),
+            a_thing("Pod", "b", spec={"size": 1.5, "big": 2**53, "none": None}),
+            after=("db",),
+        ),
+    )
+
+
+def test_a_plan_is_read_back_as_it_was() -> None:
+    plan = a_whole_plan()
+
+    assert read_back(plan) == plan
+
+
+def test_no_value_of_a_secret_is_in_the_document() -> None:
+    text = to_json(a_whole_plan())
+
+    assert b"aHVudGVyMg" not in text
+    assert b"login" in text
+
+
+def test_no_digest_of_a_secret_alone_is_in_the_document() -> None:
+    plan = plan_of(SECRET)
+    (item,) = plan.steps[0].batches[0]
+
+    assert item.digest.encode() not in to_json(plan)
+
+
+def test_equal_secrets_have_other_seals_in_other_plans() -> None:
+    one, other = plan_of(SECRET), plan_of(SECRET, a_thing("ConfigMap", "a"))
+
+    seals = {_seal_of(plan) for plan in (one, other)}
+
+    assert len(seals) == 2
+
+
+def _seal_of(plan: Plan) -> str:
+    text = to_json(plan).decode()
+    return text.partition('"sealed": "')[2].partition('"')[0]
+
+
+def test_a_plan_with_deletions_alone_is_read_back_as_it_was() -> None:
+    lives = [stale("Secret", "login"), stale("Pod", "a", 1)]
+    plan = build_deletion(a_unit_of(), lives, budget=no_budget)
+
+    assert read_back(plan, {}) == plan
+
+
+def test_a_secret_that_is_another_one_now_is_refused() -> None:
+    plan = plan_of(SECRET)
+    other = {
+        ref: body.replace(b"aHVudGVyMg", b"aHVudGVyMw") for ref, body in bodies_of(plan).items()
+    }
+
+    error = refusal(to_json(plan), other)
+
+    assert (error.code, error.problem) == (
+        "plan.secret",
+        "Secret default/login is not what it was when the plan was made",
+    )
+
+
+def test_a_secret_that_is_not_rendered_now_is_refused() -> None:
+    assert refusal(to_json(plan_of(SECRET))).code == "plan.secret"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("steps.0.batches.0.0.object.kind", "Secret"),
+        ("steps.0.batches.0.0.item.deed", "delete"),
+        ("steps.0.batches.0.0.item.hook", []),
+        ("steps.0.batches.0.0.item.handling", {"forces": True}),
+        ("steps.0.batches.0.0.item.ref.name", "other"),
+        ("steps.0.step.last", False),
+        ("steps.0.step.rescues", True),
+        ("steps.0.step.wave", 7),
+        ("units.0.manager", "somebody"),
+        ("units.0.cluster", "prod"),
+        ("edges", []),
+        ("digest", "0"),
+    ],
+)
+def test_a_plan_that_was_changed_is_refused(path: str, value: object) -> None:
+    plan = plan_of(
+        a_unit_of(a_thing("ConfigMap", "a"), name="db"),
+        a_unit_of(a_thing("Pod", "b"), after=("db",)),
+    )
+
+    assert refusal(changed(plan, path, value)).code == "plan.changed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"not json",
+        b"\xff\xfe",
+        b'{"kind": "\xff"}',
+        b'{"kind": "List", "version": 1}',
+        b'{"kind": "TidegatePlan", "version": 1}',
+        b'{"kind": "TidegatePlan", "version": "1"}',
+        b'{"a": ' + b"[" * 100_000,
+    ],
+    ids=lambda text: str(text[:40]),
+)
+def test_what_is_no_plan_is_refused_in_a_short_sentence(text: bytes) -> None:
+    error = refusal(text)
+
+    assert error.code == "plan.document"
+    assert len(error.problem) < 300
+
+
+def test_a_plan_of_another_version_is_refused() -> None:
+    error = refusal(changed(a_whole_plan(), "version", 2))
+
+    assert (error.code, error.hint) == ("plan.version", "make the plan again")
+
+
+def test_a_plan_of_another_version_need_not_have_our_form() -> None:
+    text = b'{"kind": "TidegatePlan", "version": 9, "waves": []}'
+
+    assert refusal(text).code == "plan.version"
+
+
+def test_what_lives_is_no_part_of_a_saved_plan() -> None:
+    plan = plan_of(a_thing("ConfigMap", "a"))
+    completed = add_prunes(plan, PlannedUnit(name="shop"), [stale("Pod", "old")])
+
+    assert refusal(to_json(completed)).code == "plan.changed"

@@ -1,0 +1,73 @@
+"""Events in a few words: a clock that moves, and a step with its objects."""
+
+from __future__ import annotations
+
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.report.rollout.course import Course
+
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+
+
+def a_ref(name: str, kind: Kind = DEPLOYMENT) -> Ref:
+    return Ref(kind, "default", name)
+
+
+def a_step(name: str, *refs: Ref, unit: str = "default/shop", rescues: bool = False) -> Step:
+    phase, _, wave = name.partition(" ")
+    place = phase if rescues else "sync"
+    number = int(wave or "0")
+    items = tuple(Item(ref=ref) for ref in refs)
+    return Step(
+        id=f"{unit}/{place}/{number}",
+        unit=unit,
+        digest="",
+        phase=place,
+        wave=number,
+        batches=(items,),
+        rescues=rescues,
+    )
+
+
+def plan_of(*steps: Step) -> Plan:
+    units = tuple(PlannedUnit(name=name) for name in dict.fromkeys(step.unit for step in steps))
+    return Plan.of(Fragment(units=units, steps=steps))
+
+
+def course_of(*steps: Step) -> Course:
+    course = Course(Ms(0))
+    course.expect(plan_of(*steps))
+    return course
+
+
+def applied(step: Step, at: int, told: Told = Told.OBJECT_WRITTEN) -> list[Event]:
+    """All of a step's objects are written, and its gate begins."""
+    refs = [item.ref for batch in step.batches for item in batch]
+    return [
+        Event(Ms(at), Told.STEP_CHECKING, step.id),
+        Event(Ms(at), Told.STEP_APPLYING, step.id),
+        *(Event(Ms(at), told, step.id, ref) for ref in refs),
+        Event(Ms(at), Told.STEP_GATING, step.id),
+    ]
+
+
+def waits(step: Step, at: int, ref: Ref, sentence: str, until: int = 600_000) -> Event:
+    return Event(Ms(at), Told.GATE_WAITING, step.id, ref, "Unready", sentence, Ms(until))
+
+
+def ready(step: Step, at: int, ref: Ref) -> Event:
+    return Event(Ms(at), Told.OBJECT_READY, step.id, ref)
+
+
+def passed(step: Step, at: int) -> list[Event]:
+    return [Event(Ms(at), Told.GATE_OPENED, step.id), Event(Ms(at), Told.STEP_PASSED, step.id)]
+
+
+def failed(step: Step, at: int, sentence: str) -> Event:
+    return Event(Ms(at), Told.STEP_FAILED, step.id, None, "Failed", sentence)
+
+
+def ended(at: int, reason: str = "passed", sentence: str = "") -> Event:
+    return Event(Ms(at), Told.ROLLOUT_ENDED, reason=reason, sentence=sentence)

@@ -1,0 +1,186 @@
+"""The picture of a running rollout."""
+
+from __future__ import annotations
+
+from tests.unit.report.telling import (
+    a_ref,
+    a_step,
+    applied,
+    course_of,
+    ended,
+    failed,
+    passed,
+    ready,
+    waits,
+)
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import Ms
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.live import View, final_rows, frame
+from tidegate.report.rollout.rows import plain
+
+WEB, DB = a_ref("web"), a_ref("db")
+ONE, TWO = a_step("wave 1", WEB, DB), a_step("wave 2", a_ref("late"))
+
+
+def seen(course: Course, at: int, **look: int) -> list[str]:
+    view = View(width=look.get("width", 60), height=look.get("height", 20), title="shop")
+    return [plain(row) for row in frame(course, view, Ms(at))]
+
+
+def told(course: Course, *events: Event) -> Course:
+    for event in events:
+        course.take(event)
+    return course
+
+
+def test_a_gate_shows_each_object_that_holds_it_with_its_reason() -> None:
+    course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
+
+    assert seen(course, 3_200) == [
+        "⠋ wave 1    waits for 1 of 2 objects             3.2s of 10m",
+        "    Deployment default/web  no pod yet                  3.2s",
+        "◦ next: wave 2 (1 object)",
+        "━━━━────────  3.2s · 0 of 2 steps · 1 of 3 objects      shop",
+    ]
+
+
+def test_an_object_that_is_ready_is_shown_no_longer() -> None:
+    course = told(
+        course_of(ONE),
+        *applied(ONE, 0),
+        waits(ONE, 0, WEB, "no pod yet"),
+        waits(ONE, 0, DB, "restoring"),
+        ready(ONE, 2_000, WEB),
+    )
+
+    shown = seen(course, 3_000)
+
+    assert not any("default/web" in row for row in shown)
+    assert any("default/db" in row for row in shown)
+
+
+def test_an_object_is_waited_for_since_it_first_held_the_gate() -> None:
+    course = told(
+        course_of(ONE),
+        *applied(ONE, 0),
+        waits(ONE, 1_000, DB, "restoring"),
+        waits(ONE, 8_000, DB, "replaying"),
+    )
+
+    (row,) = [row for row in seen(course, 9_000) if "default/db" in row]
+
+    assert "replaying" in row
+    assert row.endswith("8.0s")
+
+
+def test_only_so_many_objects_are_shown_and_the_others_counted() -> None:
+    refs = [a_ref(f"web-{number}") for number in range(40)]
+    step = a_step("wave 0", *refs)
+    course = told(course_of(step), *applied(step, 0))
+    told(course, *(waits(step, 0, ref, "no pod yet") for ref in refs))
+
+    shown = seen(course, 1_000)
+
+    assert sum("no pod yet" in row for row in shown) == 7
+    assert "    and 33 more" in shown
+
+
+def test_done_steps_fold_into_one_row_each() -> None:
+    course = told(course_of(ONE, TWO), *applied(ONE, 0), *passed(ONE, 12_300))
+
+    assert seen(course, 12_300)[0] == "✓ wave 1    2 objects                                  12.3s"
+
+
+def test_many_done_steps_fold_into_one_row_so_that_the_picture_fits() -> None:
+    steps = [a_step(f"wave {wave}", a_ref(f"web-{wave}")) for wave in range(50)]
+    course = course_of(*steps, a_step("wave 99", a_ref("late")))
+    for wave, step in enumerate(steps):
+        told(course, *applied(step, wave * 1_000), *passed(step, wave * 1_000 + 500))
+
+    shown = seen(course, 60_000, height=8)
+
+    assert shown[0] == "✓ 45 steps before, 45 objects"
+    assert [row[:9] for row in shown[1:6]] == [f"✓ wave {wave}" for wave in range(45, 50)]
+    assert len(shown) == 8
+
+
+def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce() -> None:
+    units = [f"default/unit-{number}" for number in range(3)]
+    steps = [
+        a_step(f"wave {wave}", a_ref(f"{unit[-1]}-{wave}"), unit=unit)
+        for unit in units
+        for wave in range(4)
+    ]
+    course = course_of(*steps)
+    for step in steps[:-1]:
+        told(course, *applied(step, 0), *passed(step, 2_000))
+
+    shown = seen(course, 3_000, height=8)
+
+    assert shown[0].startswith("✓ unit-0         4 steps, 4 objects")
+    assert shown[1].startswith("✓ unit-1         4 steps, 4 objects")
+    assert shown[2].startswith("✓ unit-2 wave 0  1 object")
+
+
+def test_a_step_that_is_tried_again_says_when_and_why() -> None:
+    again = Event(
+        Ms(1_000), Told.RETRY_PLANNED, ONE.id, None, "Failed", "the server is busy", Ms(6_000)
+    )
+    course = told(course_of(ONE), *applied(ONE, 0), again)
+
+    assert seen(course, 2_000)[0].startswith("◦ wave 1    tries again in 4.0s: the server is busy")
+
+
+def test_a_failed_step_says_why() -> None:
+    course = told(course_of(ONE), *applied(ONE, 0), failed(ONE, 900, "Deployment default/web: bad"))
+
+    assert seen(course, 900)[0].startswith("✗ wave 1    Deployment default/web: bad")
+
+
+def test_steps_for_a_failure_that_did_not_come_are_not_spoken_of() -> None:
+    rescue = a_step("syncfail", a_ref("clean-up"), rescues=True)
+    course = told(course_of(ONE, rescue), *applied(ONE, 0), *passed(ONE, 10))
+    told(course, Event(Ms(10), Told.STEP_SKIPPED, rescue.id), ended(10))
+
+    assert not any("SyncFail" in row for row in seen(course, 10))
+
+
+def test_progress_never_goes_back() -> None:
+    course = course_of(ONE, TWO)
+    events = [
+        *applied(ONE, 0),
+        waits(ONE, 0, WEB, "no pod yet"),
+        waits(ONE, 0, DB, "restoring"),
+        ready(ONE, 1, WEB),
+        ready(ONE, 2, DB),
+        *passed(ONE, 2),
+        *applied(TWO, 2),
+        *passed(TWO, 3),
+    ]
+
+    settled: dict[int, int] = {}
+    for event in events:
+        course.take(event)
+        settled[event.at] = sum(step.settled for step in course.counted)
+
+    assert settled == {0: 0, 1: 1, 2: 2, 3: 3}
+
+
+def test_a_picture_is_at_least_as_high_as_the_one_before() -> None:
+    course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
+
+    rows = frame(course, View(height=20, least=9), Ms(1_000))
+
+    assert len(rows) == 9
+    assert plain(rows[-1]).startswith("━")
+
+
+def test_what_was_stopped_keeps_the_steps_that_were_not_done() -> None:
+    course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
+    told(course, ended(5_000, "stopped", "interrupted"))
+
+    shown = [plain(row) for row in final_rows(course, View(width=60))]
+
+    assert shown[0].startswith("- wave 1    waits for 1 of 2 objects")
+    assert shown[1].startswith("    Deployment default/web  no pod yet")

@@ -1,0 +1,143 @@
+"""Rows and names that fit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.plan import Step
+from tidegate.report.rollout.names import (
+    brief,
+    limit,
+    listing,
+    name_step,
+    read_id,
+    running,
+    short_units,
+)
+from tidegate.report.rollout.rows import (
+    Span,
+    Style,
+    cells,
+    clip,
+    cut,
+    plain,
+    spread,
+    width_of,
+    wrap,
+)
+
+
+def test_a_long_name_loses_its_middle() -> None:
+    assert cut("default/a-very-long-name-1", 12) == "defaul…ame-1"
+
+
+def test_a_long_sentence_loses_its_end() -> None:
+    assert clip("nothing is known of it yet", 12) == "nothing is…"
+
+
+@given(some.text(), some.integers(0, 30))
+def test_what_is_cut_fits(text: str, width: int) -> None:
+    assert cells(cut(text, width)) <= width
+    assert cells(clip(text, width)) <= width
+
+
+def test_wide_letters_take_two_columns() -> None:
+    assert cells("データ") == 6
+    assert clip("データベース", 5) == "デー…"
+
+
+def test_what_stands_at_the_right_end_goes_before_what_stands_at_the_left() -> None:
+    left = (Span("wave -2", Style.STRONG),)
+
+    assert plain(spread(left, "88.0s", 14)) == "wave -2  88.0s"
+    assert plain(spread(left, "88.0s", 11)) == "wave -2"
+
+
+@given(some.lists(some.text(max_size=20), max_size=4), some.text(max_size=9), some.integers(1, 60))
+def test_a_row_never_gets_too_wide(texts: list[str], right: str, width: int) -> None:
+    row = tuple(map(Span, texts))
+
+    assert width_of(spread(row, right, width)) <= width
+    assert all(width_of(part) <= width for part in wrap(row, width))
+
+
+def test_what_follows_a_label_stands_under_its_text() -> None:
+    row = (Span("  why      "), Span("Service default/db has no ready endpoints"))
+
+    assert [plain(part) for part in wrap(row, 36)] == [
+        "  why      Service default/db has no",
+        "           ready endpoints",
+    ]
+
+
+def test_what_follows_a_long_beginning_stands_a_little_way_in() -> None:
+    row = (Span("x wave 0 failed"), Span(" after 19.0s: Job default/migrate gave up"))
+
+    assert [plain(part) for part in wrap(row, 40)] == [
+        "x wave 0 failed after 19.0s: Job",
+        "    default/migrate gave up",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("phase", "wave", "stage", "name"),
+    [
+        ("sync", -2, "", "wave -2"),
+        ("presync", 0, "", "PreSync"),
+        ("postsync", 1, "", "PostSync wave 1"),
+        ("delete", 3, "", "wave 3"),
+        ("sync", 0, "classes", "classes"),
+    ],
+)
+def test_a_step_has_a_name_that_people_know(phase: str, wave: int, stage: str, name: str) -> None:
+    step = Step(id="x", unit="shop", digest="", phase=phase, wave=wave, stage=stage)
+
+    assert name_step(step) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "step"),
+    [
+        ("default/first/sync/-3", "default/first", "wave -3"),
+        ("east/default/first/presync/0", "east/default/first", "PreSync"),
+        ("default/first/definitions", "default/first", "definitions"),
+        ("default/first/predelete", "default/first", "PreDelete"),
+        ("lonely", "", "lonely"),
+    ],
+)
+def test_an_id_alone_tells_unit_and_step(name: str, unit: str, step: str) -> None:
+    assert read_id(name) == (unit, step)
+
+
+def test_units_are_named_as_shortly_as_they_can_be_told_apart() -> None:
+    assert short_units(["default/shop"]) == {"default/shop": ""}
+    assert short_units(["a/shop", "a/db"]) == {"a/shop": "shop", "a/db": "db"}
+    assert short_units(["a/shop", "b/shop"]) == {"a/shop": "a/shop", "b/shop": "b/shop"}
+
+
+@pytest.mark.parametrize(
+    ("span", "told"),
+    [(0, "0.0s"), (3_249, "3.2s"), (42_900, "42s"), (102_000, "1m42s"), (7_500_000, "2h05m")],
+)
+def test_a_span_that_grows_is_told_as_finely_as_it_matters(span: int, told: str) -> None:
+    assert running(Ms(span)) == told
+
+
+def test_a_limit_is_told_in_round_figures() -> None:
+    assert [limit(span) for span in (90_000, 600_000, 600_040)] == ["1m30s", "10m", "10m"]
+
+
+def test_the_words_that_say_that_something_is_waited_for_are_left_out() -> None:
+    said = "Waiting for rollout to finish: 0 of 1 updated replicas are available..."
+
+    assert brief(said) == "0 of 1 updated replicas are available"
+
+
+def test_many_objects_are_named_in_part() -> None:
+    refs = [Ref(Kind("", "v1", "Secret"), "a", f"s{number}") for number in range(14)]
+
+    assert listing(refs, 2) == "Secret a/s0, Secret a/s1 and 12 more"

@@ -1,0 +1,176 @@
+"""What a text alone tells: is it of its kind, and does it hold what its kind asks for?"""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tidegate.model.objects import Json, Kind
+from tidegate.schema.fit import Misfit, find_misfit, read_definition
+from tidegate.testing import Body
+from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
+
+GATE = Kind("example.org", "v1", "Gate")
+TEXT: Body = {"type": "string"}
+
+
+def a_definition(**fields: Json) -> bytes:
+    """A CRD of `Gate` whose `spec` has these fields."""
+    spec: Body = {"type": "object", "required": ["color"], "properties": {"color": TEXT, **fields}}
+    status: Body = {"type": "object", "required": ["phase"], "properties": {"phase": TEXT}}
+    schema: Body = {"type": "object", "properties": {"spec": spec, "status": status}}
+    return a_definition_of(schema)
+
+
+def a_definition_of(schema: Body) -> bytes:
+    version: Body = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    names: Body = {"kind": "Gate", "plural": "gates"}
+    parts: Body = {"group": "example.org", "names": names, "scope": "Namespaced"}
+    kind = "apiextensions.k8s.io/v1 CustomResourceDefinition"
+    spec: Body = {**parts, "versions": [version, {**version, "name": "v0", "served": False}]}
+    return msgspec.json.encode(an_object(kind, "gates.example.org", spec=spec))
+
+
+def a_gate(spec: Body | None = None) -> Body:
+    return an_object("example.org/v1 Gate", "north", spec={**(spec or {})})
+
+
+def kind_of(body: Body) -> Kind:
+    return Kind.of(str(body["apiVersion"]), str(body["kind"]))
+
+
+def misfit_of(body: Body, definition: bytes = b"", *, applied: bool = True) -> Misfit:
+    found = find_misfit(kind_of(body), body, definition=definition, applied=applied)
+    assert found is not None
+    return found
+
+
+def fields(misfit: Misfit) -> tuple[list[str], list[str]]:
+    return [one.field for one in misfit.unreadable], [one.field for one in misfit.invalid]
+
+
+def with_spec(body: Body, **spec: Json) -> Body:
+    known = body["spec"]
+    assert isinstance(known, dict)
+    return {**body, "spec": {**known, **spec}}
+
+
+@pytest.mark.parametrize("body", [a_config_map(), a_deployment(), a_job()])
+@pytest.mark.parametrize("applied", [True, False])
+def test_nothing_is_wrong_with_what_is_right(body: Body, *, applied: bool) -> None:
+    assert misfit_of(body, applied=applied) == Misfit()
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_wrong_type_makes_a_text_unreadable(*, applied: bool) -> None:
+    misfit = misfit_of(with_spec(a_deployment(), replicas="three"), applied=applied)
+
+    assert len(misfit.unreadable) == 1
+    assert "replicas" in str(misfit.unreadable)
+    assert misfit.invalid == ()
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_an_unknown_field_makes_a_text_unreadable(*, applied: bool) -> None:
+    misfit = misfit_of(with_spec(a_deployment(), replicsa=3), applied=applied)
+
+    assert fields(misfit) == (["spec.replicsa"], [])
+
+
+def test_what_is_missing_makes_a_text_invalid() -> None:
+    misfit = misfit_of(with_spec(a_deployment(), selector={}))
+
+    assert misfit.unreadable == ()
+    assert "spec.selector" in fields(misfit)[1]
+
+
+def test_a_definition_is_checked_as_one() -> None:
+    body: Body = msgspec.json.decode(a_definition(size={}))
+
+    assert any(field.endswith("[size].type") for field in fields(misfit_of(body))[1])
+
+
+def test_of_a_kind_without_a_definition_nothing_is_known() -> None:
+    assert find_misfit(GATE, a_gate()) is None
+
+
+def test_of_a_version_that_is_not_served_nothing_is_known() -> None:
+    older = Kind("example.org", "v0", "Gate")
+
+    assert older not in read_definition(a_definition())
+    assert find_misfit(older, a_gate(), definition=a_definition()) is None
+
+
+WRONG: dict[str, tuple[Body, tuple[list[str], list[str]]]] = {
+    "nothing": ({"color": "red"}, ([], [])),
+    "a type": ({"color": 5}, (["spec.color"], [])),
+    "a name": ({"color": "red", "colour": "red"}, (["spec.colour"], [])),
+    "a missing field": ({}, ([], ["spec.color"])),
+    "a choice": ({"color": "red", "side": "up"}, ([], ["spec.side"])),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_custom_object_is_checked_by_its_definition(name: str) -> None:
+    spec, wrong = WRONG[name]
+    definition = a_definition(side={"type": "string", "enum": ["left", "right"]})
+
+    assert fields(misfit_of(a_gate(spec), definition)) == wrong
+
+
+def test_what_a_definition_fills_in_is_not_missing() -> None:
+    schema: Body = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "required": ["size"],
+                "properties": {"size": {"type": "integer", "default": 1}},
+            }
+        },
+    }
+
+    assert misfit_of(a_gate({}), a_definition_of(schema)) == Misfit()
+
+
+def test_a_status_is_not_asked_for_what_it_lacks() -> None:
+    gate: Body = {**a_gate({"color": "red"}), "status": {}}
+
+    assert misfit_of(gate, a_definition()) == Misfit()
+
+
+BEYOND: dict[str, Body] = {
+    "a rule": {"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}]},
+    "alternatives": {"type": "string", "anyOf": [{"minLength": 1}, {"pattern": "^a"}]},
+    "a multiple": {"type": "integer", "multipleOf": 5},
+    "a format": {"type": "string", "format": "ipv4"},
+    "a rule of items": {"type": "array", "items": {"type": "string", "not": {"pattern": "a"}}},
+}
+WITHIN: dict[str, Body] = {
+    "a plain text": TEXT,
+    "a number or a text": {
+        "x-kubernetes-int-or-string": True,
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+    },
+    "a moment": {"type": "string", "format": "date-time"},
+    "a field that is called so": {"type": "object", "properties": {"not": TEXT, "allOf": TEXT}},
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_only_a_server_can_tell_is_said_to_be_unchecked(name: str) -> None:
+    misfit = misfit_of(a_gate({"color": "red"}), a_definition(more=BEYOND[name]))
+
+    assert misfit == Misfit(partial=True)
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_a_schema_that_is_checked_whole_is_said_to_be(name: str) -> None:
+    misfit = misfit_of(a_gate({"color": "red"}), a_definition(more=WITHIN[name]))
+
+    assert misfit == Misfit()
