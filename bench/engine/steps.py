@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from itertools import pairwise
+from types import FrameType
 
 from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
@@ -65,6 +67,22 @@ def play(plan: Plan) -> float:
     return spent
 
 
+def count_calls(plan: Plan) -> int:
+    """Python's own count, which knows no caches and no neighbours."""
+    calls = 0
+
+    def hear(_: FrameType, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(hear)
+    try:
+        play(plan)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
 def answers(command: Command, steps: dict[str, Step]) -> list[Input]:
     match command:
         case Check(step=name):
@@ -86,6 +104,7 @@ def measure() -> dict[str, float]:
             plan = a_plan_of(size, chained=shape == "chain")
             best = min(play(plan) for _ in range(max(5, STEPS // size)))
             figures[f"decide, {shape} of {size:,}, us/step"] = best / size * 1e6
+            figures[f"decide, {shape} of {size:,}, calls/step"] = count_calls(plan) / size
         few, many = (figures[f"decide, {shape} of {size:,}, us/step"] for size in SIZES[::2])
         figures[f"decide, {shape}, many / few"] = many / few
     return figures

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tidegate.errors import TidegateError
     from tidegate.model.moment import Ms
 
 KUBE_VERSION = "v1.36.0"
@@ -88,3 +91,9 @@ def duration(text: str, option: str) -> Ms | None:
         return parse_duration(text) if text else None
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def say_notes(notes: Iterable[TidegateError]) -> None:
+    """Tell what is not certain, beside the output."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)

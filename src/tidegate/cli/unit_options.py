@@ -37,7 +37,7 @@ UNIT = (
         show_default=True,
         help="Where objects go that name no namespace.",
     ),
-    click.option("-f", "--values", multiple=True, help="A chart's values; repeatable."),
+    options.values,
     click.option("--set", "parameters", multiple=True, help="A chart's value, NAME=VALUE."),
     click.option("--ignore-waves", is_flag=True, help="Apply everything at once."),
     options.offline,

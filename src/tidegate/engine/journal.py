@@ -94,6 +94,7 @@ class Keeper:
         ours = (self._stored.get(number), self._sent.get(number))
         self._stored[number] = text
         if text not in ours:
+            self._parts = None
             self.entries.update((line.ref, line.entry) for line in self._read_lines(text))
 
     def _read_head(self, text: bytes) -> _Head:

@@ -16,13 +16,12 @@ import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError as Withdrawn
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 
 from tidegate.errors import OperatorsError, ProcessError
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers, serve
 from tidegate.health.lua.exchange import Broke, write_answer
-from tidegate.health.lua.machine import Machine
+from tidegate.health.lua.machine import Machine, find_lua
 from tidegate.model.moment import SECOND, Ms
 
 LIMITS = Limits(time=Ms(2 * SECOND), memory=256 * MIB, output=MIB)
@@ -80,7 +79,7 @@ async def lua_workers(
     *, count: int | None = None, limits: Limits = LIMITS
 ) -> AsyncIterator[LuaWorkers]:
     """Workers that run scripts. They start when they are needed and end with the block."""
-    if find_spec("lupa") is None:
+    if find_lua() is None:
         problem = "health rules in Lua cannot be used: Lua is not installed"
         raise OperatorsError("health.lua.missing", problem, hint="install `tidegate[lua]`")
     command = Command(argv=(sys.executable, "-I", "-m", __name__))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tidegate.errors import TidegateError
 from tidegate.flows.sync import Target, make_plan, open_target
 from tidegate.flows.units import Chosen
 from tidegate.model.change import Difference, Fate
@@ -21,10 +22,11 @@ from tidegate.world.protocol import World
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A plan, and what it would change of what lives."""
+    """A plan, what it would change of what lives, and what is not certain about it."""
 
     plan: Plan
     differences: dict[Ref, Difference]
+    notes: tuple[TidegateError, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -45,7 +47,8 @@ async def preview(chosen: Chosen, world: World) -> Preview:
 
 async def preview_with_lives(chosen: Chosen, world: World) -> tuple[Preview, dict[Ref, bytes]]:
     """The same, with the objects that live."""
-    plan = await make_plan(chosen, world)
+    planned = await make_plan(chosen, world)
+    plan = planned.plan
     units = {unit.name: unit for unit in plan.units}
     owners = {
         item.ref: (item.body, units[step.unit])
@@ -55,7 +58,7 @@ async def preview_with_lives(chosen: Chosen, world: World) -> tuple[Preview, dic
     }
     lives = await _lives(world, dict.fromkeys(ref.kind for ref in owners))
     found = {ref: _compare(body, unit, lives.get(ref)) for ref, (body, unit) in owners.items()}
-    return Preview(plan, found), lives
+    return Preview(plan, found, planned.notes), lives
 
 
 async def _lives(world: World, kinds: dict[Kind, None]) -> dict[Ref, bytes]:

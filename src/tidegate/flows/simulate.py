@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidegate.engine.drive import drive
+from tidegate.errors import TidegateError
 from tidegate.flows.sync import Rolling, make_driver, make_plan
 from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
@@ -24,6 +25,7 @@ class Simulated:
     semantics: Semantics
     plan: Plan
     events: tuple[Event, ...]
+    notes: tuple[TidegateError, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -41,8 +43,9 @@ async def _simulate(
     chosen: Chosen, rules: Semantics, simulation: Simulation, until: Ms
 ) -> Simulated:
     world = make_living(simulation)
-    plan = await make_plan(chosen, world)
+    planned = await make_plan(chosen, world)
+    plan = planned.plan
     events: list[Event] = []
     driver = make_driver(plan, world, Rolling(holder=HOLDER, semantics=rules), events.append)
     await drive(driver, until=Ms(world.now() + until))
-    return Simulated(rules, plan, tuple(events))
+    return Simulated(rules, plan, tuple(events), planned.notes)

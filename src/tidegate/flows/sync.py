@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from tidegate.engine.drive import Driver
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
-from tidegate.errors import ClusterError
+from tidegate.errors import ClusterError, TidegateError
 from tidegate.flows.means import Craft
+from tidegate.flows.rendering import Rendered
+from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.units import Chosen, read_chosen
 from tidegate.flows.wiring import Simulation, make_living, open_world
 from tidegate.health.budget import budget
@@ -74,9 +76,22 @@ async def open_target(target: Target) -> AsyncIterator[World]:
         raise
 
 
-async def make_plan(chosen: Chosen, world: World) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and what it was made of."""
+
+    plan: Plan
+    rendered: Rendered
+
+    @property
+    def notes(self) -> tuple[TidegateError, ...]:
+        return notes_of(self.rendered)
+
+
+async def make_plan(chosen: Chosen, world: World) -> Planned:
     """The plan of what the user points at."""
-    return build_plan([await read_chosen(chosen, world)], budget=budget)
+    read = await read_chosen(chosen, world)
+    return Planned(build_plan([read.unit], budget=budget), read.rendered)
 
 
 def make_driver(

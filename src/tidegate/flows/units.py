@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tidegate.dialect.plain import read_unit
 from tidegate.documents import Document
-from tidegate.flows.render import Wanted, own_setting, render_all
-from tidegate.flows.rendering import Unrendered
+from tidegate.flows.render import Wanted, for_cluster, own_setting, render_all
+from tidegate.flows.rendering import Rendered, Unrendered
+from tidegate.flows.rendering.capabilities import ask_capabilities
 from tidegate.model.manifest import WantedUnit
 from tidegate.model.objects import Kind
 from tidegate.model.plan import PlannedUnit
@@ -36,15 +37,28 @@ class Chosen:
         return PlannedUnit(name=f"{wanted.namespace}/{name}")
 
 
-async def read_chosen(chosen: Chosen, world: World) -> WantedUnit:
-    """Render it and read its annotations. Raises what is wrong with its files."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A unit, and what it was rendered to."""
+
+    unit: WantedUnit
+    rendered: Rendered
+
+
+async def read_chosen(chosen: Chosen, world: World) -> Read:
+    """Render it for its cluster and read its annotations. Raises what is wrong with its files."""
     setting = own_setting(offline=chosen.offline, maps=chosen.maps)
-    (rendered,) = await render_all([chosen.wanted], setting)
+    wanted = for_cluster(chosen.wanted, await ask_capabilities(world))
+    (rendered,) = await render_all([wanted], setting)
     if isinstance(rendered, Unrendered):
         raise ExceptionGroup("not rendered", list(rendered.errors))
-    cluster_wide = await _cluster_wide(world, rendered.documents)
+    return Read(await _read_unit(rendered.documents, chosen, world), rendered)
+
+
+async def _read_unit(documents: tuple[Document, ...], chosen: Chosen, world: World) -> WantedUnit:
+    cluster_wide = await _cluster_wide(world, documents)
     return read_unit(
-        rendered.documents,
+        documents,
         chosen.unit,
         namespace=chosen.wanted.namespace,
         is_namespaced=lambda kind: (kind.group, kind.name) not in cluster_wide,

@@ -10,7 +10,7 @@ import resource
 import pytest
 
 from tidegate.health.lua.exchange import Answer, Broke, Question, Said
-from tidegate.health.lua.machine import LITTERED, MIB, Machine
+from tidegate.health.lua.machine import KINDS_OF_LUA, LITTERED, MIB, Machine
 
 FINE = 'return {status = "Healthy"}'
 OPEN_FINE = """\
@@ -21,9 +21,9 @@ STEPS = f"the script takes more than {LIMIT} steps"
 MEMORY = "not enough memory"
 
 
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine(steps=LIMIT)
+@pytest.fixture(scope="module", params=KINDS_OF_LUA)
+def machine(request: pytest.FixtureRequest) -> Machine:
+    return Machine(steps=LIMIT, lua=str(request.param))
 
 
 def ask(machine: Machine, script: str, *, open_libs: bool = True) -> Answer:

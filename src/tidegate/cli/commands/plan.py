@@ -47,6 +47,7 @@ def plan(
     nowhere = Simulation() if context is None and kubeconfig is None else None
     target = Target(kubeconfig=kubeconfig, context=context, simulation=nowhere)
     found = asyncio.run(preview_on(chosen_of(what, told), target))
+    options.say_notes(found.notes)
     if output == "json":
         click.echo(to_json(found.plan))
     else:

@@ -72,6 +72,7 @@ def simulate(
             until=parse_duration(until),
         )
     )
+    options.say_notes(runs[0].notes)
     pairs = [(one.semantics.name, one.events) for one in runs]
     for line in side_by_side(runs[0].plan, pairs) if output == "text" else _documents(pairs):
         click.echo(line)

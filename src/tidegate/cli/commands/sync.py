@@ -45,6 +45,9 @@ PACE = 20.0
     help="What becomes of what lies behind a failed step.",
 )
 @click.option("--timeout", default="", help="Stop cleanly after so long, such as 30m.")
+@click.option(
+    "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
+)
 @click.option("--pace", type=float, default=None, help="Simulated seconds in one of ours.")
 @options.text_or_json
 def sync(
@@ -62,6 +65,7 @@ def sync(
     preflight: str,
     on_failure: str,
     timeout: str,
+    take_broken_seals: bool,  # noqa: FBT001
     pace: float | None,
     output: str,
     **told: Unpack[UnitOptions],
@@ -103,7 +107,15 @@ def sync(
     )
     limit = options.duration(timeout, "--timeout")
     return asyncio.run(
-        _sync(chosen, target, rolling, limit=limit, pace=pace, json=output == "json")
+        _sync(
+            chosen,
+            target,
+            rolling,
+            limit=limit,
+            pace=pace,
+            json=output == "json",
+            broken_seals=take_broken_seals,
+        )
     )
 
 
@@ -115,6 +127,7 @@ async def _sync(
     limit: Ms | None,
     pace: float | None,
     json: bool,
+    broken_seals: bool,
 ) -> int:
     import os
 
@@ -122,12 +135,17 @@ async def _sync(
     from tidegate.engine.drive import drive
     from tidegate.flows.evidence import collect_evidence
     from tidegate.flows.pace import Paced
+    from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.sync import make_driver, make_plan, open_target
     from tidegate.model.moment import Ms
     from tidegate.report.rollout.failure import failing_refs
 
     async with Screen.on(sys.stdout, os.environ, json=json) as screen, open_target(target) as world:
-        plan = await make_plan(chosen, world)
+        planned = await make_plan(chosen, world)
+        plan = planned.plan
+        if target.simulation is None:
+            refuse_unsound(planned.rendered, takes_broken_seals=broken_seals)
+        options.say_notes(planned.notes)
         watched = PACE if screen.is_live and target.simulation is not None else None
         paced = Paced(world, pace or watched)
         driver = make_driver(plan, paced, rolling, screen.emit)

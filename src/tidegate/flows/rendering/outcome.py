@@ -50,6 +50,12 @@ def refuse_unsound(rendered: Rendered, *, takes_broken_seals: bool = False) -> N
     raise_all((*rendered.locked, *(one.why for one in rendered.weakened), *seals))
 
 
+def notes_of(rendered: Rendered) -> tuple[TidegateError, ...]:
+    """What is not certain about a preview."""
+    missing = (one.why for one in rendered.weakened)
+    return (*rendered.locked, *rendered.suspect, *missing)
+
+
 def errors_of(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
     """The errors in a group, however deep."""
     for one in group.exceptions:

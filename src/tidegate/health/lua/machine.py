@@ -8,6 +8,7 @@ the one who started the worker can end.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -24,8 +25,8 @@ from tidegate.health.lua.exchange import (
 )
 from tidegate.model.objects import Json
 
-LUA = "lupa.luajit21"
-"""LuaJIT speaks Lua 5.1 and, like Argo CD's own Lua, knows `goto`."""
+KINDS_OF_LUA = ("lupa.luajit21", "lupa.lua51")
+"""LuaJIT speaks Lua 5.1 and, like Argo CD's own Lua, knows `goto`. Not every system has it."""
 
 MIB = 1024 * 1024
 STEPS = 10_000_000
@@ -54,9 +55,10 @@ class _Runtime(Protocol):
 class Machine:
     """One Lua state at a time, kept warm with the scripts that it has compiled."""
 
-    def __init__(self, *, steps: int = STEPS) -> None:
+    def __init__(self, *, steps: int = STEPS, lua: str = "") -> None:
         self._steps = steps
-        self._runtime, self._run = _start(steps)
+        self._lua = lua or find_lua() or KINDS_OF_LUA[0]
+        self._runtime, self._run = self._start()
 
     def answer(self, request: bytes) -> bytes:
         """One request of a worker's line."""
@@ -68,7 +70,7 @@ class Machine:
         how, *texts = self._run(script, table, question.now, question.open_libs)
         del table
         if self._runtime.get_memory_used(total=True) > LITTERED:
-            self._runtime, self._run = _start(self._steps)
+            self._runtime, self._run = self._start()
         first, second = (text.encode(BYTES).decode(errors="replace") for text in texts)
         match how:
             case "said":
@@ -84,19 +86,25 @@ class Machine:
         except OverflowError:
             return self._runtime.table_from(_plain(body), recursive=True)
 
+    def _start(self) -> tuple[_Runtime, _Run]:
+        runtime: _Runtime = import_module(self._lua).LuaRuntime(
+            encoding=BYTES,
+            source_encoding=BYTES,
+            register_eval=False,
+            register_builtins=False,
+            attribute_filter=_refuse,
+            unpack_returned_tuples=True,
+            max_memory=MEMORY,
+        )
+        prelude = Path(__file__).with_name("prelude.lua").read_text()
+        return runtime, runtime.execute(prelude, self._steps, SCRIPTS_KEPT, LONGEST_TEXT)
 
-def _start(steps: int) -> tuple[_Runtime, _Run]:
-    runtime: _Runtime = import_module(LUA).LuaRuntime(
-        encoding=BYTES,
-        source_encoding=BYTES,
-        register_eval=False,
-        register_builtins=False,
-        attribute_filter=_refuse,
-        unpack_returned_tuples=True,
-        max_memory=MEMORY,
-    )
-    prelude = Path(__file__).with_name("prelude.lua").read_text()
-    return runtime, runtime.execute(prelude, steps, SCRIPTS_KEPT, LONGEST_TEXT)
+
+def find_lua() -> str | None:
+    """The best Lua that is installed."""
+    if find_spec("lupa") is None:
+        return None
+    return next((name for name in KINDS_OF_LUA if find_spec(name) is not None), None)
 
 
 def _refuse(_object: object, _name: object, _is_setting: object) -> None:

@@ -8,14 +8,17 @@ local LIMIT, KEPT, SHOWN = ...
 
 local assert, error, getmetatable, ipairs, next, pairs = assert, error, getmetatable, ipairs, next, pairs
 local pcall, rawequal, rawget, rawset, select, setmetatable = pcall, rawequal, rawget, rawset, select, setmetatable
-local tonumber, tostring, type, unpack, load = tonumber, tostring, type, unpack, load
-local date, floor, huge, random_seed = os.date, math.floor, math.huge, math.randomseed
+local tonumber, tostring, type, unpack, load, loadstring = tonumber, tostring, type, unpack, load, loadstring
+local concat, date, floor, huge, random_seed = table.concat, os.date, math.floor, math.huge, math.randomseed
 local find, format, gsub, lower, sub = string.find, string.format, string.gsub, string.lower, string.sub
 local sethook, set_metatable, setfenv = debug.sethook, debug.setmetatable, setfenv
-local co_resume = coroutine.resume
+local co_create, co_resume = coroutine.create, coroutine.resume
+local has_jit = jit ~= nil
 
-jit.off() -- compiled loops run no hooks, and would never end
-jit.flush()
+if has_jit then -- compiled loops run no hooks, and would never end
+  jit.off()
+  jit.flush()
+end
 
 local function copy(library, names)
   local copied = {}
@@ -27,7 +30,7 @@ local TABLE = copy(table, "concat getn insert maxn remove sort")
 local MATH = copy(math, "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min"
   .. " modf pi pow rad random randomseed sin sinh sqrt tan tanh")
 local STRING = copy(string, "byte char find format gmatch gsub len lower match rep reverse sub upper")
-local COROUTINE = copy(coroutine, "create running status wrap yield")
+local COROUTINE = copy(coroutine, "running status yield")
 TABLE.getn = TABLE.getn or function(list) return #list end
 MATH.mod, STRING.gfind = MATH.fmod, STRING.gmatch
 
@@ -63,6 +66,23 @@ end
 local function guarded_xpcall(deed, on_error) return handled(on_error, guarded_pcall(deed)) end
 
 local function guarded_resume(...) return unless_spent(co_resume(...)) end
+
+-- In Lua 5.1 itself every coroutine has a hook of its own; LuaJIT has one for all.
+local function guarded_create(deed)
+  local made = co_create(deed)
+  if not has_jit then sethook(made, stop, "", LIMIT) end
+  return made
+end
+
+local function passed_on(fine, ...)
+  if not fine then error((...), 0) end
+  return ...
+end
+
+local function guarded_wrap(deed)
+  local made = guarded_create(deed)
+  return function(...) return passed_on(guarded_resume(made, ...)) end
+end
 
 -- Time: the world's, in UTC. Formats and defaults are those of Argo CD.
 
@@ -134,12 +154,29 @@ local function clock_at(now)
   }
 end
 
+-- Text that becomes code. Bytecode can break out of everything, and is not taken.
+
+local function load_text(chunk, name, env)
+  if has_jit then return load(chunk, name, "t", env) end
+  if type(chunk) == "function" then
+    local reader, pieces = chunk, {}
+    for piece in reader do
+      if piece == "" then break end
+      pieces[#pieces + 1] = piece
+    end
+    chunk = concat(pieces)
+  end
+  if sub(chunk, 1, 1) == "\27" then return nil, "attempt to load chunk with wrong mode" end
+  local made, problem = loadstring(chunk, name)
+  return made and setfenv(made, env), problem
+end
+
 -- The environment.
 
 local function loaders(env)
   local function compile(chunk, name, wanted)
     if type(chunk) ~= wanted then error("bad argument #1 (" .. wanted .. " expected, got " .. type(chunk) .. ")", 3) end
-    return load(chunk, name or "=<string>", "t", env)
+    return load_text(chunk, name or "=<string>", env)
   end
   env.load = function(reader, name) return compile(reader, name, "function") end
   env.loadstring = function(text, name) return compile(text, name, "string") end
@@ -165,7 +202,7 @@ local function open_libraries(env, now)
   env.string, env.math, env.os = fresh(STRING), fresh(MATH), clock_at(now)
   env.os.difftime = function(late, early) return late - (early or 0) end
   env.coroutine = fresh(COROUTINE)
-  env.coroutine.resume = guarded_resume
+  env.coroutine.create, env.coroutine.resume, env.coroutine.wrap = guarded_create, guarded_resume, guarded_wrap
   env.string.__index = env.string
   set_metatable("", env.string)
 end
@@ -258,7 +295,7 @@ local compiled, count = {}, 0
 local function compile(script)
   if not compiled[script] then
     if count >= KEPT then compiled, count = {}, 0 end
-    local chunk, problem = load(script, "=<string>", "t", {})
+    local chunk, problem = load_text(script, "=<string>", {})
     if not chunk then error(problem, 0) end
     compiled[script], count = chunk, count + 1
   end

@@ -1,0 +1,277 @@
+"""Plans of any shape: their order, their circles, their documents."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.plan.orders import CRD, SHOP, a_definition, a_hook, a_thing, a_unit_of, no_budget
+from tidegate.errors import PlanError
+from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Edge, Handling, Item, Plan, Step
+from tidegate.plan.build import build_plan
+from tidegate.plan.chains import narrow
+from tidegate.plan.cycles import put_in_order
+from tidegate.plan.hooks import without_hooks
+from tidegate.plan.pruning import Stale, add_prunes, swap_waves
+from tidegate.plan.wire import from_json, to_json
+
+KINDS = ("Namespace", "Secret", "ConfigMap", "Pod", "batch/v1 Job", "a.dev/v1 Gadget", CRD)
+SPACES = ("default", "blue", "green")
+WORDS = st.text(st.characters(codec="utf-8"), max_size=12)
+HIDDEN = "correct-horse-battery"
+WAVES = st.integers(-3, 3)
+Links = list[tuple[int, int]]
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> Manifest:
+    kind, name = draw(st.sampled_from(KINDS)), draw(st.sampled_from("abcd"))
+    wave, phase = draw(WAVES), draw(st.sampled_from(Phase))
+    if kind == CRD:
+        return a_definition(f"gadgets{name}", "a.dev", "Gadget", wave=wave)
+    if kind == "Secret":
+        values = {draw(st.sampled_from("xy")): f"{HIDDEN}-{draw(st.sampled_from('12'))}"}
+        return a_thing(kind, name, wave=wave, phase=phase, stringData={**values})
+    if kind == "Namespace":
+        return a_thing(kind, draw(st.sampled_from(SPACES)), wave=wave)
+    if draw(st.booleans()):
+        return a_hook(kind, name, phase, wave=wave)
+    space, word = draw(st.sampled_from(SPACES)), draw(WORDS)
+    return a_thing(kind, name, wave=wave, phase=phase, namespace=space, data={"word": word})
+
+
+def several() -> st.SearchStrategy[list[Manifest]]:
+    return st.lists(manifests(), max_size=12, unique_by=lambda one: (one.ref, one.phase))
+
+
+@st.composite
+def units(draw: st.DrawFn) -> list[WantedUnit]:
+    """Units of which each depends on earlier ones only."""
+    made: list[WantedUnit] = []
+    for number in range(draw(st.integers(1, 4))):
+        names = [one.unit.name for one in made]
+        after = draw(st.lists(st.sampled_from(names), max_size=3)) if names else []
+        unit = a_unit_of(
+            *draw(several()),
+            name=f"unit-{number}",
+            after=tuple(after),
+            staged=draw(st.booleans()),
+            namespace=draw(st.sampled_from(SPACES)),
+        )
+        made.append(unit)
+    return draw(st.permutations(made))
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, Links]:
+    count = draw(st.integers(1, 12))
+    ends = st.integers(0, count - 1)
+    return count, draw(st.lists(st.tuples(ends, ends), max_size=30))
+
+
+def steps_of(count: int) -> dict[str, Step]:
+    return {f"s{n}": Step(id=f"s{n}", unit=f"u{n}", digest="") for n in range(count)}
+
+
+def edges_of(links: Links) -> list[Edge]:
+    return [Edge(f"s{before}", f"s{after}") for before, after in links]
+
+
+def items_of(plan: Plan) -> list[Item]:
+    return [item for step in plan.steps for batch in step.batches for item in batch]
+
+
+def bodies_of(plan: Plan) -> dict[Ref, bytes]:
+    return {item.ref: item.body for item in items_of(plan)}
+
+
+def assert_in_order(plan: Plan) -> None:
+    place = {step.id: at for at, step in enumerate(plan.steps)}
+    assert all(place[edge.before] < place[edge.after] for edge in plan.edges)
+
+
+def reaches(links: Links, start: int, end: int) -> bool:
+    """Whether some edges lead from one to another, over at least one of them."""
+    seen: set[int] = set()
+    behind = [after for before, after in links if before == start]
+    while behind:
+        one = behind.pop()
+        if one not in seen:
+            seen.add(one)
+            behind += [after for before, after in links if before == one]
+    return end in seen
+
+
+def pairs_of(plan: Plan) -> set[tuple[str, str]]:
+    """Which steps come before which, directly or by others."""
+    before: dict[str, set[str]] = {step.id: set() for step in plan.steps}
+    for step in plan.steps:
+        for edge in plan.edges:
+            if edge.after == step.id:
+                before[step.id] |= {edge.before, *before[edge.before]}
+    return {(one, other) for other, earlier in before.items() for one in earlier}
+
+
+@given(graphs())
+def test_every_edge_is_respected_and_nothing_moves_without_need(
+    graph: tuple[int, Links],
+) -> None:
+    count, links = graph[0], [(one, other) for one, other in graph[1] if one != other]
+    forward = [(min(link), max(link)) for link in links]
+    backward = [(after, before) for before, after in forward]
+
+    kept = put_in_order(steps_of(count), edges_of(forward))
+    turned = put_in_order(steps_of(count), edges_of(backward))
+
+    assert [step.id for step in kept] == list(steps_of(count))
+    place = {step.id: at for at, step in enumerate(turned)}
+    assert len(place) == count
+    assert all(place[edge.before] < place[edge.after] for edge in edges_of(backward))
+
+
+@given(graphs())
+def test_a_circle_is_found_and_named_exactly_where_there_is_one(graph: tuple[int, Links]) -> None:
+    count, links = graph
+    circular = {n for n in range(count) if reaches(links, n, n)}
+    if not circular:
+        put_in_order(steps_of(count), edges_of(links))
+        return
+
+    with pytest.raises(PlanError) as raised:
+        put_in_order(steps_of(count), edges_of(links))
+
+    named = [int(word[1:]) for word in raised.value.problem.split("`")[1::2]]
+    assert raised.value.code == "plan.cycle"
+    assert set(named) <= circular
+    rounds = [*named, named[0]] if len(named) == 1 else named
+    assert all((after, before) in links for before, after in zip(rounds, rounds[1:], strict=False))
+
+
+@given(units())
+def test_a_plan_respects_its_edges_and_has_every_object_once(wanted: list[WantedUnit]) -> None:
+    plan = build_plan(wanted, budget=no_budget)
+
+    assert_in_order(plan)
+    given_refs = sorted(one.ref for unit in wanted for one in unit.manifests)
+    assert sorted(item.ref for item in items_of(plan)) == given_refs
+
+
+@given(several(), st.randoms(use_true_random=False), st.booleans())
+def test_shuffled_manifests_make_the_same_plan(
+    things: list[Manifest],
+    chance: random.Random,
+    staged: bool,  # noqa: FBT001
+) -> None:
+    shuffled = chance.sample(things, len(things))
+
+    one = build_plan([a_unit_of(*things, staged=staged)], budget=no_budget)
+    other = build_plan([a_unit_of(*shuffled, staged=staged)], budget=no_budget)
+
+    assert one == other
+
+
+@given(several())
+def test_a_namespace_and_a_definition_never_come_behind_what_needs_them(
+    things: list[Manifest],
+) -> None:
+    plan = build_plan([a_unit_of(*things)], budget=no_budget)
+
+    place = {item.ref: at for at, item in reversed(list(enumerate(items_of(plan))))}
+    spaces = {ref.name: at for ref, at in place.items() if ref.kind.name == "Namespace"}
+    first_definition = [at for ref, at in place.items() if ref.kind.name == CRD.split()[1]]
+    for ref, at in place.items():
+        assert spaces.get(ref.namespace, -1) < at
+        if ref.kind.name == "Gadget" and first_definition:
+            assert min(first_definition) < at
+
+
+@given(units())
+def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(wanted: list[WantedUnit]) -> None:
+    # One Secret in several places may be given by one body only: each has its own here.
+    plan = build_plan(wanted, budget=no_budget)
+    secrets = {item.ref: item.body for item in items_of(plan) if item.ref.kind.name == "Secret"}
+    distinct = all(secrets.get(item.ref, item.body) == item.body for item in items_of(plan))
+    text = to_json(plan)
+
+    assert HIDDEN.encode() not in text
+    if distinct:
+        again = from_json(text, name="plan.json", bodies=bodies_of(plan))
+        assert (again, again.digest) == (plan, plan.digest)
+        assert to_json(again) == text
+
+
+@given(st.lists(st.integers(-100, 100)))
+def test_turning_waves_round_twice_changes_nothing(waves: list[int]) -> None:
+    swapped = swap_waves(waves)
+
+    assert set(swapped) == set(swapped.values()) == set(waves)
+    assert all(swapped[swapped[wave]] == wave for wave in waves)
+
+
+@given(units(), st.lists(st.tuples(st.sampled_from("efgh"), WAVES, st.booleans()), max_size=6))
+def test_what_is_pruned_keeps_the_order_of_everything_else(
+    wanted: list[WantedUnit], gone: list[tuple[str, int, bool]]
+) -> None:
+    plan = build_plan(wanted, budget=no_budget)
+    unit = wanted[0].unit
+    stale = [
+        Stale(a_thing("Pod", name).ref, wave, Handling(last=last)) for name, wave, last in gone
+    ]
+
+    completed = add_prunes(plan, unit, stale, staged=wanted[0].staged)
+
+    assert_in_order(completed)
+    assert pairs_of(plan) <= pairs_of(completed)
+    deleted = [item.ref for item in items_of(completed) if item.deed == "delete"]
+    assert sorted(deleted) == sorted(one.ref for one in stale)
+    assert [item for item in items_of(completed) if item.deed != "delete"] != [] or not any(
+        unit.manifests for unit in wanted
+    )
+
+
+@given(units())
+def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[WantedUnit]) -> None:
+    plan = build_plan(wanted, budget=no_budget)
+
+    bare = without_hooks(plan, {one.unit.name for one in wanted})
+
+    left = {step.id for step in bare.steps}
+    assert_in_order(bare)
+    assert [item for item in items_of(plan) if item.hook is None] == items_of(bare)
+    assert pairs_of(bare) == {pair for pair in pairs_of(plan) if left.issuperset(pair)}
+
+
+@given(units(), st.randoms(use_true_random=False))
+def test_narrowing_a_plan_never_lets_anything_start_earlier(
+    wanted: list[WantedUnit], chance: random.Random
+) -> None:
+    plan = build_plan(wanted, budget=no_budget)
+    gone = {step.id for step in plan.steps if chance.getrandbits(1)}
+
+    narrowed = narrow(plan, lambda step: None if step.id in gone else step)
+
+    left = {step.id for step in narrowed.steps}
+    assert left == {step.id for step in plan.steps} - gone
+    assert pairs_of(narrowed) == {pair for pair in pairs_of(plan) if left.issuperset(pair)}
+
+
+def test_ten_thousand_objects_make_a_plan_whatever_their_kinds() -> None:
+    things = [a_thing("a.dev/v1 Gadget", f"g{n:05}", wave=n % 7) for n in range(10_000)]
+
+    plan = build_plan([msgspec.structs.replace(a_unit_of(*things), unit=SHOP)], budget=no_budget)
+
+    assert [len(items_of(Plan(digest="", steps=(step,)))) for step in plan.steps] == [
+        1429,
+        1429,
+        1429,
+        1429,
+        1428,
+        1428,
+        1428,
+    ]

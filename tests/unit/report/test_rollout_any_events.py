@@ -1,0 +1,102 @@
+"""Whatever a rollout tells, in whatever order: it can be shown, and it fits."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from tests.unit.report.telling import a_ref, a_step, plan_of
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import Ms
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.failure import explain_failure, failing_refs
+from tidegate.report.rollout.lines import Lines
+from tidegate.report.rollout.live import View, final_rows, frame
+from tidegate.report.rollout.rows import ASCII, UNICODE, plain, width_of
+from tidegate.report.rollout.summary import NO_COMMANDS, go_on, summarize
+
+REFS = [a_ref("web"), a_ref("db"), a_ref("a-name-that-is-longer-than-some-screens-" * 4)]
+STEPS = [
+    a_step("wave 0", REFS[0], REFS[1]),
+    a_step("wave 1", REFS[2]),
+    a_step("wave 0", unit="default/other"),
+    a_step("syncfail", REFS[0], rescues=True),
+]
+NAMES = ["", *(step.id for step in STEPS), "nobody/planned/this", "odd"]
+MOMENTS = some.integers(0, 200_000).map(Ms)
+SENTENCES = some.sampled_from(
+    ["", "no pod yet", "Deployment default/web: \x1b[31mbad\n", "データ " * 40, "x" * 500]
+)
+EVENTS = some.builds(
+    Event,
+    at=MOMENTS,
+    told=some.sampled_from(Told),
+    step=some.sampled_from(NAMES),
+    ref=some.sampled_from([None, *REFS]),
+    reason=some.sampled_from(["", "passed", "failed", "stopped", "invalid", "Unready"]),
+    sentence=SENTENCES,
+    until=MOMENTS,
+)
+STORIES = some.lists(EVENTS, max_size=40)
+VIEWS = some.builds(
+    View,
+    width=some.integers(1, 200),
+    height=some.integers(1, 40),
+    marks=some.sampled_from([ASCII, UNICODE]),
+    beat=some.integers(0, 100),
+    least=some.integers(0, 60),
+    title=some.sampled_from(["", "default/first"]),
+    notice=some.sampled_from(["", "stopping"]),
+)
+
+
+def course_of(events: list[Event], *, planned: bool) -> Course:
+    course = Course(Ms(0))
+    if planned:
+        course.expect(plan_of(*STEPS))
+    for event in events:
+        course.take(event)
+    return course
+
+
+@given(STORIES, VIEWS, MOMENTS, some.booleans())
+def test_a_picture_never_exceeds_its_frame(
+    events: list[Event], view: View, now: Ms, planned: bool
+) -> None:
+    course = course_of(events, planned=planned)
+
+    rows = frame(course, view, now)
+
+    assert 1 <= len(rows) <= view.height
+    assert all(width_of(row) <= view.width for row in [*rows, *final_rows(course, view)])
+
+
+@given(STORIES, VIEWS, MOMENTS)
+def test_a_picture_has_no_marks_that_move_a_cursor(
+    events: list[Event], view: View, now: Ms
+) -> None:
+    rows = frame(course_of(events, planned=True), view, now)
+
+    assert all(plain(row).isprintable() for row in rows)
+
+
+@given(STORIES, some.booleans())
+def test_lines_come_in_the_order_of_their_times(events: list[Event], planned: bool) -> None:
+    lines = Lines(course_of([], planned=planned))
+    ordered = sorted(events, key=lambda event: event.at)
+
+    told = [line for event in ordered for line in lines.take(event)]
+
+    times = [float(line.split("s")[0]) for line in told]
+    assert times == sorted(times)
+    assert all(line.isprintable() for line in told)
+
+
+@given(STORIES, some.booleans())
+def test_an_end_can_always_be_told(events: list[Event], planned: bool) -> None:
+    course = course_of(events, planned=planned)
+
+    failing_refs(course)
+    rows = [*summarize(course), *go_on(course, NO_COMMANDS), *explain_failure(course)]
+
+    assert all(plain(row).isprintable() for row in rows)

@@ -1,0 +1,176 @@
+"""What is said at the end: a summary, how to go on, or why it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.unit.report.telling import (
+    a_ref,
+    a_step,
+    applied,
+    course_of,
+    ended,
+    failed,
+    passed,
+)
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.evidence import Ended, Evidence, Note, PodEnd
+from tidegate.report.rollout.failure import explain_failure, failing_refs
+from tidegate.report.rollout.rows import Row, plain
+from tidegate.report.rollout.summary import Commands, go_on, summarize
+
+WEB, LATE = a_ref("web"), a_ref("late")
+ONE, TWO = a_step("wave 1", WEB), a_step("wave 2", LATE)
+POD = Ref(Kind("", "v1", "Pod"), "default", "web-1")
+AGAIN = Commands(again="tidegate sync shop", kubectl="kubectl --context prod")
+
+
+def told(*events: Event) -> Course:
+    course = course_of(ONE, TWO)
+    for event in events:
+        course.take(event)
+    return course
+
+
+def a_failure(sentence: str = "Deployment default/web: it crashed") -> Course:
+    return told(
+        *applied(ONE, 0),
+        failed(ONE, 3_000, sentence),
+        Event(Ms(3_000), Told.STEP_SKIPPED, TWO.id),
+        ended(3_000, "failed"),
+    )
+
+
+def text_of(rows: Iterable[Row]) -> list[str]:
+    return [plain(row) for row in rows]
+
+
+def test_a_rollout_that_passed_counts_what_it_did() -> None:
+    course = told(
+        *applied(ONE, 0),
+        *passed(ONE, 10),
+        *applied(TWO, 10, Told.OBJECT_UNCHANGED),
+        *passed(TWO, 2_000),
+        ended(2_000),
+    )
+
+    assert text_of(summarize(course)) == ["✓ passed in 2.0s: 1 written, 1 unchanged"]
+
+
+def test_an_object_that_is_written_twice_counts_once() -> None:
+    course = told(*applied(ONE, 0), *applied(ONE, 10), *applied(ONE, 20, Told.OBJECT_UNCHANGED))
+    course.take(ended(30))
+
+    assert text_of(summarize(course)) == ["✓ passed in 0.0s: 1 written"]
+
+
+def test_gates_that_were_not_proven_are_named() -> None:
+    doubt = Event(Ms(5), Told.GATE_UNPROVEN, ONE.id, WEB, "NoNewerStatus", "its status is old")
+
+    course = told(*applied(ONE, 0), doubt, *passed(ONE, 5), ended(5))
+
+    assert text_of(summarize(course))[1:] == [
+        "  not proven: Deployment default/web: its status is old"
+    ]
+
+
+def test_a_rollout_that_was_stopped_says_what_it_leaves_and_how_to_go_on() -> None:
+    course = told(*applied(ONE, 0), *passed(ONE, 10), ended(4_000, "stopped", "interrupted"))
+
+    assert text_of([*summarize(course), *go_on(course, AGAIN)]) == [
+        "- stopped after 4.0s (interrupted): 1 of 2 steps passed",
+        "  applied 1 of 2 objects; they stay as they are",
+        "  go on with:  tidegate sync shop",
+    ]
+
+
+def test_a_cluster_that_is_gone_is_not_gone_on_with() -> None:
+    commands = Commands(again="tidegate sync shop --sandbox", resumes=False)
+
+    shown = text_of(
+        [*go_on(a_failure(), commands), *explain_failure(a_failure(), commands=commands)]
+    )
+
+    assert "  begin again with:  tidegate sync shop --sandbox" in shown
+    assert "  next     tidegate sync shop --sandbox" in shown
+
+
+def test_a_failure_tells_what_why_what_is_there_what_is_not_and_what_to_type() -> None:
+    container = Ended(
+        name="app", reason="Error", message="no database", exit_code=1, log=("dialling", "gave up")
+    )
+    evidence = Evidence(
+        ref=WEB,
+        pods=(PodEnd(ref=POD, phase="Failed", containers=(container,)),),
+        notes=(Note(subject="Pod web-1", reason="BackOff", message="restarting", times=3),),
+    )
+
+    shown = text_of(explain_failure(a_failure(), [evidence], commands=AGAIN))
+
+    assert shown == [
+        "✗ wave 1 failed after 3.0s: Deployment default/web: it crashed",
+        "  why      Pod default/web-1: container app: Error, exit code 1",
+        "           no database",
+        "  log      dialling",
+        "           gave up",
+        "  events   BackOff: restarting (3 times)",
+        "  applied  1 object (1 written)",
+        "           Deployment default/web",
+        "  not yet  wave 2: Deployment default/late",
+        "  next     kubectl --context prod -n default describe deployment web",
+        "           tidegate sync shop   # goes on where this ended",
+    ]
+
+
+def test_pods_that_end_alike_are_told_once() -> None:
+    container = Ended(name="app", reason="Error", exit_code=1)
+    other = Ref(POD.kind, "default", "web-2")
+    pods = tuple(PodEnd(ref=ref, containers=(container,)) for ref in (POD, other))
+
+    shown = text_of(explain_failure(a_failure(), [Evidence(ref=WEB, pods=pods)]))
+
+    assert (
+        "  why      Pod default/web-1 (and 1 pod more): container app: Error, exit code 1" in shown
+    )
+
+
+def test_a_pod_whose_containers_say_nothing_speaks_for_itself() -> None:
+    pod = PodEnd(ref=POD, phase="Pending", reason="Unschedulable", message="no node is free")
+
+    shown = text_of(explain_failure(a_failure(), [Evidence(ref=WEB, pods=(pod,))]))
+
+    assert shown[1:4] == [
+        "  why      Pod default/web-1: Pending",
+        "           Unschedulable",
+        "           no node is free",
+    ]
+
+
+def test_a_failure_without_evidence_is_still_told() -> None:
+    course = a_failure("nobody knows why")
+
+    assert failing_refs(course) == []
+    assert text_of(explain_failure(course))[0] == "✗ wave 1 failed after 3.0s: nobody knows why"
+
+
+def test_the_object_that_failed_is_the_one_that_the_sentence_names() -> None:
+    near = a_ref("web-2")
+    step = a_step("wave 1", WEB, near)
+    course = course_of(step)
+    course.take(failed(step, 0, "Deployment default/web-2 took too long: no pod yet"))
+
+    assert failing_refs(course) == [near]
+
+
+def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:
+    refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", "spec.replicas: -1")
+
+    shown = text_of(explain_failure(told(refused, ended(0, "invalid"))))
+
+    assert shown[:2] == [
+        "✗ nothing was written: the cluster would refuse 1 object",
+        "  wave 2   Deployment default/late: spec.replicas: -1",
+    ]
