@@ -9,7 +9,7 @@ from pathlib import Path
 from tidegate.engine.drive import drive
 from tidegate.flows.evidence import collect_evidence
 from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, make_driver, make_plan
+from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
 from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event
@@ -49,8 +49,9 @@ class Story:
 async def tell_first(*, ignores_waves: bool = False) -> Story:
     world = make_living(Simulation())
     chosen = Chosen(wanted=Wanted(what=str(FIRST)), ignores_waves=ignores_waves)
-    plan, start, events = await make_plan(chosen, world), world.now(), list[Event]()
-    await drive(make_driver(plan, world, Rolling(holder="story"), events.append))
+    planned, start, events = await make_plan(chosen, world), world.now(), list[Event]()
+    plan, venue = planned.plan, Venue(world, own_craft())
+    await drive(make_driver(plan, venue, Rolling(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()
     evidence = await collect_evidence(world, failing_refs(course), Discretion.of(plan))
     return Story(plan, start, events, evidence)

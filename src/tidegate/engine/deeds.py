@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from tidegate.engine.reach.checking import WRITTEN
+from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands
 from tidegate.engine.reach.hooks import collect, let_go
 from tidegate.engine.reach.preflight import Fault
@@ -109,7 +109,7 @@ class Deeds:
         for spot in spots:
             live = site.outlook.lives.get(spot)
             if live is not None:
-                self._hear(site.judge(spot, live))
+                self._hear((yield from site.judge(spot, live)))
         return Checked(step.id, site.stand(step))
 
     def _foresaw(self, faults: list[Fault]) -> None:
@@ -162,9 +162,8 @@ class Deeds:
         if known and (known.opened, known.uid) == (item.digest, live.uid):
             entry = msgspec.structs.replace(entry, opened=known.opened)
         keeper.remember(item.ref, entry)
-        judged = site.judge(spot, live, body)
-        self._hear(judged)
-        became = written(live, before=before, status=judged.status)
+        self._errands.run(site.judge(spot, live, body), self._hear)
+        became = written(live, before=before, status=status_name(live, body))
         self._hear(Wrote(command.step, spot, became))
 
     def _delete(self, command: Delete) -> Errand[Outcome]:
@@ -191,7 +190,7 @@ class Deeds:
             known = site.outlook.lives.get(spot)
             if isinstance(outcome, Done) and outcome.live is not None:
                 site.outlook.wrote(spot, outcome.live)
-                self._hear(site.judge(spot, outcome.live))
+                self._hear((yield from site.judge(spot, outcome.live)))
             elif isinstance(outcome, Missing) and known is not None:
                 del site.outlook.lives[spot]
                 self._hear(Gone(spot, known.uid))

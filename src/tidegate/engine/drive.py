@@ -174,7 +174,7 @@ class Driver:
         spot = self._site.outlook.changed(cluster, fact)
         if spot is None or not self._begun:
             return
-        self._inbox.append(self._site.judge(spot, fact.live))
+        self._errands.run(self._site.judge(spot, fact.live), self._inbox.append)
         if fact.change is Change.DELETED:
             self._inbox.append(Gone(spot, fact.live.uid))
 

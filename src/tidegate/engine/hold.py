@@ -73,8 +73,8 @@ class Hold:
             raise refusal_error(refused, "taking the lease", where=self._place)
         if not self.lease.held:
             raise self._overtaken()
-        while (refused := (yield from self.keeper.load())) is not None:
-            yield from self._bear(refused, "reading", now)
+        while (unread := (yield from self.keeper.load())) is not None:
+            yield from self._bear(unread, "reading", now)
 
     def _bear(self, refused: Outcome, deed: str, now: Now) -> Errand[None]:
         """Wait until a trouble of the cluster is over; one with what was asked is an error."""
@@ -100,10 +100,10 @@ class Hold:
         return is_free and self.lease.held and self.keeper.is_dirty
 
     def flush(self, now: Now) -> Errand[Outcome | None]:
-        """Write the journal; what is refused is tried again with the next flush."""
+        """Write the journal if it is ours; what is refused is tried again with the next flush."""
         while self.taking:
             yield Pause(Ms(now() + SETTLES))
-        return (yield from self._write(now))
+        return (yield from self._write(now)) if self.lease.is_good(now()) else None
 
     def _write(self, now: Now) -> Errand[Outcome | None]:
         while self.flushing:
@@ -115,7 +115,7 @@ class Hold:
 
     def settle(self, now: Now) -> Errand[None]:
         """Write the journal until all of it is written, for as long as the unit is ours."""
-        while self.lease.held:
+        while self.lease.is_good(now()):
             refused = yield from self.flush(now)
             if refused is None:
                 return

@@ -160,17 +160,23 @@ class Lease:
 
     def _won(self, outcome: Outcome, at: Ms) -> Refusal | None:
         if isinstance(outcome, Done) and outcome.live is not None:
-            self.held, self.renewed, self.version = True, at, outcome.live.version
-            self.told = self.plan
+            self.held = True
+            self._said(outcome.live, at)
             return None
         return outcome if is_refusal(outcome) else None
+
+    def _said(self, live: Live, at: Ms) -> None:
+        """What the lease says counts: the plan may have changed since the write was sent."""
+        self.renewed, self.version = at, live.version
+        lease = msgspec.json.decode(live.body, type=_Lease)
+        self.told = lease.metadata.annotations.get(PLAN, "")
 
     def renew(self, now: Now) -> Errand[None]:
         """Say that we live. Whoever wrote meanwhile wants something: look what."""
         at = now()
         (outcome,) = yield (self._write(Verb.REPLACE, at, transitions=None, version=self.version),)
         if isinstance(outcome, Done) and outcome.live is not None:
-            self.renewed, self.version, self.told = at, outcome.live.version, self.plan
+            self._said(outcome.live, at)
         elif isinstance(outcome, Conflict | Missing):
             (found,) = yield (Ask(self.cluster, Get(self.ref)),)
             self._look(found)

@@ -12,6 +12,8 @@ from tidegate.model.objects import Json
 from tidegate.model.plan import Item, Plan, PlannedUnit
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
+from tidegate.world.calls import Local
+from tidegate.world.facts import Outcome
 
 Body = dict[str, Json]
 
@@ -33,6 +35,14 @@ class Means(Protocol):
 
     def complete(self, plan: Plan, found: dict[str, Found]) -> Plan:
         """The plan with what lives added to it: names, deletions; idle units run no hooks."""
+        ...
+
+    def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
+        """The work that must be done elsewhere before an object can be judged, if any."""
+        ...
+
+    def scripted(self, outcome: Outcome, body: Body) -> Verdict:
+        """How it is, by what came of that work."""
         ...
 
     def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:

@@ -5,20 +5,17 @@ Only then are the units held that have something to do. A plan with a fault in i
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import msgspec
 
 from tidegate.engine.means import Found
 from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.errands import Errand
+from tidegate.engine.reach.needs import unmet_needs
+from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.site import Site, refuse
-from tidegate.engine.vocabulary import Spot, Trouble
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, Step
-
-Faults: TypeAlias = list[tuple[Step, Ref, Trouble]]
+from tidegate.engine.site import Site, items_of, refuse
+from tidegate.engine.vocabulary import Spot
+from tidegate.model.plan import Plan
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -26,7 +23,7 @@ class Opening(msgspec.Struct, frozen=True):
 
     asked: Plan
     plan: Plan
-    faults: Faults
+    faults: list[Fault]
 
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
@@ -39,14 +36,26 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     site.outlook.want(leaving)
     refuse((yield from site.outlook.view([*spots, *leaving])))
     plan, examined = complete(site, asked, stale)
-    faults = yield from site.inspector.faults(examined, late=False)
+    faults = yield from unmet_needs(plan, examined, site.outlook)
+    faults += yield from site.inspector.faults(examined, late=False)
     contested = False
     for unit in _due(site, examined) if not faults else ():
         contested |= yield from site.take(unit)
     if contested:
         # Another rollout was at work until now: what it left is what counts.
         return (yield from open_rollout(site, asked))
-    return Opening(asked, plan, faults)
+    return Opening(asked, plan, [_placed(fault, plan) for fault in faults])
+
+
+def _placed(fault: Fault, plan: Plan) -> Fault:
+    """The fault with the place in the user's files, where it is known."""
+    step, ref, trouble = fault
+    items = (item for one in plan.steps if one.id == step.id for item in items_of(one))
+    origin = next((item.origin for item in items if item.ref == ref), "")
+    if not origin:
+        return fault
+    sentence = f"{trouble.sentence} (at {origin})"
+    return step, ref, msgspec.structs.replace(trouble, sentence=sentence)
 
 
 def complete(site: Site, asked: Plan, stale: dict[str, list[Spot]]) -> tuple[Plan, list[Examined]]:

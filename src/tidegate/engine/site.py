@@ -10,7 +10,7 @@ from tidegate.engine.journal import NAMESPACE, Keeper
 from tidegate.engine.lease import Lease
 from tidegate.engine.means import Body, Means
 from tidegate.engine.reach.checking import WRITTEN, Examined, Examiner, status_name
-from tidegate.engine.reach.errands import Errand
+from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import Surroundings
@@ -84,10 +84,19 @@ class Site:
         steps = [step for step in self.steps.values() if step.cluster == cluster]
         return [(item, units[step.unit]) for step in steps for item in items_of(step)]
 
-    def judge(self, spot: Spot, live: Live, body: Body | None = None) -> Judged:
-        """A verdict about what lives; `body` where it is read already."""
+    def judge(self, spot: Spot, live: Live, body: Body | None = None) -> Errand[Judged]:
+        """A verdict about what lives, at once unless a stranger's script has to be run for it.
+
+        `body` where it is read already.
+        """
         read = read_body(live) if body is None else body
-        verdict = self.means.judge(self.owner[spot], read, self.world.now())
+        unit, now = self.owner[spot], self.world.now()
+        work = self.means.script(unit, read, now)
+        if work is None:
+            verdict = self.means.judge(unit, read, now)
+        else:
+            (outcome,) = yield (Ask(spot.cluster, work),)
+            verdict = self.means.scripted(outcome, read)
         status = status_name(live, read)
         return Judged(spot, live.uid, live.generation, live.version, verdict, status)
 

@@ -9,13 +9,14 @@ import msgspec
 from tidegate.dialect.living import read_living
 from tidegate.engine.means import Body, Found
 from tidegate.engine.vocabulary import Compared, Stand
-from tidegate.health.judge import Judge
+from tidegate.health.judge import ARGO, Judge
+from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
 from tidegate.model.change import Fate
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
 from tidegate.model.reading import text
-from tidegate.model.verdict import Verdict
+from tidegate.model.verdict import Health, Verdict
 from tidegate.plan.diff.adoption import adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.seal import seal as seal_of
@@ -23,6 +24,8 @@ from tidegate.plan.hooks import without_hooks
 from tidegate.plan.naming import name_generated
 from tidegate.plan.pruning import Stale, add_prunes
 from tidegate.schema.fit import Misfit, find_misfit
+from tidegate.world.calls import Local
+from tidegate.world.facts import Outcome, Said, is_refusal
 
 STANDS = {
     Fate.CREATE: Stand.ABSENT,
@@ -37,6 +40,16 @@ class Craft:
     """Rules of health and of difference, as one hand-out."""
 
     rules: Judge
+    scripts: LuaRules = NO_RULES
+
+    def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
+        return self.scripts.request(body, now) if unit.rules == ARGO else None
+
+    def scripted(self, outcome: Outcome, body: Body) -> Verdict:
+        if isinstance(outcome, Said):
+            return read_verdict(outcome.body, body)
+        why = outcome.message if is_refusal(outcome) else "no answer came"
+        return Verdict(Health.UNKNOWN, "LuaError", why)
 
     def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
         return self.rules.judge(body, now, rules=unit.rules)

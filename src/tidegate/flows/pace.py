@@ -45,9 +45,11 @@ class Paced:
         return self._world.cancel(ticket)
 
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        if self._start is None:
+            self._start = (asyncio.get_running_loop().time(), self.now())
         slice_end = Ms(self.now() + self._slice())
         facts = await self._world.wait(slice_end if until is None else min(until, slice_end))
-        await self._keep_step()
+        await self._keep_step(*self._start)
         return facts
 
     def hurry(self) -> None:
@@ -59,14 +61,11 @@ class Paced:
         """How long a wait may last, in the world's own time."""
         return LETS_GO if self._pace is None else max(1, round(BEAT * self._pace))
 
-    async def _keep_step(self) -> None:
+    async def _keep_step(self, begun: float, first: Ms) -> None:
         """Let real time catch up."""
         if self._pace is None:
             return
         real = asyncio.get_running_loop().time()
-        if self._start is None:
-            self._start = (real, self.now())
-        begun, first = self._start
         ahead = begun + (self.now() - first) / SECOND / self._pace - real
         if ahead <= 0:
             return

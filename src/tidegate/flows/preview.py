@@ -35,8 +35,8 @@ class Preview:
 
 async def preview_on(chosen: Chosen, target: Target) -> Preview:
     """The same on the cluster of a target."""
-    async with open_target(target) as world:
-        return await preview(chosen, world)
+    async with open_target(target) as place:
+        return await preview(chosen, place.world)
 
 
 async def preview(chosen: Chosen, world: World) -> Preview:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tidegate.engine.drive import drive
 from tidegate.errors import TidegateError
-from tidegate.flows.sync import Rolling, make_driver, make_plan
+from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
 from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event
@@ -42,10 +42,11 @@ async def simulate(
 async def _simulate(
     chosen: Chosen, rules: Semantics, simulation: Simulation, until: Ms
 ) -> Simulated:
-    world = make_living(simulation)
+    place = Venue(make_living(simulation), own_craft())
+    world = place.world
     planned = await make_plan(chosen, world)
     plan = planned.plan
     events: list[Event] = []
-    driver = make_driver(plan, world, Rolling(holder=HOLDER, semantics=rules), events.append)
+    driver = make_driver(plan, place, Rolling(holder=HOLDER, semantics=rules), events.append)
     await drive(driver, until=Ms(world.now() + until))
     return Simulated(rules, plan, tuple(events), planned.notes)

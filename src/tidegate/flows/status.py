@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tidegate.flows.preview import Preview, preview_with_lives
-from tidegate.flows.sync import Target, open_target, own_craft
+from tidegate.flows.sync import Target, open_target
 from tidegate.flows.units import Chosen
 from tidegate.model.change import Fate
 from tidegate.model.objects import Json, Ref
@@ -28,10 +28,10 @@ class Status:
 
 async def read_status(chosen: Chosen, target: Target) -> list[Status]:
     """All objects of a unit, in the order of the plan."""
-    async with open_target(target) as world:
-        found, lives = await preview_with_lives(chosen, world)
-        now = world.now()
-    craft = own_craft()
+    async with open_target(target) as place:
+        found, lives = await preview_with_lives(chosen, place.world)
+        now = place.world.now()
+    craft = place.craft
     statuses = []
     for step in found.plan.steps:
         unit = next(one for one in found.plan.units if one.name == step.unit)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from tidegate.engine.drive import Driver
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.errors import ClusterError, TidegateError
+from tidegate.flows.lua import lua_workers
 from tidegate.flows.means import Craft
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.units import Chosen, read_chosen
-from tidegate.flows.wiring import Simulation, make_living, open_world
+from tidegate.flows.wiring import Simulation, Worker, make_living, open_world
 from tidegate.health.budget import budget
 from tidegate.health.judge import Judge
+from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.model.event import Event
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import TIDEGATE, Semantics
@@ -36,6 +39,16 @@ class Target:
     kubeconfig: str | None = None
     context: str | None = None
     simulation: Simulation | None = None
+    health_rules: Path | None = None
+    """Lua, in the form of Argo CD's settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """A world, and how what lives there is judged."""
+
+    world: World
+    craft: Craft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +75,28 @@ class Rolling:
 
 
 @asynccontextmanager
-async def open_target(target: Target) -> AsyncIterator[World]:
-    """The world of a target. A cluster that does not answer is an error that offers another."""
+async def open_target(target: Target) -> AsyncIterator[Venue]:
+    """The world of a target, and how its objects are judged."""
+    async with AsyncExitStack() as stack:
+        scripts, workers = NO_RULES, dict[str, Worker]()
+        if target.health_rules is not None:
+            text = target.health_rules.read_bytes()
+            scripts = read_lua_rules(text, str(target.health_rules))
+            workers["lua"] = await stack.enter_async_context(lua_workers())
+        world = await stack.enter_async_context(_open_world(target, workers))
+        yield Venue(world, own_craft(scripts))
+
+
+@asynccontextmanager
+async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterator[World]:
+    """A cluster that does not answer is an error that offers another."""
     if target.simulation is not None:
-        yield make_living(target.simulation)
+        yield make_living(target.simulation, workers)
         return
     try:
-        async with open_world(kubeconfig=target.kubeconfig, context=target.context) as world:
+        async with open_world(
+            kubeconfig=target.kubeconfig, context=target.context, workers=workers
+        ) as world:
             yield world
     except ClusterError as error:
         if error.code in NOT_THERE:
@@ -95,17 +123,17 @@ async def make_plan(chosen: Chosen, world: World) -> Planned:
 
 
 def make_driver(
-    plan: Plan, world: World, rolling: Rolling, emit: Callable[[Event], None]
+    plan: Plan, place: Venue, rolling: Rolling, emit: Callable[[Event], None]
 ) -> Driver:
     """A rollout that is not begun."""
-    return Driver(Line(world), plan, own_craft(), rolling.settings, emit)
+    return Driver(Line(place.world), plan, place.craft, rolling.settings, emit)
 
 
-def own_craft() -> Craft:
+def own_craft(scripts: LuaRules = NO_RULES) -> Craft:
     """Judgement with everything that is known of operators."""
     from tidegate.sandbox.operators.reader import builtin_rows  # noqa: PLC0415 - only when used
 
-    return Craft(Judge.of(builtin_rows()))
+    return Craft(Judge.of(builtin_rows()), scripts)
 
 
 def own_name() -> str:

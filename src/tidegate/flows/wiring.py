@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tidegate.sandbox.scenario import Scenario
 
 Read = TypeVar("Read")
+Worker = Callable[[bytes], bytes]
+"""Work that is done beside the world, by name: a script, an expansion."""
 
 CONNECTING = Ms(15 * SECOND)
 WATCHING = Ms(300 * SECOND)
@@ -38,7 +40,11 @@ WATCHING = Ms(300 * SECOND)
 
 @asynccontextmanager
 async def open_world(
-    *, kubeconfig: str | None = None, context: str | None = None, watching: Ms = WATCHING
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    watching: Ms = WATCHING,
+    workers: Mapping[str, Worker] | None = None,
 ) -> AsyncIterator[World]:
     """One real cluster that answers, or one clear error.
 
@@ -48,7 +54,7 @@ async def open_world(
     from tidegate.kube.world import KubeWorld
 
     target = load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
-    async with KubeWorld({"": target}, watching=watching) as world:
+    async with KubeWorld({"": target}, watching=watching, workers=workers) as world:
         (outcome,) = await ask(world, Http("/version"), within=CONNECTING)
         _check_version(outcome, server=target.server, where=target.place)
         yield world
@@ -76,7 +82,7 @@ class Simulation:
     seed: int = 0
 
 
-def make_living(simulation: Simulation) -> World:
+def make_living(simulation: Simulation, workers: Mapping[str, Worker] | None = None) -> World:
     """A new simulated cluster: controllers, kubelet and operators, and what it begins with."""
     from tidegate.sandbox.living import base_objects, living
     from tidegate.sandbox.operators.given.arrival import arrive
@@ -89,7 +95,7 @@ def make_living(simulation: Simulation) -> World:
     profile = _profile(simulation, rows).with_rules((*at_once(seats), *story.behaviours))
     controllers = living(profile, paced(rows, profile.stages), _holds(simulation))
     seed = simulation.seed or story.seed
-    sandbox = Sandbox(seed=seed, faults=story.faults, controllers=controllers)
+    sandbox = Sandbox(seed=seed, faults=story.faults, controllers=controllers, workers=workers)
     sandbox.give(together(base_objects(), bodies_of(seats, rows), story.given.objects))
     places, now = [seat.namespace for seat in seats], sandbox.now()
     for cluster in sandbox.clusters.values():

@@ -64,6 +64,8 @@ def keep_items(step: Step, wanted: Callable[[Item], bool]) -> Step | None:
 def narrow(plan: Plan, cut: Callable[[Step], Step | None]) -> Plan:
     """The plan with what `cut` leaves of each step. Its digest stays what Git says."""
     left = {step.id: cut(step) for step in plan.steps}
+    if all(left[step.id] is step for step in plan.steps):
+        return plan
     kept = {name: step for name, step in left.items() if step is not None}
     by_unit: dict[str, list[Step]] = {}
     for step in kept.values():

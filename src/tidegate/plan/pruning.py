@@ -9,7 +9,7 @@ what Git says, and what lives is added when a rollout begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
 import msgspec
@@ -64,12 +64,31 @@ def add_prunes(
     `confirmed`: somebody has agreed to what asks for it. `staged`: the unit has Flux's order, which
     also shows in its steps where it has any.
     """
-    mine = [step for step in plan.steps if step.unit == unit.name]
-    if staged or any(step.stage for step in mine):
-        steps = _behind_stages(mine, unit, _consenting(stale, confirmed=confirmed))
-    else:
-        steps = _into_waves(mine, unit, list(stale), confirmed=confirmed)
-    return plan if steps == mine else _with_steps(plan, mine, mark_last(steps))
+    names = {unit.name} if staged else set[str]()
+    return prune_units(plan, [(unit, tuple(stale))], staged=names, confirmed=confirmed)
+
+
+def prune_units(
+    plan: Plan,
+    stale: Iterable[tuple[PlannedUnit, Sequence[Stale]]],
+    *,
+    staged: Collection[str] = (),
+    confirmed: bool = False,
+) -> Plan:
+    """The same for several units at once, at the cost of one."""
+    by_unit: dict[str, list[Step]] = {}
+    for step in plan.steps:
+        by_unit.setdefault(step.unit, []).append(step)
+    changed: list[tuple[list[Step], list[Step]]] = []
+    for unit, all_stale in stale:
+        mine = by_unit.get(unit.name, [])
+        if unit.name in staged or any(step.stage for step in mine):
+            steps = _behind_stages(mine, unit, _consenting(all_stale, confirmed=confirmed))
+        else:
+            steps = _into_waves(mine, unit, all_stale, confirmed=confirmed)
+        if steps != mine:
+            changed.append((mine, mark_last(steps)))
+    return _with_steps(plan, changed) if changed else plan
 
 
 def is_definition(kind: Kind) -> bool:
@@ -94,7 +113,7 @@ def _consenting(stale: Iterable[Stale], *, confirmed: bool) -> list[Stale]:
 
 
 def _into_waves(
-    mine: list[Step], unit: PlannedUnit, stale: list[Stale], *, confirmed: bool
+    mine: list[Step], unit: PlannedUnit, stale: Sequence[Stale], *, confirmed: bool
 ) -> list[Step]:
     """The unit's steps with the deletions of each wave before what the wave applies.
 
@@ -108,6 +127,8 @@ def _into_waves(
         if not is_definition(one.ref.kind):
             wave = last if one.handling.last else swapped[one.wave]
             by_wave.setdefault(wave, []).append(deletion_of(one))
+    if not by_wave:
+        return mine
     steps = {(step.phase, step.wave): step for step in mine}
     for wave, items in by_wave.items():
         known = steps.get((Phase.SYNC, wave)) or _empty(unit, Phase.SYNC, wave)
@@ -136,27 +157,37 @@ def _empty(unit: PlannedUnit, spot: str, wave: int | None = None) -> Step:
     )
 
 
-def _with_steps(plan: Plan, old: list[Step], new: list[Step]) -> Plan:
-    """The plan with other steps for a unit.
+def _with_steps(plan: Plan, changed: list[tuple[list[Step], list[Step]]]) -> Plan:
+    """The plan with other steps for some units.
 
-    Its chain is made anew. Who waits for the unit waits for its new last step; and what its first
+    Their chains are made anew. Who waits for a unit waits for its new last step; and what its first
     step waited for, its new first one waits for as well.
     """
-    known = {step.id for step in old}
-    moved = _moved_ends(old, new)
-    edges = link_chain(new)
+    links = {edge for old, _ in changed for edge in link_chain(old)}
+    edges = [edge for _, new in changed for edge in link_chain(new)]
+    moved: dict[tuple[str, bool], str] = {}
+    for old, new in changed:
+        moved |= _moved_ends(old, new)
     for edge in plan.edges:
-        inside = (edge.before in known, edge.after in known)
-        if inside != (True, True):
+        if edge not in links:
             before = moved.get((edge.before, True), edge.before)
             after = moved.get((edge.after, False), edge.after)
             edges.append(Edge(before, after, edge.because, edge.strength))
-    unchanged = {step.id: step for step in plan.steps if step.id not in known}
-    first = next((at for at, step in enumerate(plan.steps) if step.id in known), len(unchanged))
-    others = list(unchanged.values())
-    steps = {step.id: step for step in (*others[:first], *new, *others[first:])}
-    ordered = put_in_order(steps, edges)
+    ordered = put_in_order({step.id: step for step in _in_place(plan, changed)}, edges)
     return msgspec.structs.replace(plan, steps=ordered, edges=tuple(dict.fromkeys(edges)))
+
+
+def _in_place(plan: Plan, changed: list[tuple[list[Step], list[Step]]]) -> Iterable[Step]:
+    """The new steps of each unit where the first old one stood, or at the end."""
+    firsts = {old[0].id: new for old, new in changed if old}
+    left = {step.id for old, _ in changed for step in old}
+    for step in plan.steps:
+        yield from firsts.get(step.id, ())
+        if step.id not in left:
+            yield step
+    for old, new in changed:
+        if not old:
+            yield from new
 
 
 def _moved_ends(old: list[Step], new: list[Step]) -> dict[tuple[str, bool], str]:

@@ -17,7 +17,7 @@ from tests.unit.plan.orders import (
 )
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import Consent, Handling, Plan, PlannedUnit
-from tidegate.plan.pruning import Stale, add_prunes, swap_waves
+from tidegate.plan.pruning import Stale, add_prunes, prune_units, swap_waves
 
 LAST = Handling(last=True)
 NEVER = Handling(prune=Consent.NO)
@@ -282,3 +282,22 @@ def test_a_unit_in_stages_that_has_nothing_left_still_prunes() -> None:
 
     assert told(with_prunes) == {"shop/rest": [["-p2a", "-p1a"]]}
     assert [step.stage for step in with_prunes.steps] == ["rest"]
+
+
+def test_several_units_prune_at_once_as_they_would_one_after_another() -> None:
+    plan = plan_of(
+        a_unit_of(a_thing("Pod", "a"), name="db"),
+        a_unit_of(a_thing("Pod", "b"), name="shop", after=("db",)),
+        a_unit_of(name="web"),
+    )
+    units = {unit.name: unit for unit in plan.units}
+    one_by_one = add_prunes(plan, units["db"], gone(1))
+    one_by_one = add_prunes(one_by_one, units["shop"], gone(-1))
+    one_by_one = add_prunes(one_by_one, units["web"], gone(0))
+
+    together = prune_units(
+        plan, [(units["db"], gone(1)), (units["shop"], gone(-1)), (units["web"], gone(0))]
+    )
+
+    assert told(together) == told(one_by_one)
+    assert links_of(together) == links_of(one_by_one)

@@ -8,6 +8,7 @@ from hypothesis import strategies as some
 from tests.unit.report.telling import a_ref, a_step, plan_of
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
+from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.failure import explain_failure, failing_refs
 from tidegate.report.rollout.lines import Lines
@@ -50,20 +51,22 @@ VIEWS = some.builds(
 )
 
 
-def course_of(events: list[Event], *, planned: bool) -> Course:
+PLANS = some.sampled_from([plan_of(), plan_of(*STEPS)])
+
+
+def course_of(events: list[Event], plan: Plan) -> Course:
     course = Course(Ms(0))
-    if planned:
-        course.expect(plan_of(*STEPS))
+    course.expect(plan)
     for event in events:
         course.take(event)
     return course
 
 
-@given(STORIES, VIEWS, MOMENTS, some.booleans())
+@given(STORIES, VIEWS, MOMENTS, PLANS)
 def test_a_picture_never_exceeds_its_frame(
-    events: list[Event], view: View, now: Ms, planned: bool
+    events: list[Event], view: View, now: Ms, plan: Plan
 ) -> None:
-    course = course_of(events, planned=planned)
+    course = course_of(events, plan)
 
     rows = frame(course, view, now)
 
@@ -75,14 +78,14 @@ def test_a_picture_never_exceeds_its_frame(
 def test_a_picture_has_no_marks_that_move_a_cursor(
     events: list[Event], view: View, now: Ms
 ) -> None:
-    rows = frame(course_of(events, planned=True), view, now)
+    rows = frame(course_of(events, plan_of(*STEPS)), view, now)
 
     assert all(plain(row).isprintable() for row in rows)
 
 
-@given(STORIES, some.booleans())
-def test_lines_come_in_the_order_of_their_times(events: list[Event], planned: bool) -> None:
-    lines = Lines(course_of([], planned=planned))
+@given(STORIES, PLANS)
+def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan) -> None:
+    lines = Lines(course_of([], plan))
     ordered = sorted(events, key=lambda event: event.at)
 
     told = [line for event in ordered for line in lines.take(event)]
@@ -92,9 +95,9 @@ def test_lines_come_in_the_order_of_their_times(events: list[Event], planned: bo
     assert all(line.isprintable() for line in told)
 
 
-@given(STORIES, some.booleans())
-def test_an_end_can_always_be_told(events: list[Event], planned: bool) -> None:
-    course = course_of(events, planned=planned)
+@given(STORIES, PLANS)
+def test_an_end_can_always_be_told(events: list[Event], plan: Plan) -> None:
+    course = course_of(events, plan)
 
     failing_refs(course)
     rows = [*summarize(course), *go_on(course, NO_COMMANDS), *explain_failure(course)]

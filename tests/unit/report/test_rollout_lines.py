@@ -150,3 +150,10 @@ def test_a_step_that_waits_for_nothing_in_particular_is_silent_and_time_goes_on(
         lines.take(event)
 
     assert lines.pass_time(Ms(10_000_000)) == []
+
+
+def test_steps_that_are_left_out_are_told_though_nothing_follows() -> None:
+    lines = Lines(course_of(ONE, TWO))
+    lines.take(Event(Ms(3_000), Told.STEP_SKIPPED, TWO.id))
+
+    assert lines.pass_time(Ms(3_100)) == ["     3.0s  rollout  skipped wave 2 (0 objects)"]

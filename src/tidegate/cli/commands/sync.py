@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import CLUSTER, SIMULATION, UNIT, UnitOptions, chosen_of, takes
+from tidegate.cli.unit_options import CLUSTER, FILE, SIMULATION, UNIT, UnitOptions, chosen_of, takes
 
 if TYPE_CHECKING:
     from tidegate.flows.sync import Rolling, Target
@@ -28,6 +28,9 @@ PACE = 20.0
 @click.option("--sandbox", is_flag=True, help="On a simulated cluster.")
 @takes(UNIT, CLUSTER, SIMULATION)
 @click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR.")
+@click.option(
+    "--health-rules", type=FILE, help="Lua health checks, in the form of Argo CD's settings."
+)
 @click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
@@ -60,6 +63,7 @@ def sync(
     operators: Path | None,
     seed: int,
     prune: bool,  # noqa: FBT001
+    health_rules: Path | None,
     hooks: bool,  # noqa: FBT001
     dry_run: bool,  # noqa: FBT001
     preflight: str,
@@ -92,7 +96,10 @@ def sync(
     chosen = chosen_of(what, told)
     simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
     target = Target(
-        kubeconfig=kubeconfig, context=context, simulation=simulation if sandbox else None
+        kubeconfig=kubeconfig,
+        context=context,
+        simulation=simulation if sandbox else None,
+        health_rules=health_rules,
     )
     if dry_run:
         found = asyncio.run(preview_on(chosen, target))
@@ -136,11 +143,12 @@ async def _sync(
     from tidegate.flows.evidence import collect_evidence
     from tidegate.flows.pace import Paced
     from tidegate.flows.rendering import refuse_unsound
-    from tidegate.flows.sync import make_driver, make_plan, open_target
+    from tidegate.flows.sync import Venue, make_driver, make_plan, open_target
     from tidegate.model.moment import Ms
     from tidegate.report.rollout.failure import failing_refs
 
-    async with Screen.on(sys.stdout, os.environ, json=json) as screen, open_target(target) as world:
+    async with Screen.on(sys.stdout, os.environ, json=json) as screen, open_target(target) as place:
+        world = place.world
         planned = await make_plan(chosen, world)
         plan = planned.plan
         if target.simulation is None:
@@ -148,7 +156,7 @@ async def _sync(
         options.say_notes(planned.notes)
         watched = PACE if screen.is_live and target.simulation is not None else None
         paced = Paced(world, pace or watched)
-        driver = make_driver(plan, paced, rolling, screen.emit)
+        driver = make_driver(plan, Venue(paced, place.craft), rolling, screen.emit)
         screen.begin(plan, clock=paced.now, stop=driver.stop, title=chosen.unit.name)
         until = None if limit is None else Ms(world.now() + limit)
         result = await drive(driver, until=until)

@@ -144,7 +144,7 @@ class Course:
     def take(self, event: Event) -> None:
         self.now = max(self.now, event.at)
         if event.told is Told.ROLLOUT_ENDED:
-            self.result, self.sentence = event.reason, foreign(event.sentence)
+            self.result, self.sentence = foreign(event.reason), foreign(event.sentence)
             return
         if not event.step:
             return
@@ -165,7 +165,7 @@ class Course:
 
     def _enter(self, step: StepCourse, state: StepState, event: Event) -> None:
         step.state, step.since, step.again = state, event.at, None
-        step.reason, step.sentence = event.reason, foreign(event.sentence)
+        step.reason, step.sentence = foreign(event.reason), foreign(event.sentence)
         if state in FINAL:
             if state is not StepState.FAILED:
                 step.waits.clear()
@@ -187,7 +187,7 @@ class Course:
         self.retries += 1
         step.waits.clear()
         step.state, step.since, step.again = StepState.WAITING, event.at, event.until
-        step.reason, step.sentence = event.reason, foreign(event.sentence)
+        step.reason, step.sentence = foreign(event.reason), foreign(event.sentence)
         self.done.pop(step.id, None)
         self.active[step.id] = step
 

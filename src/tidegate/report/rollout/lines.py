@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from tidegate.errors import foreign
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
@@ -70,20 +71,19 @@ class Lines:
 
     def take(self, event: Event) -> list[str]:
         """What there is to say at an event; what was due before comes first."""
-        lines = self.pass_time(event.at)
+        lines = [] if self._is_alike(event) else self._unfold()
+        lines += self.pass_time(event.at)
         self.course.take(event)
         step = self.course.steps.get(event.step)
-        if self._folded and not self._is_alike(event):
-            lines += self._unfold()
         if step is None:
             return [*lines, *self._rollout(event)]
-        told = list(self._step(step, event))
+        lines += self._step(step, event)
         self._watch(step, event)
-        return [*lines, *told]
+        return lines
 
     def pass_time(self, now: Ms) -> list[str]:
         """What there is to say of steps at work, up to a moment."""
-        lines: list[str] = []
+        lines = self._unfold() if self._folded and now > self._folded[0].since else []
         while self._said:
             name, said = min(self._said.items(), key=lambda pair: pair[1].due)
             if said.due > now:
@@ -127,16 +127,11 @@ class Lines:
                 pause = limit(event.until - event.at)
                 yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
             case Told.OBJECT_REFUSED:
-                yield self._line(event.at, step, f"refused {event.ref}: {self._remark()}")
+                yield self._line(event.at, step, f"refused {event.ref}: {_why(event)}")
             case Told.GATE_UNPROVEN:
-                sentence = self.course.unproven[-1].sentence
-                yield self._line(event.at, step, f"not proven: {event.ref}: {sentence}")
+                yield self._line(event.at, step, f"not proven: {event.ref}: {_why(event)}")
             case _:
                 return
-
-    def _remark(self) -> str:
-        remark = self.course.refused[-1]
-        return remark.sentence or remark.reason
 
     def _rollout(self, event: Event) -> Iterator[str]:
         if event.told is Told.ROLLOUT_BEGUN:
@@ -151,12 +146,13 @@ class Lines:
             yield self._line(event.at, None, headline(self.course))
 
     def _is_alike(self, event: Event) -> bool:
-        return event.told in {Told.STEP_SKIPPED, Told.STEP_SUPERSEDED} and (
-            STATE_OF[event.told] is self._folded[0].state
-        )
+        """Whether an event tells the same of another step as the ones before it."""
+        return bool(self._folded) and STATE_OF.get(event.told) is self._folded[0].state
 
     def _unfold(self) -> list[str]:
         """Steps that are left out, in one line."""
+        if not self._folded:
+            return []
         steps, self._folded = self._folded, []
         names = fold(map(self.course.title, steps), len(steps), MOST_STEPS)
         objects = sum(step.size for step in steps)
@@ -177,6 +173,10 @@ STATE_OF = {
     Told.STEP_SKIPPED: StepState.SKIPPED,
     Told.STEP_SUPERSEDED: StepState.SUPERSEDED,
 }
+
+
+def _why(event: Event) -> str:
+    return foreign(event.sentence or event.reason)
 
 
 def _has_changed(step: StepCourse) -> bool:

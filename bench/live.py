@@ -1,0 +1,122 @@
+"""The live view of a large rollout at real pace: how much of one core it takes.
+
+A thousand objects in ten waves, and ten hooks before each of them. Events come at the times at
+which a cluster would tell them; the view draws ten times a second on a terminal of 160 columns.
+Figures are CPU time of a process that does nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+import time
+from collections.abc import Iterator
+
+from tidegate.cli.forms import Log, Picture
+from tidegate.cli.terminal import Ability, Outlet
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.rows import UNICODE
+
+WAVES, OBJECTS, HOOKS = 10, 100, 10
+REASONS = 4
+"""How often the reason of a wait changes."""
+LASTS = 10.0
+"""Seconds of real time that the rollout takes."""
+DRAWS = 0.1
+SIZE = (160, 50)
+JOB = Kind("batch", "v1", "Job")
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+
+
+def a_plan() -> Plan:
+    steps: list[Step] = []
+    for wave in range(WAVES):
+        for number in range(HOOKS):
+            steps.append(_step(wave, [Ref(JOB, "shop", f"hook-{wave}-{number}")], f"hook {number}"))
+        refs = [Ref(DEPLOYMENT, "shop", f"some-app-{wave}-{number}") for number in range(OBJECTS)]
+        steps.append(_step(wave, refs, ""))
+    return Plan.of(Fragment(units=(PlannedUnit(name="default/shop"),), steps=tuple(steps)))
+
+
+def _step(wave: int, refs: list[Ref], stage: str) -> Step:
+    items = tuple(Item(ref=ref) for ref in refs)
+    name = f"default/shop/{stage or 'sync'}/{wave}"
+    return Step(id=name, unit="default/shop", digest="", wave=wave, stage=stage, batches=(items,))
+
+
+def events_of(plan: Plan) -> list[Event]:
+    """What the rollout tells, spread over its time."""
+    span = LASTS * 1_000 / len(plan.steps)
+    found = [
+        event
+        for place, step in enumerate(plan.steps)
+        for event in _told(step, Ms(round(place * span)), span)
+    ]
+    return [*found, Event(Ms(round(LASTS * 1_000)), Told.ROLLOUT_ENDED, reason="passed")]
+
+
+def _told(step: Step, at: Ms, span: float) -> Iterator[Event]:
+    refs = [item.ref for batch in step.batches for item in batch]
+    until = Ms(at + 600_000)
+    yield Event(at, Told.STEP_CHECKING, step.id)
+    yield Event(at, Told.STEP_APPLYING, step.id)
+    yield from (Event(at, Told.OBJECT_WRITTEN, step.id, ref) for ref in refs)
+    yield Event(at, Told.STEP_GATING, step.id)
+    for turn in range(REASONS):
+        now = Ms(round(at + span * turn / REASONS))
+        why = f"Waiting for rollout to finish: {turn} of 9 updated replicas are available..."
+        for ref in refs:
+            yield Event(now, Told.GATE_WAITING, step.id, ref, "Unready", why, until)
+    end = Ms(round(at + span))
+    yield from (Event(end, Told.OBJECT_READY, step.id, ref) for ref in refs)
+    yield Event(end, Told.GATE_OPENED, step.id)
+    yield Event(end, Told.STEP_PASSED, step.id)
+
+
+async def _play(form: Picture | Log, plan: Plan, events: list[Event]) -> float:
+    """Replay the events at their times; the share of one core that it took."""
+    loop = asyncio.get_running_loop()
+    discretion = Discretion.of(plan)
+    waiting = iter(events)
+    coming = next(waiting, None)
+    gc.collect()
+    begun, spent = loop.time(), time.process_time()
+    while coming is not None:
+        now = Ms(round((loop.time() - begun) * 1_000))
+        while coming is not None and coming.at <= now:
+            form.take(discretion.hide_in(coming))
+            coming = next(waiting, None)
+        form.look(now)
+        await asyncio.sleep(DRAWS)
+    return (time.process_time() - spent) / (loop.time() - begun)
+
+
+def measure() -> dict[str, float]:
+    plan = a_plan()
+    events = events_of(plan)
+    figures: dict[str, float] = {"events": len(events), "steps": len(plan.steps)}
+    for name in ("picture", "lines"):
+        course = Course(Ms(0))
+        course.expect(plan)
+        sheet = io.StringIO()
+        outlet = Outlet(sheet)
+        ability = Ability(live=True, colours=True)
+        form: Picture | Log = (
+            Picture(course, outlet, ability, lambda: SIZE)
+            if name == "picture"
+            else Log(course, outlet, UNICODE)
+        )
+        figures[f"{name}, % of one core"] = 100 * asyncio.run(_play(form, plan, events))
+        figures[f"{name}, kB written"] = len(sheet.getvalue()) / 1_000
+    return figures
+
+
+if __name__ == "__main__":
+    for name, value in measure().items():
+        print(f"{name:32} {value:12.2f}")

@@ -1,0 +1,88 @@
+"""What objects need to be written at all: their kind is served, their namespace is there.
+
+What neither lives nor comes with the plan is a fault, told before the first write. A step that
+expands may bring anything, so nothing is said of a plan with such a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.engine.reach.checking import WRITTEN, Examined
+from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.outlook import Outlook
+from tidegate.engine.reach.preflight import Fault
+from tidegate.engine.reach.probing import defined_kinds
+from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE
+from tidegate.engine.vocabulary import Spot, Trouble
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.plan import Deed, Plan
+from tidegate.world.calls import Get
+from tidegate.world.facts import Missing
+
+OPTION = "argocd.argoproj.io/sync-options: SkipDryRunOnMissingResource=true"
+
+
+def unmet_needs(plan: Plan, examined: list[Examined], outlook: Outlook) -> Errand[list[Fault]]:
+    """The objects that would be written and for which something is not there and will not be."""
+    if any(step.expands for step in plan.steps):
+        return []
+    wanted = [one for one in examined if one[2].stand in WRITTEN and one[1].deed is not Deed.DELETE]
+    strange = [one for one in wanted if not outlook.serves(one[2].spot)]
+    strange = [one for one in strange if not one[1].handling.waits_for_kind]
+    brought = set(_brought_kinds(examined)) if strange else set()
+    unserved = [one for one in strange if (one[0].cluster, one[2].spot.ref.kind) not in brought]
+    homeless = yield from _homeless(wanted, examined, outlook)
+    return [*map(_unserved, unserved), *map(_without_home, homeless)]
+
+
+def _brought_kinds(examined: Iterable[Examined]) -> Iterator[tuple[str, Kind]]:
+    for step, item, _ in examined:
+        if item.ref.kind == DEFINITION and item.deed is not Deed.DELETE:
+            for kind in defined_kinds(msgspec.json.decode(item.body)):
+                yield step.cluster, kind
+
+
+def _homeless(
+    wanted: list[Examined], examined: list[Examined], outlook: Outlook
+) -> Errand[list[Examined]]:
+    """Those whose namespace is missing. Where something lives, the namespace need not be asked."""
+    known = {(spot.cluster, spot.ref.namespace) for spot in outlook.lives}
+    known |= {
+        (step.cluster, item.ref.name)
+        for step, item, _ in examined
+        if item.ref.kind == NAMESPACE and item.deed is not Deed.DELETE
+    }
+    homes = dict.fromkeys((step.cluster, item.ref.namespace) for step, item, _ in wanted)
+    asked = [_namespace(*home) for home in homes if home[1] and home not in known]
+    outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in asked)
+    missing = {
+        (spot.cluster, spot.ref.name)
+        for spot, outcome in zip(asked, outcomes, strict=True)
+        if isinstance(outcome, Missing)
+    }
+    return [one for one in wanted if (one[0].cluster, one[1].ref.namespace) in missing]
+
+
+def _namespace(cluster: str, name: str) -> Spot:
+    return Spot(cluster, Ref(NAMESPACE, "", name))
+
+
+def _unserved(examined: Examined) -> Fault:
+    step, item, _ = examined
+    sentence = (
+        f"the cluster does not serve `{item.ref.kind}`, and no definition in the plan brings it;"
+        f" install what serves it first, or write `{OPTION}` on it to wait for it"
+    )
+    return step, item.ref, Trouble("NotServed", sentence, final=True)
+
+
+def _without_home(examined: Examined) -> Fault:
+    step, item, _ = examined
+    sentence = (
+        f"there is no namespace `{item.ref.namespace}`, and the plan does not bring it;"
+        " create it first, or add a Namespace to the plan"
+    )
+    return step, item.ref, Trouble("NoNamespace", sentence, final=True)

@@ -1,0 +1,27 @@
+"""A gate that waits for several objects tells when one of them holds it no longer."""
+
+from __future__ import annotations
+
+from tests.fakes.quick_workloads import quick_world
+from tidegate.model.event import Told
+from tidegate.testing.builders import a_config_map, a_deployment, a_plan, noted
+from tidegate.testing.rollouts import roll_out
+
+EARLY = noted(a_deployment("early"), after="1000")
+LATE = noted(a_deployment("late"), after="5000")
+
+
+async def test_an_object_that_is_ready_before_the_others_is_told() -> None:
+    run = await roll_out(quick_world(), a_plan((EARLY, LATE)))
+
+    told = [(event.ref.name, event.at) for event in run.told(Told.OBJECT_READY) if event.ref]
+    (opened,) = run.told(Told.GATE_OPENED)
+    assert [name for name, _ in told] == ["early", "late"]
+    assert told[0][1] < told[1][1] == opened.at
+
+
+async def test_an_object_that_was_never_waited_for_is_not_spoken_of() -> None:
+    run = await roll_out(quick_world(), a_plan(a_config_map()))
+
+    assert run.result == "passed"
+    assert not run.told(Told.OBJECT_READY)

@@ -1,0 +1,66 @@
+"""A unit's end, run on a simulated cluster."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import StepState, Told
+from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.objects import Json
+from tidegate.model.plan import HookPolicy, Plan
+from tidegate.plan.deletion import build_deletion
+from tidegate.plan.pruning import Stale
+from tidegate.testing.rollouts import Run, roll_out, settings_of
+
+HELD: Json = ["test.dev/held"]
+
+
+def a_map(name: str, wave: int, **metadata: Json) -> Manifest:
+    named: Json = {"name": name, "namespace": "default", **metadata}
+    return a_thing("ConfigMap", name, wave=wave, metadata=named)
+
+
+def end_of(unit: WantedUnit) -> Plan:
+    lives = [Stale(one.ref, one.wave) for one in unit.manifests]
+    return build_deletion(unit, lives, budget=no_budget)
+
+
+async def made_and_ended(unit: WantedUnit) -> Run:
+    world = make_living(Simulation())
+    made = await roll_out(world, plan_of(unit), settings_of(0))
+    assert made.result == "passed"
+    return await roll_out(world, end_of(unit), settings_of(1))
+
+
+def names_told(run: Run, told: Told) -> list[str]:
+    return [event.ref.name for event in run.told(told) if event.ref is not None]
+
+
+async def test_a_unit_goes_in_reverse_between_its_hooks() -> None:
+    keeps = a_hook("ConfigMap", "tell", Phase.SYNC)
+    goes = a_hook("ConfigMap", "bill", Phase.SYNC, policies=(HookPolicy.SUCCEEDED,))
+    unit = msgspec.structs.replace(
+        a_unit_of(a_map("low", 0), a_map("high", 2), a_map("middle", 1)),
+        before_deletion=(a_hook("ConfigMap", "save", Phase.SYNC),),
+        after_deletion=(keeps, goes),
+    )
+
+    run = await made_and_ended(unit)
+
+    assert run.result == "passed"
+    assert names_told(run, Told.OBJECT_PRUNED) == ["high", "middle", "low", "save"]
+    assert names_told(run, Told.OBJECT_WRITTEN) == ["save", "bill", "tell"]
+    assert names_told(run, Told.HOOK_DELETED) == ["bill"]
+
+
+async def test_a_wave_that_is_held_keeps_those_below_it() -> None:
+    unit = a_unit_of(a_map("low", 0), a_map("high", 1, finalizers=HELD))
+
+    run = await made_and_ended(unit)
+
+    assert run.states == {
+        "shop/delete/1": StepState.FAILED,
+        "shop/delete/0": StepState.SKIPPED,
+    }
