@@ -10,10 +10,10 @@ READY := $(VENV)/.ready
 GOODBYES := -W "ignore:unclosed transport:ResourceWarning" -W "ignore:unclosed <socket:ResourceWarning"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kube kube-up kube-down check fmt schemas traces golden bench
+.PHONY: help setup demo test properties test-kube kube-up kube-down check fmt schemas traces golden bench
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make the virtual environment
 
@@ -24,11 +24,14 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
 	@touch $@
 
-demo: $(READY) ## show what works, in plain words
+demo: $(READY) ## roll out a small shop on a simulated cluster, twice
 	@$(BIN)/python -m examples.demo
 
 test: check ## everything that needs no cluster
 	$(BIN)/python -m pytest -q -m "not kube"
+
+properties: $(READY) ## thousands of random rollouts, killed, failing and together; hours
+	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/properties -k rollouts
 
 test-kube: $(READY) ## build, start and use a real control plane
 	$(BIN)/python -m plane build
@@ -52,7 +55,7 @@ fmt: $(READY) ## format, and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format --quiet
 
-schemas: $(READY) ## read the API server's own schemas into the sandbox's file
+schemas: $(READY) ## read the API server's own schemas into the schema package's file
 	$(BIN)/python -m plane build
 	$(BIN)/python -m plane.schemas
 

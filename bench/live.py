@@ -37,8 +37,8 @@ DEPLOYMENT = Kind("apps", "v1", "Deployment")
 def a_plan() -> Plan:
     steps: list[Step] = []
     for wave in range(WAVES):
-        for number in range(HOOKS):
-            steps.append(_step(wave, [Ref(JOB, "shop", f"hook-{wave}-{number}")], f"hook {number}"))
+        hooks = [Ref(JOB, "shop", f"hook-{wave}-{number}") for number in range(HOOKS)]
+        steps += [_step(wave, [ref], f"hook {number}") for number, ref in enumerate(hooks)]
         refs = [Ref(DEPLOYMENT, "shop", f"some-app-{wave}-{number}") for number in range(OBJECTS)]
         steps.append(_step(wave, refs, ""))
     return Plan.of(Fragment(units=(PlannedUnit(name="default/shop"),), steps=tuple(steps)))

@@ -1,129 +1,102 @@
 """What works today, shown: `make demo`.
 
-Plays a migration that starts before its database, on a simulated cluster. Reads a file as
-Kubernetes would. Then, where a control plane has been built (`make kube-up`), lets the door keep
-its promises on a real API server.
+One small shop is rolled out twice on a simulated cluster: in its waves, and all at once. Then the
+same waves by other rules. On a terminal it is played so that one can follow; in a pipe nothing
+waits.
 """
 
 from __future__ import annotations
 
-import asyncio
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from plane import ControlPlane, PlaneError
-from tidegate.documents import find_places, read
-from tidegate.documents.dump import to_json
-from tidegate.model.objects import Json, Kind
-from tidegate.testing import Body, Desk, live_of, real_world
-from tidegate.world.calls import Selection
-from tidegate.world.facts import Changed, Conflict, Fact
-from tidegate.world.line import Line
-
-SURPRISES = Path(__file__).with_name("surprises.yaml")
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
-NAME = "examples/surprises.yaml"
+ROOT = Path(__file__).parents[1]
+PACE = ("--pace", "8")
+"""Two minutes of the simulated cluster in a quarter of one."""
+TO_READ = 2.5
+"""Seconds for a few words, where somebody is watching."""
+GATE_STAYED_SHUT = 4
 
 
-def show_migration() -> None:
-    """Part one: a Job that dials a database which is not ready yet."""
-    folder = Path(__file__).with_name("migration").relative_to(Path.cwd())
-    command = ["sandbox", "run", f"{folder}/shop.yaml", "--until", "3m"]
-    command += ["--scenario", f"{folder}/slow-database.yaml", "--kind", "Job", "--kind", "Pod"]
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A few words, and the command that shows what they say."""
+
+    words: str
+    command: tuple[str, ...]
+    code: int = 0
+    moves: bool = False
+    """It is a picture that changes, so its time can be played slower."""
+
+
+SCENES = (
+    Scene(
+        "A shop: a database that needs a minute and a half, a migration that dials it, an app.\n"
+        "Its waves say in which order. Each gate opens when what was applied is healthy.",
+        ("sync", "examples/first", "--sandbox"),
+        moves=True,
+    ),
+    Scene(
+        "The same shop without its waves. The migration meets a database that is not ready.",
+        ("sync", "examples/first", "--sandbox", "--ignore-waves"),
+        code=GATE_STAYED_SHUT,
+        moves=True,
+    ),
+    Scene(
+        "When would each gate open, by our rules and by Argo CD's?",
+        ("simulate", "examples/first", "--engine", "tidegate,argocd"),
+    ),
+)
+LAST_WORDS = """\
+No cluster was needed. The same command rolls out on a real one: `tidegate sync DIR --context NAME`.
+How: docs/guides/rollout.md"""
+
+
+def show(scene: Scene, *, watched: bool) -> int:
+    """Tell it, run it, and hand on its exit code."""
+    command = [*scene.command, *(PACE if watched and scene.moves else ())]
+    print(scene.words)
+    print()
     print("$ tidegate", *command, flush=True)
-    subprocess.run([sys.executable, "-m", "tidegate", *command], check=True)
+    if watched:
+        time.sleep(TO_READ)  # noqa: TID251  # people's own time, not a world's
+    with _interruptions_left_to_the_command():
+        code = subprocess.run(
+            [sys.executable, "-m", "tidegate", *command], cwd=ROOT, check=False
+        ).returncode
+    print(flush=True)
+    return code
 
 
-def show_reading() -> None:
-    """Part two: what Kubernetes makes of a file, line by line."""
-    text = SURPRISES.read_bytes()
-    (document,) = read(text, NAME)
-    spec = document.body["spec"]
-    fields = spec if isinstance(spec, dict) else {}
-    places = find_places(text, [(document, ("spec", key)) for key in fields])
-    lines = text.decode().splitlines()
-
-    print(f"{NAME}, as Kubernetes reads it:")
-    print()
-    for (_, value), place in zip(fields.items(), places, strict=True):
-        print(f"  {place.line:2}  {lines[place.line - 1].strip():32} {to_json(value).decode()}")
-    print()
-    for twice in document.duplicates:
-        key = ".".join(map(str, twice.path))
-        print(f"  `{key}` is written twice, on lines {twice.first.line} and {twice.last.line}:")
-        print("  the last one wins")
-
-
-def a_config_map(**data: str) -> Body:
-    values: dict[str, Json] = {**data}
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "web"},
-        "data": values,
-    }
-
-
-async def show_ownership(desk: Desk) -> None:
-    first = live_of(await desk.apply(a_config_map(color="blue"), manager="ann"))
-    print(f"  ann applies color=blue             it is there, version {first.version}")
-    again = live_of(await desk.apply(a_config_map(color="blue"), manager="ann"))
-    same = "nothing was written" if again.version == first.version else "a new version"
-    print(f"  ann applies the same again         {same}, version {again.version}")
-    theirs = await desk.apply(a_config_map(color="red"), manager="bob")
-    owners = ", ".join(
-        f"{owned.manager} owns {owned.field}"
-        for owned in (theirs.managers if isinstance(theirs, Conflict) else ())
-    )
-    print(f"  bob applies color=red              refused: {owners}")
-    await desk.delete(first.ref)
-    await desk.apply(a_config_map(color="green"))
-    late = await desk.delete(first.ref, uid=first.uid)
-    kept = "refused: this is another life of it" if isinstance(late, Conflict) else "deleted"
-    print(f"  a late deletion of the first one   {kept}")
-
-
-async def show_endurance(desk: Desk, plane: ControlPlane) -> None:
-    def heard(fact: Fact) -> bool:
-        return isinstance(fact, Changed) and b"yellow" in fact.live.body
-
-    desk.watch(Selection(CONFIG_MAP, desk.namespace))
-    plane.kill("apiserver")
-    print("  the API server is killed           a watch is open")
-    plane.revive("apiserver")
-    live_of(await desk.apply(a_config_map(color="yellow")))
-    await desk.until(heard)
-    print("  it comes back                      the apply is done, the watch has told of it")
-
-
-async def show_promises(plane: ControlPlane) -> None:
-    """Part three: the door at work."""
-    async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        desk = Desk(Line(world), namespace="demo")
-        await desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "demo"}})
-        await show_ownership(desk)
-        await show_endurance(desk, plane)
-
-
-def main() -> None:
-    show_migration()
-    print()
-    show_reading()
-    print()
+@contextmanager
+def _interruptions_left_to_the_command() -> Iterator[None]:
+    """Ctrl-C reaches both of us; the command must be able to put the terminal in order."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        plane = ControlPlane.start()
-    except PlaneError as error:
-        if error.code != "plane.unbuilt":
-            raise
-        print("To see the promises at work on a real Kubernetes: `make kube-up`, which builds one")
-        print("the first time (about 10 minutes), then `make demo` again.")
-        return
-    with plane:
-        print("On a real Kubernetes, started for this:")
-        print()
-        asyncio.run(show_promises(plane))
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def main() -> int:
+    watched = sys.stdout.isatty() and os.environ.get("TERM", "") not in {"", "dumb"}
+    for scene in SCENES:
+        code = show(scene, watched=watched)
+        if code != scene.code:
+            return code or 1
+    print(LAST_WORDS)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -21,7 +21,7 @@ def name_of(path: Path) -> str:
 def test_the_readme_shows_the_product_on_its_first_screen() -> None:
     first_screen = README.read_text().splitlines()[:36]
 
-    assert "$ make demo        # sets up and shows what works" in first_screen
+    assert "$ make demo        # sets up, and rolls out a small shop twice" in first_screen
     assert "$ make test        # sets up and runs every test that needs no cluster" in first_screen
 
 
@@ -30,6 +30,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
 
     assert broken == []
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = {(ROOT / link).resolve() for link in LINK.findall(README.read_text())}
+
+    unseen = [name_of(page) for page in PAGES if page != README and page not in linked]
+    assert unseen == []
 
 
 def test_make_without_a_target_lists_them() -> None:
@@ -43,4 +50,4 @@ def test_make_without_a_target_lists_them() -> None:
 
     targets = {line.split()[0] for line in listed.splitlines()}
     assert targets >= {"setup", "demo", "test", "test-kube", "kube-up", "kube-down"}
-    assert targets >= {"check", "fmt", "golden", "bench"}
+    assert targets >= {"check", "fmt", "golden", "bench", "properties"}

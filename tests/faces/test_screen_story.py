@@ -23,7 +23,7 @@ from tidegate.report.rollout.rows import ASCII, UNICODE, Marks, Row, plain, wrap
 from tidegate.report.rollout.summary import Commands, summarize
 
 SCREENS = Path(__file__).parents[1] / "data" / "screens"
-MOMENTS = (0.05, 2.0, 40.0, 95.0, 110.0, 118.0)
+MOMENTS = (2.0, 10.0, 40.0, 95.0, 110.0, 118.0)
 COMMANDS = Commands(again="tidegate sync examples/first --sandbox", resumes=False)
 
 

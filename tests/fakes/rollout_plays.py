@@ -29,7 +29,7 @@ from tidegate.world.line import Line
 
 CRAFT = Craft(Judge.of(()))
 PLANNED = (Kind("", "v1", "ConfigMap"), *KINDS)
-Deed = Callable[[Driver], None]
+Deed = Callable[[Driver], object]
 PATIENCE = 1_800
 """Seconds that a property may take: the number of its examples is not known here."""
 

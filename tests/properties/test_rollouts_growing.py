@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import MOSTLY_WELL, WELL, Case, cases, every_case
+from tests.fakes.rollout_cases import MOSTLY_WELL, WELL, Case, cases, every_case, no_budget
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.health.budget import budget
 from tidegate.model.event import FINAL, StepState, Told
 from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, Step, digest_step
 from tidegate.plan.build import build_fragment
@@ -24,7 +23,7 @@ def around(name: str) -> Fragment:
     """A step that yields units, with something before it and something behind it."""
     first, last = f"{name}-first", f"{name}-last"
     wanted = [a_unit(a_config_map(f"u-{one}", image="app:1"), name=one) for one in (first, last)]
-    made = build_fragment(wanted, budget=budget)
+    made = build_fragment(wanted, budget=no_budget)
     yields = Step(id=name, unit=name, digest=digest_step((), YIELDS), expands=YIELDS)
     return Fragment(
         units=(*made.units, PlannedUnit(name=name)),
@@ -41,7 +40,7 @@ class Garden:
 
     def __init__(self, case: Case) -> None:
         self.root = Plan.of(around("parent"))
-        self.fruit = build_fragment(case.wanted(), budget=budget)
+        self.fruit = build_fragment(case.wanted(), budget=no_budget)
         self._yields = {b"parent": around("child"), b"child": self.fruit}
 
     def stage(self, case: Case) -> Stage:

@@ -19,8 +19,10 @@ from tidegate.errors import TidegateError
 VERBS = {
     "cache": "Show or clear what was fetched and rendered before.",
     "completion": "Print what a shell needs to complete commands.",
+    "delete": "Delete what a unit has brought, in reverse order.",
     "doctor": "Show which tools were found, and what is missing.",
     "health": "Show how objects in files are, and which rule says so.",
+    "journal": "Show what a cluster remembers of a unit.",
     "plan": "Show what a rollout would do, step by step.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",

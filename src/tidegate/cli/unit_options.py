@@ -29,7 +29,20 @@ class UnitOptions(TypedDict):
     maps: tuple[str, ...]
 
 
-UNIT = (
+class TargetOptions(TypedDict):
+    """What the options come to that say where."""
+
+    sandbox: bool
+    kubeconfig: str | None
+    context: str | None
+    scenario: Path | None
+    profile: Path | None
+    operators: Path | None
+    seed: int
+    health_rules: Path | None
+
+
+NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     click.option(
         "--namespace",
@@ -37,6 +50,9 @@ UNIT = (
         show_default=True,
         help="Where objects go that name no namespace.",
     ),
+)
+UNIT = (
+    *NAMING,
     options.values,
     click.option("--set", "parameters", multiple=True, help="A chart's value, NAME=VALUE."),
     click.option("--ignore-waves", is_flag=True, help="Apply everything at once."),
@@ -52,6 +68,14 @@ SIMULATION = (
     click.option("--profile", type=FILE, help="How long things take."),
     click.option("--operators", type=FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
+)
+TARGET = (
+    click.option("--sandbox", is_flag=True, help="On a simulated cluster."),
+    *CLUSTER,
+    *SIMULATION,
+    click.option(
+        "--health-rules", type=FILE, help="Lua health checks, in the form of Argo CD's settings."
+    ),
 )
 
 

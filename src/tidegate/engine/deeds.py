@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands
 from tidegate.engine.reach.hooks import collect, let_go
+from tidegate.engine.reach.needs import await_kind, brought_kinds
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.probing import probe
 from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
@@ -39,7 +40,7 @@ from tidegate.engine.vocabulary import (
     Wrote,
 )
 from tidegate.model.journal import Entry
-from tidegate.model.objects import Live
+from tidegate.model.objects import Kind, Live
 from tidegate.model.plan import Fragment, Step
 from tidegate.world.calls import Get, Local
 from tidegate.world.facts import Done, Loss, Lost, Missing, Outcome, Said, Sent
@@ -97,7 +98,7 @@ class Deeds:
         """How the objects stand; what was out of view until now is looked at first."""
         site = self._site
         spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
-        unserved = yield from self._bring_into_view(spots)
+        unserved = yield from self._bring_into_view(spots, brought_kinds(items_of(step)))
         if unserved is not None:
             return Checked(step.id, trouble=unserved)
         examined = site.examined(step)
@@ -117,8 +118,13 @@ class Deeds:
             step = fault[0]
             self._hear(Foreseen(step.id, step.digest, _named(fault)))
 
-    def _bring_into_view(self, spots: list[Spot]) -> Errand[Trouble | None]:
-        """Watch kinds that were not served before; a trouble if they still are not."""
+    def _bring_into_view(
+        self, spots: list[Spot], brought: Container[Kind] = ()
+    ) -> Errand[Trouble | None]:
+        """Watch kinds that were not served before; a trouble if they still are not.
+
+        What the step itself brings is served when its definition is written.
+        """
         outlook = self._site.outlook
         hidden = outlook.hidden(spots)
         if not all(map(outlook.serves, hidden)):
@@ -126,7 +132,7 @@ class Deeds:
         if hidden:
             refuse((yield from outlook.view(hidden)))
         for spot in hidden:
-            if not outlook.serves(spot):
+            if not outlook.serves(spot) and spot.ref.kind not in brought:
                 return Trouble("NotServed", f"the cluster does not serve `{spot.ref.kind}`")
         return None
 
@@ -136,6 +142,7 @@ class Deeds:
         unit = site.owner[command.spot]
         if (yield from site.take(unit.name)):
             return OVERTAKEN
+        refuse((yield from await_kind(command.spot, site.outlook, site.world.now)))
         writing = apply(
             command.spot,
             command.item,
@@ -226,6 +233,7 @@ class Deeds:
         """A verdict is in the journal before its hook may go."""
         site = self._site
         hold = site.holds[site.steps[command.step].unit]
+        yield from site.take(hold.lease.unit)
         yield from hold.settle(site.world.now)
         yield from let_go(command.hooks, site.outlook)
         return Journaled(command.step)

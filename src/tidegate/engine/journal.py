@@ -255,7 +255,19 @@ class Keeper:
         return Ask(self.cluster, request)
 
     def journal(self) -> Journal:
-        return Journal(plan=self._head.plan, entries=dict(self.entries))
+        head = self._head
+        entries = dict(self.entries)
+        return Journal(
+            plan=head.plan, text=head.text, begun=head.begun, done=head.done, entries=entries
+        )
+
+    @property
+    def secrets(self) -> tuple[Ref, ...]:
+        """The Secrets that hold it, the parts first; none where nothing is stored."""
+        if self._stored_head is None:
+            return ()
+        parts = (self._part(number) for number in range(self._stored_head.parts))
+        return tuple(Ref(SECRET, self._namespace, name) for name in (*parts, self._name))
 
 
 def label_value(unit: str) -> str:

@@ -29,7 +29,7 @@ class Opening(msgspec.Struct, frozen=True):
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     spots = list(site.owner)
     refuse((yield from site.outlook.catalogue(spot.cluster for spot in spots)))
-    for hold in site.holds.values():
+    for hold in tuple(site.holds.values()):
         yield from hold.load()
     stale = site.stale(asked) if site.settings.prunes else {}
     leaving = [spot for gone in stale.values() for spot in gone]
@@ -54,7 +54,7 @@ def _placed(fault: Fault, plan: Plan) -> Fault:
     origin = next((item.origin for item in items if item.ref == ref), "")
     if not origin:
         return fault
-    sentence = f"{trouble.sentence} (at {origin})"
+    sentence = f"at {origin}: {trouble.sentence}"
     return step, ref, msgspec.structs.replace(trouble, sentence=sentence)
 
 

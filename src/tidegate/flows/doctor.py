@@ -55,6 +55,7 @@ LIBRARIES = (
     ("pyrage", "files encrypted for age recipients", "install tidegate[sops]"),
     ("cryptography", "files encrypted for age recipients", "install tidegate[sops]"),
     ("gojsonnet", "Jsonnet in directories", "install tidegate[jsonnet]"),
+    ("lupa", "health rules in Lua", "install tidegate[lua]"),
 )
 
 

@@ -84,10 +84,13 @@ class Craft:
         return adoption_patch(live, unit.manager)
 
 
-def stale_of(body: Body, unit: str) -> Stale | None:
-    """What a living object says about its own end; None where it is not the unit's to prune."""
+def stale_of(body: Body, unit: str, *, hooks: bool = False) -> Stale | None:
+    """What a living object says about its own end; None where it is not the unit's to prune.
+
+    `hooks`: they go as well, as they do when the whole unit is deleted.
+    """
     living = read_living(body, unit)
-    if living is None or living.is_hook:
+    if living is None or (living.is_hook and not hooks):
         return None
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))

@@ -31,6 +31,11 @@ class Simulated:
     def passed(self) -> bool:
         return bool(self.events) and self.events[-1].reason == "passed"
 
+    @property
+    def is_invalid(self) -> bool:
+        """The cluster would not take the objects, and nothing was written."""
+        return bool(self.events) and self.events[-1].reason == "invalid"
+
 
 async def simulate(
     chosen: Chosen, engines: Iterable[Semantics], simulation: Simulation, *, until: Ms

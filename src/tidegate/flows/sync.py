@@ -12,11 +12,13 @@ from pathlib import Path
 from tidegate.engine.drive import Driver
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
-from tidegate.errors import ClusterError, TidegateError
+from tidegate.errors import ClusterError, ConfigError, TidegateError
 from tidegate.flows.lua import lua_workers
 from tidegate.flows.means import Craft
+from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.sharing import refuse_shared
 from tidegate.flows.units import Chosen, read_chosen
 from tidegate.flows.wiring import Simulation, Worker, make_living, open_world
 from tidegate.health.budget import budget
@@ -26,10 +28,13 @@ from tidegate.model.event import Event
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.plan.build import build_plan
+from tidegate.plan.selection import select
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
-NOT_THERE = frozenset({"cluster.unreachable", "cluster.unknown-host", "cluster.timeout"})
+NOT_THERE = frozenset(
+    {"config.none", "cluster.unreachable", "cluster.unknown-host", "cluster.timeout"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,8 @@ class Rolling:
     runs_hooks: bool = False
     preflight: Preflight = Preflight.LOCAL
     holder: str = ""
+    pace: float | None = None
+    """Seconds of the world's time that pass in one of ours; None does not wait."""
 
     @property
     def settings(self) -> Settings:
@@ -98,9 +105,10 @@ async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterat
             kubeconfig=target.kubeconfig, context=target.context, workers=workers
         ) as world:
             yield world
-    except ClusterError as error:
+    except (ClusterError, ConfigError) as error:
         if error.code in NOT_THERE:
-            error.hint = f"{error.hint}; or try `--sandbox`".removeprefix("; ")
+            offer = "`tidegate sync --sandbox` needs no cluster"
+            error.hint = f"{error.hint}; {offer}" if error.hint else offer
         raise
 
 
@@ -117,16 +125,23 @@ class Planned:
 
 
 async def make_plan(chosen: Chosen, world: World) -> Planned:
-    """The plan of what the user points at."""
+    """The plan of what the user points at, and of that only what is chosen."""
     read = await read_chosen(chosen, world)
-    return Planned(build_plan([read.unit], budget=budget), read.rendered)
+    plan = build_plan([read.unit], budget=budget)
+    if chosen.resources:
+        plan = select(plan, chosen.resources)
+    if chosen.refuses_shared:
+        await refuse_shared(plan, world)
+    return Planned(plan, read.rendered)
 
 
 def make_driver(
     plan: Plan, place: Venue, rolling: Rolling, emit: Callable[[Event], None]
 ) -> Driver:
     """A rollout that is not begun."""
-    return Driver(Line(place.world), plan, place.craft, rolling.settings, emit)
+    # A line waits until there is news; the pace is outside of it, so that a stop is heard at once.
+    world = Paced(Line(place.world), rolling.pace)
+    return Driver(world, plan, place.craft, rolling.settings, emit)
 
 
 def own_craft(scripts: LuaRules = NO_RULES) -> Craft:

@@ -23,10 +23,17 @@ from tidegate.world.protocol import World
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """A directory, a chart or an overlay, and how it is to be understood."""
+    """A directory, a chart or an overlay, and how it is to be understood.
+
+    `resources`: only these of its objects, and no hooks. `creates_namespace`: its namespace is made
+    where it is not there. `refuses_shared`: nothing of another unit may be among its objects.
+    """
 
     wanted: Wanted
     ignores_waves: bool = False
+    creates_namespace: bool = False
+    refuses_shared: bool = False
+    resources: tuple[str, ...] = ()
     offline: bool = False
     maps: tuple[str, ...] = field(default=())
 
@@ -63,6 +70,7 @@ async def _read_unit(documents: tuple[Document, ...], chosen: Chosen, world: Wor
         namespace=chosen.wanted.namespace,
         is_namespaced=lambda kind: (kind.group, kind.name) not in cluster_wide,
         ignores_waves=chosen.ignores_waves,
+        creates_namespace=chosen.creates_namespace,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 
 VERSION = 1
@@ -28,9 +29,16 @@ class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is remembered of one unit; `plan` is the digest of the plan that ran last."""
+    """All that is remembered of one unit; `plan` is the digest of the plan that ran last.
+
+    `text` is the digest of what that rollout was to bring, `begun` when it began; `done` is the
+    digest of the last text that was brought.
+    """
 
     plan: str = ""
+    text: str = ""
+    begun: Ms = Ms(0)
+    done: str = ""
     entries: dict[Ref, Entry] = {}
 
 

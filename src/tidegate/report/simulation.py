@@ -71,6 +71,9 @@ def _end(events: Sequence[Event]) -> str:
     """How it ended, and why if it did not pass."""
     last = events[-1]
     lasted = seconds(Ms(last.at - events[0].at))
-    failed = [event for event in events if event.told is Told.STEP_FAILED]
-    why = f": {failed[0].sentence}" if failed else ""
+    failed = [event.sentence for event in events if event.told is Told.STEP_FAILED]
+    if last.reason == "invalid":
+        refused = (event for event in events if event.told is Told.OBJECT_REFUSED)
+        failed = [f"{event.ref}: {event.sentence}" for event in refused]
+    why = f": {failed[0]}" if failed else ""
     return f"{last.reason} after {lasted}{why}"

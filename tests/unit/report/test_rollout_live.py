@@ -184,3 +184,9 @@ def test_what_was_stopped_keeps_the_steps_that_were_not_done() -> None:
 
     assert shown[0].startswith("- wave 1    waits for 1 of 2 objects")
     assert shown[1].startswith("    Deployment default/web  no pod yet")
+
+
+def test_a_step_that_writes_says_how_far_it_is() -> None:
+    course = told(course_of(ONE), *applied(ONE, 0)[:3])
+
+    assert seen(course, 500)[0].startswith("⠋ wave 1    applies 1 of 2 objects")

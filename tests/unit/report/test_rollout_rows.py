@@ -32,7 +32,7 @@ from tidegate.report.rollout.rows import (
 
 
 def test_a_long_name_loses_its_middle() -> None:
-    assert cut("default/a-very-long-name-1", 12) == "defaul…ame-1"
+    assert cut("shop/a-very-long-name-1", 12) == "shop/a…ame-1"
 
 
 def test_a_long_sentence_loses_its_end() -> None:

@@ -82,6 +82,15 @@ def test_fields_select(fields: str, *, expected: bool) -> None:
     assert is_selected(a_pod(), fields=fields) is expected
 
 
+def test_events_are_selected_by_what_they_speak_of() -> None:
+    kind = Kind("", "v1", "Event")
+    body: dict[str, Json] = {"involvedObject": {"kind": "Pod", "uid": "u1"}, "type": "Normal"}
+    belongs = selects(Selection(kind, fields="involvedObject.uid=u1,type!=Warning"))
+
+    assert belongs is not None
+    assert belongs(Stored(Ref(kind, "shop", "web-0.1"), body, (), 1))
+
+
 def test_a_field_that_cannot_be_selected_by_is_refused() -> None:
     with pytest.raises(SelectorError, match=r"field label not supported: spec\.containers"):
         selects(Selection(POD, fields="spec.containers=app"))

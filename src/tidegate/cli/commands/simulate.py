@@ -14,7 +14,7 @@ from tidegate.cli.unit_options import SIMULATION, UNIT, UnitOptions, chosen_of, 
 if TYPE_CHECKING:
     from tidegate.model.event import Event
 
-FAILED = 4
+INVALID, FAILED = 3, 4
 ENGINES = ("tidegate", "argocd", "flux")
 
 
@@ -76,6 +76,8 @@ def simulate(
     pairs = [(one.semantics.name, one.events) for one in runs]
     for line in side_by_side(runs[0].plan, pairs) if output == "text" else _documents(pairs):
         click.echo(line)
+    if any(one.is_invalid for one in runs):
+        return INVALID
     return 0 if all(one.passed for one in runs) else FAILED
 
 

@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-import shlex
+import dataclasses
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import CLUSTER, FILE, SIMULATION, UNIT, UnitOptions, chosen_of, takes
+from tidegate.cli.unit_options import TARGET, UNIT, TargetOptions, UnitOptions, chosen_of, takes
 
 if TYPE_CHECKING:
+    from tidegate.cli.rolling import Watching
     from tidegate.flows.sync import Rolling, Target
     from tidegate.flows.units import Chosen
-    from tidegate.model.moment import Ms
-    from tidegate.report.rollout.summary import Commands
 
-PASSED, INVALID, FAILED, INTERRUPTED = "passed", 3, 4, 130
-PACE = 20.0
-"""Seconds of a simulated cluster that pass in one of ours, where somebody is watching."""
+
+class SyncOptions(UnitOptions, TargetOptions):
+    """All that can be said to `tidegate sync`."""
+
+    resources: tuple[str, ...]
+    create_namespace: bool
+    fail_on_shared: bool
+    prune: bool
+    hooks: bool
+    dry_run: bool
+    preflight: str
+    on_failure: str
+    timeout: str
+    take_broken_seals: bool
+    pace: float | None
+    output: str
 
 
 @click.command()
 @click.argument("what", metavar="DIR")
-@click.option("--sandbox", is_flag=True, help="On a simulated cluster.")
-@takes(UNIT, CLUSTER, SIMULATION)
-@click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR.")
+@takes(UNIT, TARGET)
 @click.option(
-    "--health-rules", type=FILE, help="Lua health checks, in the form of Argo CD's settings."
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="GROUP:KIND:[NAMESPACE/]NAME",
+    help="Only this object, and no hooks; `*` is any, `!` before it leaves out; may be repeated.",
 )
+@click.option("--create-namespace", is_flag=True, help="Create the namespace if it is not there.")
+@click.option("--fail-on-shared", is_flag=True, help="Refuse to take objects of another unit.")
+@click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR.")
 @click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
@@ -53,27 +69,7 @@ PACE = 20.0
 )
 @click.option("--pace", type=float, default=None, help="Simulated seconds in one of ours.")
 @options.text_or_json
-def sync(
-    what: str,
-    sandbox: bool,  # noqa: FBT001 - click hands over what is on the command line
-    kubeconfig: str | None,
-    context: str | None,
-    scenario: Path | None,
-    profile: Path | None,
-    operators: Path | None,
-    seed: int,
-    prune: bool,  # noqa: FBT001
-    health_rules: Path | None,
-    hooks: bool,  # noqa: FBT001
-    dry_run: bool,  # noqa: FBT001
-    preflight: str,
-    on_failure: str,
-    timeout: str,
-    take_broken_seals: bool,  # noqa: FBT001
-    pace: float | None,
-    output: str,
-    **told: Unpack[UnitOptions],
-) -> int:
+def sync(what: str, **told: Unpack[SyncOptions]) -> int:
     """Roll out DIR wave by wave; each gate opens when what was applied is healthy.
 
     DIR is a directory of manifests, a Helm chart or a Kustomize overlay. What is there already and
@@ -83,98 +79,65 @@ def sync(
     Examples:
       tidegate sync examples/first --sandbox
       tidegate sync overlays/prod --context prod --prune
-      tidegate sync charts/web -f values-prod.yaml --namespace web --timeout 30m
+      tidegate sync charts/web -f values-prod.yaml --namespace web --create-namespace
+      tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
     """
     import asyncio
 
+    from tidegate.cli.rolling import Watching, target_of
     from tidegate.engine.reach.preflight import Preflight
+    from tidegate.flows.sync import Rolling
+
+    if told["prune"] and told["resources"]:
+        raise click.UsageError("--prune looks at the whole unit: it does not go with --resource")
+    chosen = dataclasses.replace(
+        chosen_of(what, told),
+        resources=told["resources"],
+        creates_namespace=told["create_namespace"],
+        refuses_shared=told["fail_on_shared"],
+    )
+    target = target_of(told)
+    if told["dry_run"]:
+        return asyncio.run(_preview(chosen, target))
+    rolling = Rolling(
+        carries_on=told["on_failure"] == "continue",
+        prunes=told["prune"],
+        runs_hooks=told["hooks"],
+        preflight=Preflight(told["preflight"]),
+    )
+    limit = options.duration(told["timeout"], "--timeout")
+    watching = Watching(
+        title=chosen.unit.name, limit=limit, pace=told["pace"], json=told["output"] == "json"
+    )
+    broken_seals = told["take_broken_seals"]
+    return asyncio.run(_sync(chosen, target, rolling, watching, broken_seals=broken_seals))
+
+
+async def _preview(chosen: Chosen, target: Target) -> int:
     from tidegate.flows.preview import preview_on
-    from tidegate.flows.sync import Rolling, Target
-    from tidegate.flows.wiring import Simulation
     from tidegate.report.plan import plan_lines
 
-    chosen = chosen_of(what, told)
-    simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
-    target = Target(
-        kubeconfig=kubeconfig,
-        context=context,
-        simulation=simulation if sandbox else None,
-        health_rules=health_rules,
-    )
-    if dry_run:
-        found = asyncio.run(preview_on(chosen, target))
-        for line in plan_lines(found.plan, found.differences):
-            click.echo(line)
-        return 0
-    rolling = Rolling(
-        carries_on=on_failure == "continue",
-        prunes=prune,
-        runs_hooks=hooks,
-        preflight=Preflight(preflight),
-    )
-    limit = options.duration(timeout, "--timeout")
-    return asyncio.run(
-        _sync(
-            chosen,
-            target,
-            rolling,
-            limit=limit,
-            pace=pace,
-            json=output == "json",
-            broken_seals=take_broken_seals,
-        )
-    )
+    found = await preview_on(chosen, target)
+    for line in plan_lines(found.plan, found.differences):
+        click.echo(line)
+    return 0
 
 
 async def _sync(
-    chosen: Chosen,
-    target: Target,
-    rolling: Rolling,
-    *,
-    limit: Ms | None,
-    pace: float | None,
-    json: bool,
-    broken_seals: bool,
+    chosen: Chosen, target: Target, rolling: Rolling, watching: Watching, *, broken_seals: bool
 ) -> int:
     import os
 
+    from tidegate.cli.rolling import exit_code_of, show_rollout
     from tidegate.cli.screen import Screen
-    from tidegate.engine.drive import drive
-    from tidegate.flows.evidence import collect_evidence
-    from tidegate.flows.pace import Paced
     from tidegate.flows.rendering import refuse_unsound
-    from tidegate.flows.sync import Venue, make_driver, make_plan, open_target
-    from tidegate.model.moment import Ms
-    from tidegate.report.rollout.failure import failing_refs
+    from tidegate.flows.sync import make_plan, open_target
 
-    async with Screen.on(sys.stdout, os.environ, json=json) as screen, open_target(target) as place:
-        world = place.world
-        planned = await make_plan(chosen, world)
-        plan = planned.plan
+    shown = Screen.on(sys.stdout, os.environ, json=watching.json)
+    async with shown as screen, open_target(target) as place:
+        planned = await make_plan(chosen, place.world)
         if target.simulation is None:
             refuse_unsound(planned.rendered, takes_broken_seals=broken_seals)
         options.say_notes(planned.notes)
-        watched = PACE if screen.is_live and target.simulation is not None else None
-        paced = Paced(world, pace or watched)
-        driver = make_driver(plan, Venue(paced, place.craft), rolling, screen.emit)
-        screen.begin(plan, clock=paced.now, stop=driver.stop, title=chosen.unit.name)
-        until = None if limit is None else Ms(world.now() + limit)
-        result = await drive(driver, until=until)
-        refs = failing_refs(screen.course)
-        evidence = await collect_evidence(world, refs, screen.discretion)
-        screen.end(evidence, _commands(target))
-    return {PASSED: 0, "invalid": INVALID, "stopped": INTERRUPTED}.get(result, FAILED)
-
-
-def _commands(target: Target) -> Commands:
-    """What can be typed next: the same command, and kubectl for the same cluster."""
-    from tidegate.report.rollout.summary import Commands
-
-    chosen = [] if target.context is None else ["--context", target.context]
-    file = [] if target.kubeconfig is None else ["--kubeconfig", target.kubeconfig]
-    is_real = target.simulation is None
-    return Commands(
-        again=shlex.join(["tidegate", *sys.argv[1:]]),
-        kubectl=shlex.join(["kubectl", *file, *chosen]) if is_real else "",
-        resumes=is_real,
-    )
+        result = await show_rollout(screen, place, planned.plan, target, rolling, watching)
+    return exit_code_of(result)

@@ -6,23 +6,27 @@ expands may bring anything, so nothing is said of a plan with such a step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from tidegate.engine.reach.checking import WRITTEN, Examined
-from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.errands import Ask, Errand, Pause
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.probing import defined_kinds
 from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE
 from tidegate.engine.vocabulary import Spot, Trouble
+from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Deed, Plan
+from tidegate.model.plan import Deed, Item, Plan
 from tidegate.world.calls import Get
-from tidegate.world.facts import Missing
+from tidegate.world.facts import Missing, Refusal
 
-OPTION = "argocd.argoproj.io/sync-options: SkipDryRunOnMissingResource=true"
+SERVED_WITHIN = Ms(30 * SECOND)
+"""How long a definition may take until its kind is served."""
+ASKS_AGAIN = Ms(SECOND // 2)
+OPTION = "SkipDryRunOnMissingResource=true"
 
 
 def unmet_needs(plan: Plan, examined: list[Examined], outlook: Outlook) -> Errand[list[Fault]]:
@@ -32,17 +36,39 @@ def unmet_needs(plan: Plan, examined: list[Examined], outlook: Outlook) -> Erran
     wanted = [one for one in examined if one[2].stand in WRITTEN and one[1].deed is not Deed.DELETE]
     strange = [one for one in wanted if not outlook.serves(one[2].spot)]
     strange = [one for one in strange if not one[1].handling.waits_for_kind]
-    brought = set(_brought_kinds(examined)) if strange else set()
-    unserved = [one for one in strange if (one[0].cluster, one[2].spot.ref.kind) not in brought]
+    clusters = dict.fromkeys(step.cluster for step, *_ in strange)
+    brought = {
+        name: brought_kinds(item for step, item, _ in examined if step.cluster == name)
+        for name in clusters
+    }
+    unserved = [one for one in strange if one[1].ref.kind not in brought[one[0].cluster]]
     homeless = yield from _homeless(wanted, examined, outlook)
     return [*map(_unserved, unserved), *map(_without_home, homeless)]
 
 
-def _brought_kinds(examined: Iterable[Examined]) -> Iterator[tuple[str, Kind]]:
-    for step, item, _ in examined:
-        if item.ref.kind == DEFINITION and item.deed is not Deed.DELETE:
-            for kind in defined_kinds(msgspec.json.decode(item.body)):
-                yield step.cluster, kind
+def brought_kinds(items: Iterable[Item]) -> set[Kind]:
+    """The kinds that these define."""
+    definitions = (item for item in items if item.ref.kind == DEFINITION)
+    bodies = (item.body for item in definitions if item.deed is not Deed.DELETE)
+    return {kind for body in bodies for kind in defined_kinds(msgspec.json.decode(body))}
+
+
+def await_kind(spot: Spot, outlook: Outlook, now: Callable[[], Ms]) -> Errand[Refusal | None]:
+    """Bring an object into view whose definition was written a moment ago.
+
+    Where its kind is not served for long, the write says so.
+    """
+    ends = now() + SERVED_WITHIN
+    while outlook.hidden((spot,)):
+        refused = yield from outlook.catalogue((spot.cluster,))
+        if refused is not None:
+            return refused
+        if outlook.serves(spot):
+            return (yield from outlook.view((spot,)))
+        if now() >= ends:
+            break
+        yield Pause(Ms(now() + ASKS_AGAIN))
+    return None
 
 
 def _homeless(
@@ -73,8 +99,8 @@ def _namespace(cluster: str, name: str) -> Spot:
 def _unserved(examined: Examined) -> Fault:
     step, item, _ = examined
     sentence = (
-        f"the cluster does not serve `{item.ref.kind}`, and no definition in the plan brings it;"
-        f" install what serves it first, or write `{OPTION}` on it to wait for it"
+        f"the cluster does not serve `{item.ref.kind}`, nor does the plan define it;"
+        f" install it first, or let it wait with `{OPTION}`"
     )
     return step, item.ref, Trouble("NotServed", sentence, final=True)
 
@@ -82,7 +108,7 @@ def _unserved(examined: Examined) -> Fault:
 def _without_home(examined: Examined) -> Fault:
     step, item, _ = examined
     sentence = (
-        f"there is no namespace `{item.ref.namespace}`, and the plan does not bring it;"
-        " create it first, or add a Namespace to the plan"
+        f"there is no namespace `{item.ref.namespace}`, nor does the plan bring it;"
+        " create it first, or add it to the plan"
     )
     return step, item.ref, Trouble("NoNamespace", sentence, final=True)

@@ -53,7 +53,7 @@ def _go_on(turn: Turn, step: StepRun) -> None:
     while not step.outstanding and not turn.rollout.held:
         rules = turn.rollout.semantics
         done = step.batch == len(step.step.batches)
-        if step.trouble is not None and (done or rules.batch_stops):
+        if step.trouble is not None and (done or rules.batch_stops or _cannot_prune(step)):
             trouble = step.trouble
             failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
             return
@@ -64,6 +64,12 @@ def _go_on(turn: Turn, step: StepRun) -> None:
         for run in step.items[first : first + len(step.step.batches[step.batch])]:
             _put(turn, run)
         step.batch += 1
+
+
+def _cannot_prune(step: StepRun) -> bool:
+    """A wave whose deletions are refused applies nothing, by anybody's rules."""
+    refused = (run for run in step.items if run.state is ItemState.FAILED)
+    return any(run.item.deed is Deed.DELETE for run in refused)
 
 
 def _put(turn: Turn, run: ItemRun) -> None:
@@ -210,6 +216,7 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
         run.reapplied += 1
         run.judged = None
         _apply(turn, run)
+        set_deadline(turn, step)
         return
     sentence = f"{run.item.ref} is missing, it might have been deleted"
     step.trouble = step.trouble or Trouble("Missing", sentence)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import msgspec
 
@@ -21,6 +22,8 @@ from tidegate.report.rollout.names import name_step, read_id, short_units, unit_
 
 DEEDS = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNED})
 STATES = {f"step.{state}": state for state in StepState}
+_foreign = lru_cache(maxsize=1_024)(foreign)
+"""Many objects wait for the same reason."""
 SETTLED = frozenset({Told.OBJECT_READY, Told.OBJECT_PRUNED, Told.HOOK_FINISHED})
 
 
@@ -200,7 +203,7 @@ class Course:
         elif told is Told.GATE_WAITING:
             known = step.waits.get(ref)
             since = known.since if known else event.at
-            sentence = foreign(event.sentence or event.reason)
+            sentence = _foreign(event.sentence or event.reason)
             step.looked = True
             step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until)
         elif told in {Told.GATE_UNPROVEN, Told.OBJECT_REFUSED}:

@@ -9,6 +9,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -74,8 +75,9 @@ ASCII = Marks(
 )
 
 
+@lru_cache(maxsize=4_096)
 def cells(text: str) -> int:
-    """How many columns a text takes."""
+    """How many columns a text takes; most texts are shown in many pictures."""
     if text.isascii():
         return len(text)
     return sum(map(_cell, text))

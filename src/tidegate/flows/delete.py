@@ -1,0 +1,103 @@
+"""Delete what a unit has brought: last waves first, with the hooks of its end around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidegate.errors import PlanError, TidegateError
+from tidegate.flows.journal import Remembered, forget_unit, read_journal
+from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.means import stale_of
+from tidegate.flows.rendering import Rendered
+from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.sync import Target, open_target
+from tidegate.flows.units import Chosen, read_chosen
+from tidegate.health.budget import budget
+from tidegate.model.manifest import WantedUnit
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Consent, Deed, Plan
+from tidegate.plan.chains import items_of
+from tidegate.plan.deletion import build_deletion
+from tidegate.plan.hooks import has_hooks
+from tidegate.plan.pruning import Stale
+from tidegate.world.protocol import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """The plan that ends a unit, what goes by it, and what stays by its own word.
+
+    `asking`: those of them that would go if somebody agreed.
+    """
+
+    plan: Plan
+    rendered: Rendered
+    remembered: Remembered
+    going: tuple[Ref, ...] = ()
+    staying: tuple[Ref, ...] = ()
+    asking: tuple[Ref, ...] = ()
+
+    @property
+    def notes(self) -> tuple[TidegateError, ...]:
+        return notes_of(self.rendered)
+
+    @property
+    def runs_hooks(self) -> bool:
+        """Whether something of the directory is written before all is gone."""
+        return any(has_hooks(step) for step in self.plan.steps)
+
+
+async def plan_deletion_on(chosen: Chosen, target: Target, *, confirmed: bool) -> Deletion:
+    """The same on the cluster of a target."""
+    async with open_target(target) as place:
+        return await plan_deletion(chosen, place.world, confirmed=confirmed)
+
+
+async def plan_deletion(chosen: Chosen, world: World, *, confirmed: bool = False) -> Deletion:
+    """What is to be deleted: what the journal or the directory names, and says it is the unit's.
+
+    The directory counts as well: a hook is remembered only for as long as its rollout lasts.
+    """
+    read = await read_chosen(chosen, world)
+    wanted = read.unit
+    remembered = await read_journal(wanted.unit, world)
+    lives = await _lives(wanted, remembered.journal.entries, world)
+    plan = build_deletion(wanted, lives, budget=budget, confirmed=confirmed)
+    deleted = _deleted(plan)
+    staying = [one for one in lives if one.ref not in deleted]
+    return Deletion(
+        plan=plan,
+        rendered=read.rendered,
+        remembered=remembered,
+        going=tuple(one.ref for one in lives if one.ref in deleted),
+        staying=tuple(one.ref for one in staying),
+        asking=tuple(one.ref for one in staying if one.handling.delete is not Consent.NO),
+    )
+
+
+async def _lives(wanted: WantedUnit, entries: Iterable[Ref], world: World) -> list[Stale]:
+    named = (*wanted.manifests, *wanted.before_deletion)
+    refs = sorted({*entries, *(one.ref for one in named)})
+    found = await look_at(world, refs, cluster=wanted.unit.cluster)
+    lives = (stale_of(body_of(live), wanted.unit.name, hooks=True) for live in found)
+    return [one for one in lives if one is not None]
+
+
+def _deleted(plan: Plan) -> set[Ref]:
+    items = (item for step in plan.steps for item in items_of(step))
+    return {item.ref for item in items if item.deed is Deed.DELETE}
+
+
+def refuse_other(found: Deletion, shown: str) -> None:
+    """Raise a PlanError where somebody agreed to a plan, and it is no longer this one."""
+    if shown and shown != found.plan.digest:
+        problem = f"what `{found.remembered.unit.name}` has in the cluster changed meanwhile"
+        hint = "nothing was deleted; run the command again, and look at what it shows"
+        raise PlanError("plan.moved", problem, hint=hint)
+
+
+async def finish_deletion(found: Deletion, world: World) -> None:
+    """Forget a unit that is gone. What still asks to be deleted needs its journal."""
+    if not found.asking:
+        await forget_unit(found.remembered.unit, world)

@@ -1,0 +1,40 @@
+"""Whose the objects of a plan are before a rollout takes them."""
+
+from __future__ import annotations
+
+from tidegate.dialect.living import shared
+from tidegate.errors import Place, PlanError, foreign
+from tidegate.flows.looking import body_of, look_at
+from tidegate.model.plan import Item, Plan, PlannedUnit
+from tidegate.plan.chains import items_of
+from tidegate.world.protocol import World
+
+HINT = "remove it from one of the two units; without `--fail-on-shared` this one takes it over"
+
+
+async def refuse_shared(plan: Plan, world: World) -> None:
+    """Raise a PlanError, or a group of them, for what lives and says that another unit has it."""
+    errors = [error for unit in plan.units for error in await _shared(unit, plan, world)]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("several objects belong to other units", errors)
+
+
+async def _shared(unit: PlannedUnit, plan: Plan, world: World) -> list[PlanError]:
+    steps = (step for step in plan.steps if step.unit == unit.name)
+    items: dict[tuple[str, ...], Item] = {
+        (item.ref.kind.name, item.ref.kind.group, item.ref.namespace, item.ref.name): item
+        for step in steps
+        for item in items_of(step)
+        if item.hook is None
+    }
+    errors = []
+    for live in await look_at(world, (one.ref for one in items.values()), cluster=unit.cluster):
+        other, ref = shared(body_of(live), unit.name), live.ref
+        if other is not None:
+            item = items[ref.kind.name, ref.kind.group, ref.namespace, ref.name]
+            problem = f"{ref} belongs to the unit `{foreign(other)}`"
+            where = Place(item.origin or str(ref))
+            errors.append(PlanError("plan.shared", problem, where=where, hint=HINT))
+    return errors

@@ -1,0 +1,161 @@
+"""`tidegate delete`, from outside: what it shows, what it asks, and what goes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+UNIT = "default/shop"
+SETTING = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: {name}, annotations: {{argocd.argoproj.io/sync-wave: "{wave}"{more}}}}}
+"""
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: goodbye, annotations: {argocd.argoproj.io/hook: PreDelete}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "busybox:1"}]
+"""
+
+
+def run(*arguments: str | Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tidegate", "delete", *map(str, arguments), "--sandbox"],
+        input=given or "",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def a_setting(name: str, wave: int, *, more: str = "") -> str:
+    return SETTING.format(name=name, wave=wave, more=more)
+
+
+def scenario_of(folder: Path, *texts: str) -> Path:
+    """A cluster in which a unit has these objects."""
+    mark = f"annotations: {{tidegate.dev/unit: {UNIT}, "
+    own = [text.replace("annotations: {", mark) for text in texts]
+    placed = [text.replace("metadata: {", "metadata: {namespace: default, ") for text in own]
+    lines = ("\n    ".join(text.splitlines()) for text in placed)
+    path = folder / "scenario.yaml"
+    path.write_text("given:\n  objects:\n" + "".join(f"  - {text}\n" for text in lines))
+    return path
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A directory whose two objects live."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    texts = (a_setting("early", -1), a_setting("late", 2))
+    (folder / "objects.yaml").write_text("---\n".join(texts))
+    scenario_of(tmp_path, *texts)
+    return folder
+
+
+def scenario(shop: Path) -> tuple[str, Path]:
+    return ("--scenario", shop.parent / "scenario.yaml")
+
+
+def test_where_nothing_lives_there_is_nothing_to_delete(shop: Path) -> None:
+    asked, unasked = run(shop), run(shop, "--yes")
+
+    assert [(one.returncode, one.stdout, one.stderr) for one in (asked, unasked)] == [
+        (0, "nothing to delete\n", "")
+    ] * 2
+
+
+def test_hooks_do_not_run_where_there_is_nothing_to_delete(shop: Path) -> None:
+    (shop / "hook.yaml").write_text(HOOK)
+
+    ran = run(shop, "--yes")
+
+    assert (ran.returncode, ran.stdout) == (0, "nothing to delete\n")
+
+
+def test_it_shows_what_goes_and_does_as_it_is_told(shop: Path) -> None:
+    agreed, declined = (run(shop, *scenario(shop), given=answer) for answer in ("y\n", "n\n"))
+
+    shown = (
+        "  wave 2   delete  ConfigMap default/late\n  wave -1  delete  ConfigMap default/early\n"
+    )
+    assert agreed.stderr.startswith(f"{shown}Delete 2 objects?")
+    assert agreed.returncode == 0
+    assert "rollout" in agreed.stdout
+    assert "passed" in agreed.stdout
+    assert declined.stderr.startswith(f"{shown}Delete 2 objects?")
+    assert declined.stderr.endswith("nothing was deleted\n")
+    assert (declined.returncode, declined.stdout) == (130, "")
+
+
+def test_where_nobody_answers_nothing_is_deleted(shop: Path) -> None:
+    ran = run(shop, *scenario(shop))
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "--yes deletes without asking" in ran.stderr
+
+
+def test_events_tell_the_last_wave_first(shop: Path) -> None:
+    ran = run(shop, *scenario(shop), "--yes", "-o", "json")
+
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    pruned = [one["ref"]["name"] for one in events if one["told"] == "object.pruned"]
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert pruned == ["late", "early"]
+
+
+def test_a_hook_is_shown_as_what_runs(shop: Path) -> None:
+    (shop / "hook.yaml").write_text(HOOK)
+
+    ran = run(shop, *scenario(shop), given="n\n")
+
+    assert ran.stderr.startswith("  PreDelete  run     Job default/goodbye\n")
+
+
+@pytest.mark.parametrize(
+    ("consent", "told"),
+    [
+        ("confirm", "note: ConfigMap default/late stays, as it asks for; `--confirm` deletes it\n"),
+        ("false", "note: ConfigMap default/late stays, as it asks for\n"),
+    ],
+)
+def test_what_stays_is_told(shop: Path, consent: str, told: str) -> None:
+    more = f", argocd.argoproj.io/sync-options: Delete={consent}"
+    scenario_of(shop.parent, a_setting("early", -1), a_setting("late", 2, more=more))
+
+    ran = run(shop, *scenario(shop), "--yes")
+
+    assert (ran.returncode, ran.stderr) == (0, told)
+
+
+def test_what_asks_goes_with_confirm(shop: Path) -> None:
+    more = ", argocd.argoproj.io/sync-options: Prune=confirm"
+    scenario_of(shop.parent, a_setting("late", 2, more=more))
+
+    ran = run(shop, *scenario(shop), "--yes", "--confirm", "-o", "json")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert '"object.pruned"' in ran.stdout
+
+
+def test_without_a_cluster_nothing_is_asked(shop: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "kubeconfig"
+    ran = subprocess.run(
+        [sys.executable, "-m", "tidegate", "delete", str(shop), "--kubeconfig", str(missing)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("error[config.")

@@ -1,0 +1,60 @@
+"""`tidegate plan`, from outside: against an empty cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
+
+PASSWORD = "only-for-this-example"
+
+
+def test_a_plan_lists_what_would_be_done_in_the_order_of_waves() -> None:
+    ran = tidegate("plan", FIRST)
+
+    told = [line.split()[-1] for line in ran.stdout.splitlines() if " create " in line]
+    assert ran.returncode == 0, ran.stderr
+    assert told[:2] == ["default/shop-credentials", "default/shop-settings"]
+    assert told[-1] == "default/shop"
+    assert ran.stdout.endswith("\n10 to create\n")
+
+
+def test_the_document_of_a_plan_holds_every_object_and_no_value_of_a_secret() -> None:
+    ran = tidegate("plan", FIRST, "-o", "json")
+
+    plan = json.loads(ran.stdout)
+    items = [one for step in plan["steps"] for batch in step["batches"] for one in batch]
+    assert ran.returncode == 0
+    assert plan["kind"] == "TidegatePlan"
+    assert len(items) == 10
+    assert PASSWORD not in ran.stdout + ran.stderr
+    (secret,) = [one for one in items if one["item"]["ref"]["kind"]["name"] == "Secret"]
+    assert "object" not in secret
+    assert secret["sealed"]
+
+
+def test_a_plan_says_by_its_exit_code_that_there_is_something_to_do(tmp_path: Path) -> None:
+    full = write_unit(tmp_path / "full", web=config_map())
+    empty = write_unit(tmp_path / "empty", nothing="# nothing yet\n")
+
+    codes = [tidegate("plan", unit, "--exit-code").returncode for unit in (full, empty)]
+
+    assert codes == [10, 0]
+
+
+def test_a_plan_is_the_same_in_every_run() -> None:
+    first = tidegate("plan", FIRST, "-o", "json", PYTHONHASHSEED="1")
+    second = tidegate("plan", FIRST, "-o", "json", PYTHONHASHSEED="2")
+
+    assert first.stdout == second.stdout
+    assert first.stdout
+
+
+def test_a_kind_that_an_empty_cluster_does_not_serve_can_be_planned(tmp_path: Path) -> None:
+    text = "apiVersion: kinda.rocks/v1\nkind: Database\nmetadata: {name: shop}\n"
+
+    ran = tidegate("plan", write_unit(tmp_path / "unit", database=text))
+
+    assert ran.returncode == 0, ran.stderr
+    assert "create    Database default/shop" in ran.stdout

@@ -1,0 +1,39 @@
+"""Verbs on a unit, each in a process of its own, as somebody types them at the repo's root."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FIRST = "examples/first"
+
+
+def tidegate(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Standard output is a pipe, and nothing of our own environment but the path is known."""
+    return subprocess.run(
+        [sys.executable, "-m", "tidegate", *map(str, words)],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def write_unit(folder: Path, **files: str) -> Path:
+    """A directory with manifests, by the names of their files without the ending."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def config_map(name: str = "web", *, wave: str = "", namespace: str = "") -> str:
+    notes = f'  annotations: {{argocd.argoproj.io/sync-wave: "{wave}"}}\n' if wave else ""
+    place = f"  namespace: {namespace}\n" if namespace else ""
+    return (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n{place}{notes}"
+        "data: {colour: blue}\n"
+    )

@@ -1,0 +1,54 @@
+"""The page about annotations names everything that is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidegate.dialect import hooks, living, options, waves
+from tidegate.plan.waves import KINDS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "annotations.md").read_text()
+NAMES = (
+    waves.WAVE,
+    waves.WEIGHT,
+    hooks.HOOK,
+    hooks.HELM_HOOK,
+    hooks.POLICY,
+    hooks.HELM_POLICY,
+    options.OPTIONS,
+    options.KEEP,
+    living.UNIT,
+)
+OPTIONS = (
+    "Prune=false",
+    "Prune=confirm",
+    "PruneLast=true",
+    "Delete=false",
+    "Delete=confirm",
+    "Force=true",
+    "Validate=false",
+    "SkipDryRunOnMissingResource=true",
+    "Replace=true",
+)
+WORDS = (*hooks.PHASES, *hooks.ENDS, *hooks.HELM_PHASES, *hooks.HELM_ENDS)
+POLICIES = (*hooks.POLICIES, *hooks.HELM_POLICIES)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *OPTIONS, *WORDS, *POLICIES])
+def test_everything_that_is_read_is_on_the_page(name: str) -> None:
+    assert f"`{name}" in PAGE
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_on_the_page_is_read(option: str) -> None:
+    plain = options.read_handling({"metadata": {}})
+
+    noted = options.read_handling({"metadata": {"annotations": {options.OPTIONS: option}}})
+
+    assert noted != plain
+
+
+def test_kinds_are_on_the_page_in_their_order() -> None:
+    assert f"\n{', '.join(KINDS)}.\n" in PAGE

@@ -1,0 +1,306 @@
+"""A unit is brought and deleted again, on one cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tidegate.engine.drive import drive
+from tidegate.engine.journal import NAMESPACE
+from tidegate.engine.lease import LEASE
+from tidegate.errors import PlanError
+from tidegate.flows.delete import Deletion, finish_deletion, plan_deletion, refuse_other
+from tidegate.flows.journal import forget_unit, read_journal
+from tidegate.flows.render import Wanted
+from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
+from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind
+from tidegate.model.plan import Plan
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Selection, Verb, Write
+from tidegate.world.facts import Listed, is_refusal
+from tidegate.world.protocol import World
+
+FIRST = Path(__file__).parents[3] / "examples" / "first"
+SECRET = Kind("", "v1", "Secret")
+SETTINGS = Kind("", "v1", "ConfigMap")
+JOB = Kind("batch", "v1", "Job")
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {name}
+  annotations:
+    argocd.argoproj.io/hook: {hook}
+    argocd.argoproj.io/hook-delete-policy: {policy}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{{name: main, image: "busybox:1"}}]
+"""
+
+
+def a_setting(name: str, wave: int = 0, sync_options: str = "") -> str:
+    notes = {"argocd.argoproj.io/sync-wave": str(wave)}
+    if sync_options:
+        notes["argocd.argoproj.io/sync-options"] = sync_options
+    metadata = {"name": name, "annotations": notes}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    return msgspec.json.encode(body).decode()
+
+
+def a_hook(name: str, hook: str, policy: str = "BeforeHookCreation") -> str:
+    return HOOK.format(name=name, hook=hook, policy=policy)
+
+
+def a_directory(folder: Path, *texts: str) -> Chosen:
+    for number, text in enumerate(texts):
+        (folder / f"{number}.yaml").write_text(text)
+    return Chosen(wanted=Wanted(what=str(folder), name="shop", namespace="default"))
+
+
+async def run(world: World, plan: Plan) -> list[Event]:
+    events: list[Event] = []
+    rolling = Rolling(holder="somebody")
+    await drive(make_driver(plan, Venue(world, own_craft()), rolling, events.append))
+    assert events[-1].reason == "passed"
+    return events
+
+
+async def bring(world: World, chosen: Chosen) -> None:
+    await run(world, (await make_plan(chosen, world)).plan)
+
+
+async def delete(world: World, chosen: Chosen, *, confirmed: bool = False) -> list[Event]:
+    found = await plan_deletion(chosen, world, confirmed=confirmed)
+    events = await run(world, found.plan)
+    await finish_deletion(found, world)
+    return events
+
+
+async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:
+    (page,) = await ask(world, List(Selection(kind, namespace)))
+    assert isinstance(page, Listed)
+    found = [live.ref.name for live in page.items]
+    return sorted(name for name in found if name != "kube-root-ca.crt")
+
+
+def waves_of(events: Iterable[Event]) -> list[int]:
+    """The waves in which something went, each once, in their order."""
+    pruned = (event for event in events if event.told is Told.OBJECT_PRUNED)
+    return list(dict.fromkeys(int(event.step.rpartition("/")[2]) for event in pruned))
+
+
+async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
+    world = make_living(Simulation())
+    chosen = Chosen(wanted=Wanted(what=str(FIRST), namespace="default"))
+    await bring(world, chosen)
+
+    events = await delete(world, chosen)
+
+    pruned = {event.ref for event in events if event.told is Told.OBJECT_PRUNED}
+    assert waves_of(events) == [1, 0, -1, -2, -3]
+    assert len(pruned) == 10
+    again = await plan_deletion(chosen, world)
+    assert (again.going, again.staying) == ((), ())
+    assert await names(world, JOB) == []
+
+
+async def test_a_wave_goes_when_the_one_before_is_gone(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("early", -1), a_setting("late", 5))
+    await bring(world, chosen)
+
+    events = await delete(world, chosen)
+
+    steps = [(event.told, event.step) for event in events]
+    last_passed = steps.index((Told.STEP_PASSED, "default/shop/delete/5"))
+    first_begins = steps.index((Told.STEP_APPLYING, "default/shop/delete/-1"))
+    assert last_passed < first_begins
+
+
+async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    await bring(world, chosen)
+    before = await read_journal(chosen.unit, world)
+
+    await delete(world, chosen)
+
+    after = await read_journal(chosen.unit, world)
+    assert len(before.secrets) == 2
+    assert after.secrets == ()
+    assert await names(world, SECRET, NAMESPACE) == []
+    assert await names(world, LEASE, NAMESPACE) == []
+
+
+async def test_hooks_of_the_end_run_before_and_behind(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(
+        tmp_path,
+        a_setting("one"),
+        a_hook("goodbye", "PreDelete"),
+        a_hook("sweep", "PostDelete", "HookSucceeded"),
+    )
+    await bring(world, chosen)
+    brought = await names(world, JOB)
+
+    events = await delete(world, chosen)
+
+    passed = [event.step for event in events if event.told is Told.STEP_PASSED]
+    assert brought == []
+    assert passed == [f"default/shop/{step}" for step in ("predelete", "delete/0", "postdelete")]
+    assert await names(world, JOB) == []
+
+
+async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"), a_hook("check", "PostSync"))
+    await bring(world, chosen)
+    brought = await names(world, JOB)
+
+    await delete(world, chosen)
+
+    assert brought == ["check"]
+    assert await names(world, JOB) == []
+
+
+async def test_what_left_the_directory_goes_as_well(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
+    await bring(world, chosen)
+    (tmp_path / "1.yaml").unlink()
+
+    await delete(world, chosen)
+
+    assert await names(world, SETTINGS) == []
+
+
+async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    kept = a_setting("kept", sync_options="Delete=false")
+    chosen = a_directory(tmp_path, a_setting("one"), kept)
+    await bring(world, chosen)
+
+    found = await plan_deletion(chosen, world)
+    await delete(world, chosen)
+
+    assert [ref.name for ref in found.staying] == ["kept"]
+    assert found.asking == ()
+    assert await names(world, SETTINGS) == ["kept"]
+
+
+@pytest.mark.parametrize(("confirmed", "left"), [(False, ["precious"]), (True, [])])
+async def test_what_asks_goes_only_when_somebody_agrees(
+    tmp_path: Path,
+    confirmed: bool,  # noqa: FBT001 - a parameter of the test
+    left: list[str],
+) -> None:
+    world = make_living(Simulation())
+    asks = a_setting("precious", sync_options="Delete=confirm")
+    chosen = a_directory(tmp_path, a_setting("one"), asks)
+    await bring(world, chosen)
+
+    await delete(world, chosen, confirmed=confirmed)
+
+    journal = (await read_journal(chosen.unit, world)).journal
+    assert await names(world, SETTINGS) == left
+    assert [ref.name for ref in journal.entries] == left, "it can still be deleted"
+
+
+async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    other = Chosen(wanted=Wanted(what=str(tmp_path), name="other", namespace="default"))
+    await bring(world, chosen)
+    await bring(world, other)
+
+    found = await plan_deletion(chosen, world)
+
+    assert found.going == ()
+
+
+async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    await bring(world, chosen)
+    seen = await plan_deletion(chosen, world)
+    (tmp_path / "more.yaml").write_text(a_setting("two"))
+    await bring(world, chosen)
+
+    found: Deletion = await plan_deletion(chosen, world)
+
+    refuse_other(seen, seen.plan.digest)
+    with pytest.raises(PlanError, match="changed meanwhile"):
+        refuse_other(found, seen.plan.digest)
+
+
+async def test_a_unit_that_somebody_holds_is_remembered(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    await bring(world, chosen)
+    (page,) = await ask(world, List(Selection(LEASE, NAMESPACE)))
+    assert isinstance(page, Listed)
+    held = b'{"spec":{"holderIdentity":"another"}}'
+    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held))
+    assert not is_refusal(outcome)
+
+    gone = await forget_unit(chosen.unit, world)
+
+    assert not gone
+    assert len((await read_journal(chosen.unit, world)).secrets) == 2
+
+
+async def test_a_deletion_that_was_stopped_goes_on() -> None:
+    world = make_living(Simulation())
+    chosen = Chosen(wanted=Wanted(what=str(FIRST), namespace="default"))
+    await bring(world, chosen)
+    found = await plan_deletion(chosen, world)
+    events: list[Event] = []
+    driver = make_driver(
+        found.plan, Venue(world, own_craft()), Rolling(holder="stopped"), events.append
+    )
+    result = await drive(driver, until=Ms(world.now() + SECOND))
+    left = await plan_deletion(chosen, world)
+
+    rest = await delete(world, chosen)
+
+    assert result == "stopped"
+    assert 0 < len(left.going) < len(found.going)
+    assert waves_of(rest) == sorted(waves_of(rest), reverse=True)
+    assert (await plan_deletion(chosen, world)).going == ()
+
+
+async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    a_directory(tmp_path, a_setting("one"))
+    wanted = Wanted(what=str(tmp_path), name="shop", namespace="web")
+    chosen = Chosen(wanted=wanted, creates_namespace=True)
+    await bring(world, chosen)
+
+    await delete(world, chosen)
+
+    assert await names(world, SETTINGS, "web") == []
+    assert "web" in await names(world, Kind("", "v1", "Namespace"), "")
+
+
+async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
+    await bring(world, chosen)
+    (tmp_path / "0.yaml").write_text(a_setting("one", 3))
+
+    await bring(world, dataclasses.replace(chosen, resources=(":ConfigMap:one",)))
+
+    found = await plan_deletion(chosen, world)
+    assert [ref.name for ref in found.going] == ["one", "two"]
+    journal = (await read_journal(chosen.unit, world)).journal
+    assert sorted(ref.name for ref in journal.entries) == ["one", "two"]

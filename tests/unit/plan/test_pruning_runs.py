@@ -1,0 +1,31 @@
+"""Pruning inside a sync, run on a simulated cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.plan.orders import SHOP, a_thing, plan_of, ref_of
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Told
+from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.plan.pruning import Stale, add_prunes
+from tidegate.testing.rollouts import roll_out, settings_of
+
+NO_DELETIONS = "faults: [{effect: error, when: {verb: delete, name: old}}]\n"
+
+
+@pytest.mark.parametrize("rules", [ARGOCD, TIDEGATE], ids=lambda rules: rules.name)
+async def test_a_wave_that_cannot_prune_applies_nothing(rules: Semantics, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(NO_DELETIONS)
+    world = make_living(Simulation(scenario=scenario))
+    await roll_out(world, plan_of(a_thing("ConfigMap", "old")), settings_of(0, semantics=rules))
+    plan = plan_of(a_thing("ConfigMap", "new"), a_thing("ServiceAccount", "new"))
+    pruning = add_prunes(plan, SHOP, [Stale(ref_of("ConfigMap", "old"))])
+
+    run = await roll_out(world, pruning, settings_of(1, semantics=rules))
+
+    assert run.result == "failed"
+    assert run.told(Told.OBJECT_WRITTEN) == []
