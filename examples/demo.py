@@ -38,13 +38,13 @@ class Scene:
 
 SCENES = (
     Scene(
-        "A shop: a database that needs a minute and a half, a migration that dials it, an app.\n"
-        "Its waves say in which order. Each gate opens when what was applied is healthy.",
+        "A shop: a slow database, a migration that dials it, an app.\n"
+        "Its waves say in which order. A gate opens when what was applied is healthy.",
         ("sync", "examples/first", "--sandbox"),
         moves=True,
     ),
     Scene(
-        "The same shop without its waves. The migration meets a database that is not ready.",
+        "The same without its waves: the migration meets a database that is not ready.",
         ("sync", "examples/first", "--sandbox", "--ignore-waves"),
         code=GATE_STAYED_SHUT,
         moves=True,
@@ -55,7 +55,7 @@ SCENES = (
     ),
 )
 LAST_WORDS = """\
-No cluster was needed. The same command rolls out on a real one: `tidegate sync DIR --context NAME`.
+No cluster was needed. On a real one: `tidegate sync DIR --context NAME`.
 How: docs/guides/rollout.md"""
 
 

@@ -123,7 +123,7 @@ class Harbour:
             target = entry.object_ref
             about = (target.namespace, target.resource, target.subresource, target.name)
             if about == (self.namespace, resource, "status", name):
-                body = msgspec.json.decode(entry.response_object, type=dict[str, Json])
+                body: dict[str, Json] = msgspec.json.decode(entry.response_object)
                 if is_settled(body):
                     return entry.request_received_timestamp
         raise AssertionError(f"{resource} {name} never was")
@@ -181,7 +181,7 @@ def assert_in_order(harbour: Harbour) -> None:
 async def test_the_first_example_comes_in_order_and_a_second_run_writes_nothing(
     harbour: Harbour,
 ) -> None:
-    harbour.slow_database(5)
+    harbour.slow_database(2)
 
     ran = await harbour.sync()
 
@@ -209,7 +209,7 @@ async def test_without_waves_the_migration_fails_because_its_database_is_not_the
 async def test_a_rollout_that_is_killed_goes_on_and_what_left_git_is_pruned(
     harbour: Harbour,
 ) -> None:
-    harbour.slow_database(5)
+    harbour.slow_database(2)
     killed = await harbour.start("-o", "json")
     assert killed.stdout is not None
     while json.loads(await killed.stdout.readline())["told"] != "gate.waiting":

@@ -18,10 +18,10 @@ WAITING = DATABASE.replace(
 DEFINITION = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: databases.kinda.rocks}
+metadata: {name: buoys.example.org}
 spec:
-  group: kinda.rocks
-  names: {kind: Database, plural: databases, singular: database, listKind: DatabaseList}
+  group: example.org
+  names: {kind: Buoy, plural: buoys, singular: buoy, listKind: BuoyList}
   scope: Namespaced
   versions:
   - name: v1
@@ -126,12 +126,21 @@ def test_a_kind_that_nobody_serves_is_refused_before_anything_is_written(tmp_pat
     )
 
 
-def test_a_kind_that_the_plan_defines_is_none_that_nobody_serves(tmp_path: Path) -> None:
-    unit = write_unit(tmp_path / "unit", definition=DEFINITION, database=DATABASE)
+@pytest.mark.parametrize(
+    "words",
+    [("sync", "--sandbox"), ("simulate", "--engine", "argocd,flux")],
+    ids=["sync", "others"],
+)
+def test_a_kind_that_is_defined_in_the_same_wave_is_served_when_it_is_needed(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    buoy = "apiVersion: example.org/v1\nkind: Buoy\nmetadata: {name: north}\n"
+    unit = write_unit(tmp_path / "unit", definition=DEFINITION, buoy=buoy)
 
-    ran = tidegate("sync", unit, "--sandbox", "--timeout", "20s")
+    ran = tidegate(*words, unit)
 
-    assert "applied 1 object: Database default/shop" in ran.stdout
+    assert ran.returncode == 0, ran.stdout
+    assert "tries again" not in ran.stdout
 
 
 def test_an_object_that_asks_to_wait_for_its_kind_is_tried_again(tmp_path: Path) -> None:

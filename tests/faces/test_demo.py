@@ -35,4 +35,4 @@ def test_an_interruption_ends_the_demo_and_leaves_the_terminal_in_order() -> Non
         assert code == 130
         assert program.echoes()
         assert program.vt.shows_cursor
-        assert program.vt.text.count("$ tidegate ") == 1
+        assert SCENES[1].words not in program.vt.text

@@ -110,11 +110,14 @@ class Stage:
         self._finish(actors)
 
     def roll_out(self, plan: Plan, part: Part = PLAIN) -> Actor:
-        """One process, from its beginning to its end."""
+        """One process, from its beginning to its end; what could not even begin is begun again."""
         actor = self.actor(plan, part)
         self.play(actor)
-        if actor.life.error is not None:
-            raise actor.life.error
+        while (error := actor.life.error) is not None:
+            if actor.run.events:
+                raise error
+            actor = self.actor(plan, part)
+            self.play(actor)
         return actor
 
     def delete_jobs(self) -> None:

@@ -106,7 +106,7 @@ class Deeds:
             return Checked(step.id, trouble=_named(fault))
         writes = any(standing.stand in WRITTEN for *_, standing in examined)
         if writes and (yield from site.take(step.unit)):
-            yield from self._bring_into_view(spots)
+            return (yield from self._check(step))
         for spot in spots:
             live = site.outlook.lives.get(spot)
             if live is not None:
@@ -127,10 +127,13 @@ class Deeds:
         """
         outlook = self._site.outlook
         hidden = outlook.hidden(spots)
+        refused = None
         if not all(map(outlook.serves, hidden)):
-            refuse((yield from outlook.catalogue(spot.cluster for spot in hidden)))
-        if hidden:
-            refuse((yield from outlook.view(hidden)))
+            refused = yield from outlook.catalogue(spot.cluster for spot in hidden)
+        if hidden and refused is None:
+            refused = yield from outlook.view(hidden)
+        if refused is not None:
+            return trouble_of(refused)
         for spot in hidden:
             if not outlook.serves(spot) and spot.ref.kind not in brought:
                 return Trouble("NotServed", f"the cluster does not serve `{spot.ref.kind}`")

@@ -35,20 +35,19 @@ class Hold:
     flushing: bool = False
     renewing: bool = False
     taking: bool = False
+    epoch: int = 0
+    """How often somebody else may have been at work since we knew what is there."""
     counted: int = 0
     """So many of these does the journal name."""
 
     def load(self) -> Errand[None]:
         self._check((yield from self.keeper.load()), "reading")
 
-    def take(self, now: Now) -> Errand[bool]:
-        """Hold the unit, and count its objects as its own before they are written.
-
-        True: somebody else may have held it, and what was known of its objects is old.
-        """
+    def take(self, now: Now) -> Errand[None]:
+        """Hold the unit, and count its objects as its own before they are written."""
         while self.taking:
             yield Pause(Ms(now() + SETTLES))
-        self.taking, self.lease.contested = True, False
+        self.taking = True
         while not self.is_taken(now()):
             if not self.lease.is_good(now()):
                 yield from self._acquire(now)
@@ -60,19 +59,19 @@ class Hold:
             else:
                 yield from self._bear(refused, "writing", now)
         self.taking = False
-        return self.lease.contested
 
     def is_taken(self, now: Ms) -> bool:
         return self.lease.is_good(now) and self.counted == len(self.refs)
 
     def _acquire(self, now: Now) -> Errand[None]:
         """What was ours may be somebody else's by now, and the journal with it."""
-        self.lease.held, self.counted = False, 0
+        self.lease.held, self.lease.contested, self.counted = False, False, 0
         refused = yield from self.lease.acquire(now)
         if refused is not None:
             raise refusal_error(refused, "taking the lease", where=self._place)
         if not self.lease.held:
             raise self._overtaken()
+        self.epoch += self.lease.contested
         while (unread := (yield from self.keeper.load())) is not None:
             yield from self._bear(unread, "reading", now)
 

@@ -140,10 +140,11 @@ class Site:
         hold = self.holds[unit]
         if hold.is_taken(self.world.now()):
             return False
-        contested = yield from hold.take(self.world.now)
-        if contested:
+        before = hold.epoch
+        yield from hold.take(self.world.now)
+        if hold.epoch != before:
             self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name == unit)
-        return contested
+        return hold.epoch != before
 
 
 def identity(ref: Ref) -> tuple[str, str, str, str]:

@@ -128,7 +128,8 @@ def _is_manifest_file(path: Path, root: Path) -> bool:
         return False
     except (OSError, RuntimeError):
         problem = f"`{foreign(name)}` is a link that leads in a circle"
-        raise RenderError("render.directory.file", problem, where=Place(name)) from None
+        hint = "remove the link, or let it lead to a file"
+        raise RenderError("render.directory.file", problem, where=Place(name), hint=hint) from None
     if not target.is_relative_to(root):
         problem = f"`{foreign(name)}` is a link that leads out of the source"
         hint = "keep manifests, and what they link to, inside one source"

@@ -21,7 +21,7 @@ from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Plan
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection, Verb, Write
@@ -259,24 +259,26 @@ async def test_a_unit_that_somebody_holds_is_remembered(tmp_path: Path) -> None:
     assert len((await read_journal(chosen.unit, world)).secrets) == 2
 
 
-async def test_a_deletion_that_was_stopped_goes_on() -> None:
+async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     world = make_living(Simulation())
-    chosen = Chosen(wanted=Wanted(what=str(FIRST), namespace="default"))
+    held = a_setting("held", 1).replace('"name"', '"finalizers":["example.com/held"],"name"')
+    chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
     await bring(world, chosen)
-    found = await plan_deletion(chosen, world)
-    events: list[Event] = []
-    driver = make_driver(
-        found.plan, Venue(world, own_craft()), Rolling(holder="stopped"), events.append
-    )
-    result = await drive(driver, until=Ms(world.now() + SECOND))
-    left = await plan_deletion(chosen, world)
+    plan, place = (await plan_deletion(chosen, world)).plan, Venue(world, own_craft())
+    stopped = make_driver(plan, place, Rolling(holder="stopped"), lambda _: None)
+    result = await drive(stopped, until=Ms(world.now() + 5 * SECOND))
+    left = await names(world, SETTINGS)
+    freed = b'{"metadata":{"finalizers":null}}'
+    ref = Ref(SETTINGS, "default", "held")
+    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=ref, body=freed))
 
-    rest = await delete(world, chosen)
+    events = await delete(world, chosen)
 
-    assert result == "stopped"
-    assert 0 < len(left.going) < len(found.going)
-    assert waves_of(rest) == sorted(waves_of(rest), reverse=True)
-    assert (await plan_deletion(chosen, world)).going == ()
+    assert (result, left) == ("stopped", ["early", "held"])
+    assert not is_refusal(outcome)
+    assert waves_of(events) == [0]
+    assert await names(world, SETTINGS) == []
+    assert (await read_journal(chosen.unit, world)).secrets == ()
 
 
 async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:

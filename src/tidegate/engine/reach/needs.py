@@ -60,14 +60,13 @@ def await_kind(spot: Spot, outlook: Outlook, now: Callable[[], Ms]) -> Errand[Re
     """
     ends = now() + SERVED_WITHIN
     while outlook.hidden((spot,)):
-        refused = yield from outlook.catalogue((spot.cluster,))
-        if refused is not None:
-            return refused
         if outlook.serves(spot):
             return (yield from outlook.view((spot,)))
-        if now() >= ends:
-            break
-        yield Pause(Ms(now() + ASKS_AGAIN))
+        refused = yield from outlook.catalogue((spot.cluster,))
+        if refused is not None or now() >= ends:
+            return refused
+        if not outlook.serves(spot):
+            yield Pause(Ms(now() + ASKS_AGAIN))
     return None
 
 

@@ -128,7 +128,7 @@ def wrote(turn: Turn, heard: Wrote) -> None:
         case ((ItemState.WRITING | ItemState.DELETING), Trouble() as trouble):
             run.step.outstanding -= 1
             _refuse(turn, run, trouble)
-        case ItemState.DELETING, None:
+        case ItemState.DELETING, outcome if outcome is None or run.found is None:
             _deleted(turn, run)
         case ItemState.DELETING, Written() as dying if run.item.deed is Deed.DELETE:
             run.step.outstanding -= 1
@@ -189,6 +189,9 @@ def _deleted(turn: Turn, run: ItemRun) -> None:
 def gone(turn: Turn, heard: Gone) -> None:
     for run in turn.rollout.items.get(heard.spot, ()):
         if run.state is ItemState.DELETING and run.found and run.found.uid == heard.uid:
+            if run.asked:
+                run.found = None  # the answer comes next, and must not be taken for a later one's
+                continue
             _deleted(turn, run)
             _go_on_with(turn, run.step)
         elif run.state is ItemState.GATING and run.written and run.written.uid == heard.uid:

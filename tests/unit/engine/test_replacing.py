@@ -1,0 +1,70 @@
+"""An object that is deleted to be made again, and goes by itself in the same moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.engine.decide import decide
+from tidegate.engine.turns.rollout import Rollout
+from tidegate.engine.vocabulary import (
+    Apply,
+    Begun,
+    Checked,
+    Command,
+    Delete,
+    Gone,
+    Input,
+    Spot,
+    Stand,
+    Standing,
+    Written,
+    Wrote,
+)
+from tidegate.model.event import StepState
+from tidegate.model.moment import Ms
+from tidegate.model.semantics import TIDEGATE
+from tidegate.testing.builders import a_job, a_plan
+
+OLD = Written("old", 1, "5")
+NEW = Written("new", 1, "9", changed=True)
+
+
+class Replacing:
+    """A step whose only object, a Job, is being deleted since its text has changed."""
+
+    def __init__(self) -> None:
+        plan = a_plan(a_job())
+        (step,) = plan.steps
+        self.name, self.spot = step.id, Spot(step.cluster, step.batches[0][0].ref)
+        self.rollout = Rollout(TIDEGATE, carries_on=False)
+        self.hear(Begun(plan))
+        standing = Standing(self.spot, Stand.IMMUTABLE, OLD)
+        (self.deletion,) = self.hear(Checked(self.name, (standing,)))
+
+    @property
+    def state(self) -> StepState:
+        return self.rollout.steps[self.name].state
+
+    def hear(self, heard: Input) -> tuple[Command, ...]:
+        return tuple(decide(self.rollout, heard, Ms(0)).commands)
+
+    def wrote(self, outcome: Written | None) -> tuple[Command, ...]:
+        return self.hear(Wrote(self.name, self.spot, outcome))
+
+
+@pytest.mark.parametrize("answer", [None, OLD], ids=["it was gone", "it is going"])
+def test_an_end_that_is_told_before_the_deletion_is_answered_keeps_the_gate_shut(
+    answer: Written | None,
+) -> None:
+    replacing = Replacing()
+    assert isinstance(replacing.deletion, Delete)
+
+    early = replacing.hear(Gone(replacing.spot, "old"))
+    (late,) = replacing.wrote(answer)
+    before = replacing.state
+    replacing.wrote(NEW)
+
+    assert early == ()
+    assert isinstance(late, Apply)
+    assert before is StepState.APPLYING
+    assert replacing.state is StepState.GATING
