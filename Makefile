@@ -28,7 +28,7 @@ demo: $(READY) ## roll out a small shop on a simulated cluster, twice
 	@$(BIN)/python -m examples.demo
 
 test: check ## everything that needs no cluster
-	$(BIN)/python -m pytest -q -m "not kube"
+	$(BIN)/python -m pytest -q -n 2 -m "not kube"
 
 properties: $(READY) ## thousands of random rollouts, killed, failing and together; hours
 	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/properties -k rollouts

@@ -74,3 +74,21 @@ def test_time_is_read_only_behind_the_door() -> None:
     ]
 
     assert [path for path in readers if not path.startswith("src/tidegate/kube/")] == []
+
+
+STRANGERS = re.compile(r"argo|flux|sandbox|simulat|\bkube\b|\bprint\(|\blogging\b", re.IGNORECASE)
+"""What the engine must not name: dialects, worlds, and ways to speak other than events."""
+
+
+def test_the_engine_names_no_dialect_and_no_world_and_prints_nothing() -> None:
+    files = sorted((ROOT / "src/tidegate/engine").rglob("*.py"))
+
+    named = [
+        f"{file.name}: {line.strip()}"
+        for file in files
+        for line in file.read_text().splitlines()
+        if STRANGERS.search(line)
+    ]
+
+    assert files
+    assert named == []
