@@ -58,3 +58,19 @@ def test_a_kind_that_an_empty_cluster_does_not_serve_can_be_planned(tmp_path: Pa
 
     assert ran.returncode == 0, ran.stderr
     assert "create    Database default/shop" in ran.stdout
+
+
+def test_a_chart_sees_the_version_of_the_cluster_it_is_planned_for(tmp_path: Path) -> None:
+    chart = tmp_path / "web"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("{apiVersion: v2, name: web, version: 0.1.0}\n")
+    (chart / "templates" / "web.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+        "data: {version: {{ .Capabilities.KubeVersion.Version | quote }}}\n"
+    )
+
+    planned = tidegate("plan", chart, "-o", "json", HOME=str(tmp_path))
+    rendered = tidegate("render", chart, HOME=str(tmp_path))
+
+    assert '"version": "v1.36.4"' in planned.stdout, planned.stderr
+    assert "version: v1.36.0" in rendered.stdout, rendered.stderr

@@ -144,3 +144,10 @@ def test_what_lies_behind_a_failure_is_named_as_not_yet_applied(tmp_path: Path) 
     assert deeds(ran.stdout, "applied") == WAVES[:3]
     assert "not yet  wave 0: Service default/shop, Deployment default/shop" in ran.stdout
     assert "wave 1: Ingress default/shop" in ran.stdout
+
+
+def test_a_dry_run_as_json_is_the_document_of_the_plan() -> None:
+    dry = tidegate("sync", FIRST, "--sandbox", "--dry-run", "-o", "json")
+    planned = tidegate("plan", FIRST, "-o", "json")
+
+    assert (dry.returncode, dry.stdout) == (0, planned.stdout)

@@ -38,19 +38,13 @@ def plan(
     """
     import asyncio
 
+    from tidegate.cli.previewing import show_preview
     from tidegate.flows.preview import preview_on
     from tidegate.flows.sync import Target
     from tidegate.flows.wiring import Simulation
-    from tidegate.plan.wire import to_json
-    from tidegate.report.plan import plan_lines
 
     nowhere = Simulation() if context is None and kubeconfig is None else None
     target = Target(kubeconfig=kubeconfig, context=context, simulation=nowhere)
     found = asyncio.run(preview_on(chosen_of(what, told), target))
-    options.say_notes(found.notes)
-    if output == "json":
-        click.echo(to_json(found.plan))
-    else:
-        for line in plan_lines(found.plan, found.differences):
-            click.echo(line)
+    show_preview(found, json=output == "json")
     return CHANGES if exit_code and found.has_changes else 0

@@ -98,7 +98,7 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
     )
     target = target_of(told)
     if told["dry_run"]:
-        return asyncio.run(_preview(chosen, target))
+        return asyncio.run(_preview(chosen, target, json=told["output"] == "json"))
     rolling = Rolling(
         carries_on=told["on_failure"] == "continue",
         prunes=told["prune"],
@@ -113,13 +113,11 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
     return asyncio.run(_sync(chosen, target, rolling, watching, broken_seals=broken_seals))
 
 
-async def _preview(chosen: Chosen, target: Target) -> int:
+async def _preview(chosen: Chosen, target: Target, *, json: bool) -> int:
+    from tidegate.cli.previewing import show_preview
     from tidegate.flows.preview import preview_on
-    from tidegate.report.plan import plan_lines
 
-    found = await preview_on(chosen, target)
-    for line in plan_lines(found.plan, found.differences):
-        click.echo(line)
+    show_preview(await preview_on(chosen, target), json=json)
     return 0
 
 
