@@ -14,10 +14,10 @@ from typing import TypeAlias, TypeVar
 from msgspec import structs
 
 from tidegate.errors import TidegateError
-from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.faults import DISCONNECTED, UNREACHABLE, Fault
-from tidegate.sandbox.world import Sandbox, Worker
+from tidegate.sandbox.world import START, Sandbox, Worker
 from tidegate.world.calls import Call, Local, Ticket, Watch, Write
 from tidegate.world.facts import Answer, Due, Ended, Fact, Failed, Lost, Outcome, Said
 
@@ -214,6 +214,22 @@ class Life:
             self.is_over, self.result = True, str(end.value)
         except TidegateError as error:
             self.is_over, self.error = True, error
+
+
+@dataclass(frozen=True)
+class Absence:
+    """A process loses its connection for a while, or does nothing at all."""
+
+    at: int
+    seconds: int
+    way: str
+
+    def of(self, life: Life) -> list[Happening]:
+        begins = Ms(START + self.at)
+        ends = Ms(begins + self.seconds * SECOND)
+        if self.way == "frozen":
+            return [(begins, life.freeze), (ends, life.thaw)]
+        return [(begins, life.world.cut), (ends, life.world.mend)]
 
 
 @dataclass

@@ -81,6 +81,9 @@ def _deployment(stored: Stored, state: str) -> Body:
         "readyReplicas": ready,
         "availableReplicas": ready,
     }
+    if state == "well":
+        progress = _condition("Progressing", "True", "NewReplicaSetAvailable")
+        status["conditions"] = [_condition("Available", "True", "MinimumReplicas"), progress]
     if state in ("sick", "dead"):
         status["conditions"] = [_condition("Progressing", "False", "ProgressDeadlineExceeded")]
     return status

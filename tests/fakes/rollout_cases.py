@@ -36,7 +36,14 @@ from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_unit, noted
 
 EXAMPLES = int(os.environ.get("TIDEGATE_EXAMPLES", "200"))
-every_case = settings(max_examples=EXAMPLES, deadline=None)
+
+
+def shared_by(number: int) -> settings:
+    """The examples of one property, divided among so many tests."""
+    return settings(max_examples=max(1, EXAMPLES // number), deadline=None)
+
+
+every_case = shared_by(1)
 FAULTS_END = Ms(20 * SECOND)
 BRISK = structs.replace(
     TIDEGATE,
@@ -154,11 +161,11 @@ def _fault() -> st.SearchStrategy[Fault]:
         st.builds(CallFault, effects, st.just(Match()), often),
         st.just(conflicts),
         st.builds(TimedFault, moments, st.just(Compact())),
-        st.builds(_down, moments, st.integers(1, 14)),
+        st.builds(down, moments, st.integers(1, 14)),
     )
 
 
-def _down(at: Ms, seconds: int) -> TimedFault:
+def down(at: Ms, seconds: int) -> TimedFault:
     return TimedFault(at, Down(until=Ms(at + seconds * SECOND)))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.fakes.mortal import Happening, Life, Mortal, Realm, let_live, spin
 from tests.fakes.quick_workloads import JOB, KINDS, Nurse, nurse_of
 from tests.fakes.rollout_cases import BRISK, Case
-from tests.fakes.rollout_record import Record, final_objects, is_planned
+from tests.fakes.rollout_record import Record, is_planned, is_ready, said
 from tidegate.engine.decide import decide
 from tidegate.engine.drive import Driver
 from tidegate.engine.site import Settings
@@ -16,11 +16,14 @@ from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import Command, Decision, Input
 from tidegate.flows.means import Craft
 from tidegate.health.judge import Judge
+from tidegate.model.event import Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import Plan
+from tidegate.model.reading import part as part_of
 from tidegate.model.semantics import Semantics
 from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object
 from tidegate.testing.rollouts import Run
@@ -64,18 +67,24 @@ class Actor:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """How a process plays its part. `deeds` are done at the turns of its rollout."""
+    """How a process plays its part.
+
+    `deeds` are done at the turns of its rollout, `answers` when something was told.
+    """
 
     holder: str = "one"
     begins: int = 0
     dies_at: int = 0
     lands: int = 0
     deeds: Mapping[int, Deed] = field(default_factory=dict)
+    answers: Mapping[Told, Deed] = field(default_factory=dict)
     carries_on: bool = False
     semantics: Semantics = BRISK
 
 
 PLAIN = Part()
+LIFE = "ttlSecondsAfterFinished"
+NOTHING = Case((), ())
 
 
 class Stage:
@@ -101,7 +110,8 @@ class Stage:
         line = Line(world)
         driver = Driver(line, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)
-        life = Life(world, _play(line, driver, part.deeds), begins, part.dies_at, part.lands)
+        story = _play(line, driver, part, run)
+        life = Life(world, story, begins, part.dies_at, part.lands)
         return Actor(plan, life, run, script)
 
     def play(self, *actors: Actor, happenings: Iterable[Happening] = ()) -> None:
@@ -127,22 +137,48 @@ class Stage:
             cluster.server.perform(Write(verb=Verb.DELETE, ref=job.ref))
 
     def objects(self) -> dict[str, Json]:
+        """What the objects say, and whether they are ready."""
+        return {str(one.ref): [said(one), is_ready(one)] for one in self._planned()}
+
+    def texts(self) -> dict[str, Json]:
+        """What those say that do not remove themselves; not everybody waits until all are ready."""
+        stay = (one for one in self._planned() if part_of(one.body, "spec", LIFE) is None)
+        return {str(one.ref): said(one) for one in stay}
+
+    def _planned(self) -> list[Stored]:
         view = self.realm.clusters[""].view
         there = (one for kind in PLANNED for one in view.all_of(kind, "default"))
-        return final_objects(filter(is_planned, there))
+        return [one for one in there if is_planned(one)]
 
     def _finish(self, actors: Iterable[Actor]) -> None:
         for actor in actors:
             actor.run.result = actor.life.result
 
 
-async def _play(line: Line, driver: Driver, deeds: Mapping[int, Deed]) -> str:
+def finished(plan: Plan) -> dict[str, Json]:
+    """What is there when a plan has passed, as a server reads it."""
+    cluster = Stage(NOTHING).realm.clusters[""]
+    items = (item for step in plan.steps for batch in step.batches for item in batch)
+    there: dict[str, Json] = {}
+    for item in items:
+        cluster.server.perform(
+            Write(verb=Verb.APPLY, ref=item.ref, body=item.body, manager="tidegate")
+        )
+        stored = cluster.view.get(item.ref)
+        if stored is not None and not item.expires:
+            there[str(item.ref)] = [said(stored), True]
+    return there
+
+
+async def _play(line: Line, driver: Driver, part: Part, run: Run) -> str:
     driver.open()
-    turn = 0
+    turn, answers = 0, dict(part.answers)
     while not driver.closed:
         turn += 1
-        if turn in deeds:
-            deeds[turn](driver)
+        if turn in part.deeds:
+            part.deeds[turn](driver)
+        for told in [one for one in answers if run.told(one)]:
+            answers.pop(told)(driver)
         if not driver.closed:
             for fact in await line.wait(driver.alarm):
                 driver.take(fact)

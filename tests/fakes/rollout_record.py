@@ -111,15 +111,10 @@ def _names(journal: Stored) -> set[str]:
     return {text(ref, "name") for ref in refs if isinstance(ref, dict)}
 
 
-def final_objects(stored: Iterable[Stored]) -> dict[str, Json]:
-    """What objects say at the end, without what differs from one life to the next."""
-    found: dict[str, Json] = {}
-    for one in stored:
-        spec = mapping(one.body, "spec")
-        template = mapping(spec, "template")
-        kept: dict[str, Json] = {**spec}
-        if one.ref.kind.name == "Job":
-            # The server labels a Job's pods with its uid.
-            kept = {**spec, "selector": None, "template": template.get("spec")}
-        found[str(one.ref)] = [kept, one.body.get("data"), is_ready(one)]
-    return found
+def said(stored: Stored) -> Json:
+    """What an object says, without what differs from one life to the next."""
+    spec = mapping(stored.body, "spec")
+    if stored.ref.kind.name == "Job":
+        # The server labels a Job's pods with its uid.
+        spec = {**spec, "selector": None, "template": mapping(spec, "template").get("spec")}
+    return [{**spec}, stored.body.get("data")]

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from tests.fakes.rollout_cases import BRISK, WELL, Case, cases, every_case
-from tests.fakes.rollout_plays import PATIENCE, Script, Stage
+from tests.fakes.rollout_cases import BRISK, WELL, Case, cases, every_case, shared_by
+from tests.fakes.rollout_plays import PATIENCE, Actor, Script, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.model.event import FINAL, Told
@@ -24,34 +24,59 @@ pytestmark = pytest.mark.timeout(PATIENCE)
 
 
 @every_case
-@given(cases())
+@given(cases(most=2))
 def test_every_plan_comes_to_rest_in_order(case: Case) -> None:
     stage, plan = Stage(case), case.plan()
 
-    run = stage.roll_out(plan).run
+    actor = stage.roll_out(plan)
 
-    assert all(state in FINAL for state in run.states.values())
-    assert_events_in_order(plan, run)
-    assert_record_in_order(plan, stage.record)
-    assert_counted(stage.record)
+    assert_at_rest_in_order(stage, actor)
     if case.is_well:
-        assert run.result == "passed"
+        assert actor.run.result == "passed"
+        assert stage.objects() == finished(plan)
+
+
+@shared_by(10)
+@given(cases())
+def test_larger_plans_come_to_rest_in_order_too(case: Case) -> None:
+    stage, plan = Stage(case), case.plan()
+
+    actor = stage.roll_out(plan)
+
+    assert_at_rest_in_order(stage, actor)
+
+
+def assert_at_rest_in_order(stage: Stage, actor: Actor) -> None:
+    assert all(state in FINAL for state in actor.run.states.values())
+    assert_events_in_order(actor.plan, actor.run)
+    assert_record_in_order(actor.plan, stage.record)
+    assert_counted(stage.record)
+    assert replayed(actor.script) == actor.script
+
+
+def replayed(script: Script) -> Script:
+    """What comes of everything that was heard, when it is heard again."""
+    again, fresh = Script(), Rollout(BRISK)
+    for heard, now, _ in script.lines:
+        again.decide(fresh, heard, now)
+    return again
 
 
 @every_case
 @given(cases(most=2))
-def test_what_was_heard_comes_to_the_same_decisions_again(case: Case) -> None:
-    first = Stage(case).roll_out(case.plan()).script
+def test_faults_cost_time_and_never_order(case: Case) -> None:
+    calm, rough = Stage(case.without_faults), Stage(case)
+    plan = case.plan()
 
-    again = Script()
-    fresh = Rollout(BRISK)
-    for heard, now, _ in first.lines:
-        again.decide(fresh, heard, now)
+    quick = calm.roll_out(plan).run
+    slow = rough.roll_out(plan).run
 
-    assert again == first
+    assert slow.states == quick.states
+    assert rough.texts() == calm.texts()
+    assert _passed_by_unit(plan, slow) == _passed_by_unit(plan, quick)
 
 
-@every_case
+@shared_by(4)
 @given(cases(most=2))
 def test_the_same_seed_tells_the_same_bytes(case: Case) -> None:
     one = Stage(case, seed=7).roll_out(case.plan()).run
@@ -67,61 +92,21 @@ def test_no_order_of_hashes_shows_in_what_is_told() -> None:
     assert b"rollout.ended" in told.pop()
 
 
-def _transcript(hash_seed: str) -> bytes:
-    command = [sys.executable, "-m", "tests.fakes.rollout_transcript"]
-    paths = f"{ROOT}:{ROOT / 'src'}"
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
-    run = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
-    return run.stdout
-
-
-@every_case
-@given(cases(most=2))
-def test_faults_cost_time_and_never_order(case: Case) -> None:
-    calm, rough = Stage(case.without_faults), Stage(case)
-    plan = case.plan()
-
-    quick = calm.roll_out(plan).run
-    slow = rough.roll_out(plan).run
-
-    assert slow.states == quick.states
-    assert rough.objects() == calm.objects()
-    assert _passed_by_unit(plan, slow) == _passed_by_unit(plan, quick)
-    assert_record_in_order(plan, rough.record)
-
-
-def _passed_by_unit(plan: Plan, run: Run) -> dict[str, list[str]]:
-    units = {step.id: step.unit for step in plan.steps}
-    passed: dict[str, list[str]] = {unit.name: [] for unit in plan.units}
-    for event in run.told(Told.STEP_PASSED):
-        passed[units[event.step]].append(event.step)
-    return passed
-
-
 @every_case
 @given(cases(most=2, fates=WELL))
-def test_an_update_waits_for_the_new_generation_of_what_comes_before(case: Case) -> None:
-    stage, newer = Stage(case), case.plan(image="app:2")
-    stage.roll_out(case.plan())
-
-    run = stage.roll_out(newer).run
-
-    assert run.result == "passed"
-    assert_record_in_order(newer, stage.record, image="app:2")
-
-
-@every_case
-@given(cases(most=2, fates=WELL))
-def test_a_second_run_finds_nothing_to_write(case: Case) -> None:
-    stage, plan = Stage(case), case.plan()
+def test_a_second_run_writes_nothing_and_an_update_waits_for_what_is_new(case: Case) -> None:
+    stage, plan, newer = Stage(case), case.plan(), case.plan(image="app:2")
     stage.roll_out(plan)
     before = len(stage.realm.landed)
 
-    run = stage.roll_out(plan).run
+    second = stage.roll_out(plan).run
+    written = len(stage.realm.landed) - before
+    update = stage.roll_out(newer).run
 
-    assert run.result == "passed"
-    assert not run.told(Told.OBJECT_WRITTEN)
-    assert len(stage.realm.landed) == before
+    assert (second.result, update.result) == ("passed", "passed")
+    assert not second.told(Told.OBJECT_WRITTEN)
+    assert case.faults or not written
+    assert_record_in_order(newer, stage.record, image="app:2")
 
 
 def assert_events_in_order(plan: Plan, run: Run) -> None:
@@ -135,3 +120,19 @@ def assert_events_in_order(plan: Plan, run: Run) -> None:
             passed.add(event.step)
         elif event.told in (Told.STEP_APPLYING, Told.OBJECT_WRITTEN):
             assert before[event.step] <= passed, event
+
+
+def _passed_by_unit(plan: Plan, run: Run) -> dict[str, list[str]]:
+    units = {step.id: step.unit for step in plan.steps}
+    passed: dict[str, list[str]] = {unit.name: [] for unit in plan.units}
+    for event in run.told(Told.STEP_PASSED):
+        passed[units[event.step]].append(event.step)
+    return passed
+
+
+def _transcript(hash_seed: str) -> bytes:
+    command = [sys.executable, "-m", "tests.fakes.rollout_transcript"]
+    paths = f"{ROOT}:{ROOT / 'src'}"
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
+    run = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return run.stdout

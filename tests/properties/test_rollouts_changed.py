@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import WELL, Case, cases, every_case
-from tests.fakes.rollout_plays import PATIENCE, Part, Stage
+from tests.fakes.rollout_cases import WELL, Case, cases, every_case, shared_by
+from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.engine.vocabulary import Apply, Check, Delete, Stopped
 from tidegate.model.event import Told
-from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
 from tidegate.testing.rollouts import Run
 
@@ -37,10 +36,10 @@ def test_a_rollout_stopped_at_any_turn_is_finished_by_the_next(case: Case, turn:
     assert not {Apply, Check, Delete} & set(begun)
     assert rest.result == "passed"
     assert_record_in_order(plan, stage.record)
-    assert stage.objects() == finished(case, plan)
+    assert stage.objects() == finished(plan)
 
 
-@every_case
+@shared_by(2)
 @given(well, turns, st.integers(0, 1))
 def test_a_newer_plan_takes_over_at_any_turn(case: Case, turn: int, since: int) -> None:
     stage, newer = Stage(case), case.plan(image="app:2", since=since)
@@ -51,13 +50,13 @@ def test_a_newer_plan_takes_over_at_any_turn(case: Case, turn: int, since: int) 
     assert run.result == "passed"
     assert_counted(stage.record)
     if _ran(run, newer):
-        assert stage.objects() == finished(case, newer)
+        assert stage.objects() == finished(newer)
         assert_kept_steps_ran_once(case.plan(), newer, run)
         if not since:
             assert_record_in_order(newer, stage.record, image="app:2")
 
 
-@every_case
+@shared_by(2)
 @given(well, well, turns)
 def test_a_plan_of_another_shape_takes_over_at_any_turn(case: Case, other: Case, turn: int) -> None:
     stage, newer = Stage(case), other.plan(image="app:2")
@@ -69,15 +68,8 @@ def test_a_plan_of_another_shape_takes_over_at_any_turn(case: Case, other: Case,
     assert_counted(stage.record)
     if _ran(run, newer):
         there = stage.objects()
-        assert {ref: there.get(ref) for ref in finished(other, newer)} == finished(other, newer)
+        assert {ref: there.get(ref) for ref in finished(newer)} == finished(newer)
         assert_record_in_order(newer, stage.record, image="app:2")
-
-
-def finished(case: Case, plan: Plan) -> dict[str, Json]:
-    """What is there after a rollout that nothing disturbed."""
-    alone = Stage(case.without_faults)
-    alone.roll_out(plan)
-    return alone.objects()
 
 
 def _ran(run: Run, plan: Plan) -> bool:

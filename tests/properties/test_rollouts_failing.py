@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from msgspec import structs
 
-from tests.fakes.rollout_cases import BRISK, OFTEN_ILL, Case, cases, every_case
+from tests.fakes.rollout_cases import OFTEN_ILL, Case, cases, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
 from tidegate.model.event import StepState, Told
-from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Plan, Step
 
 pytestmark = pytest.mark.timeout(PATIENCE)
-ill = cases(fates=OFTEN_ILL, faulty=False)
-HASTY = structs.replace(BRISK, deadline=Ms(15 * SECOND))
+ill = cases(fates=OFTEN_ILL, most=2)
 
 
-@every_case
+@shared_by(2)
 @given(ill)
 def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
     plan = case.plan()
 
-    run = Stage(case).roll_out(plan, Part(semantics=HASTY)).run
+    run = Stage(case).roll_out(plan).run
 
     wanted = _states(plan)
     assert run.states == wanted
@@ -34,12 +31,12 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
         )
 
 
-@every_case
+@shared_by(2)
 @given(ill)
 def test_with_the_other_policy_everything_has_its_turn(case: Case) -> None:
     plan = case.plan()
 
-    run = Stage(case).roll_out(plan, Part(semantics=HASTY, carries_on=True)).run
+    run = Stage(case).roll_out(plan, Part(carries_on=True)).run
 
     failing = {step.id for step in plan.steps if _is_ill(step)}
     assert run.states == {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import MOSTLY_WELL, WELL, Case, cases, every_case, no_budget
-from tests.fakes.rollout_plays import PATIENCE, Part, Stage
+from tests.fakes.rollout_cases import MOSTLY_WELL, WELL, Case, cases, no_budget, shared_by
+from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.model.event import FINAL, StepState, Told
 from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, Step, digest_step
@@ -61,7 +61,7 @@ class Garden:
         return Plan.of(Fragment(steps=steps, edges=(*edges, *self.fruit.edges)))
 
 
-@every_case
+@shared_by(3)
 @given(cases(fates=MOSTLY_WELL, most=2))
 def test_what_a_step_yields_has_its_turn_before_what_comes_behind(case: Case) -> None:
     garden = Garden(case)
@@ -76,7 +76,7 @@ def test_what_a_step_yields_has_its_turn_before_what_comes_behind(case: Case) ->
         assert run.result == "passed"
 
 
-@every_case
+@shared_by(3)
 @given(cases(fates=MOSTLY_WELL, faulty=False, most=2))
 def test_a_part_that_fails_fails_everything_that_yielded_it(case: Case) -> None:
     garden = Garden(case)
@@ -94,19 +94,18 @@ def test_a_part_that_fails_fails_everything_that_yielded_it(case: Case) -> None:
     assert is_well or "PartFailed" in causes
 
 
-@every_case
+@shared_by(3)
 @given(cases(fates=WELL, faulty=False, most=2), st.integers(1, 60), st.integers(0, 3))
 def test_a_growing_plan_killed_at_any_turn_goes_on_to_the_same_end(
     case: Case, turn: int, lands: int
 ) -> None:
     garden = Garden(case)
-    stage, whole = garden.stage(case), garden.stage(case)
-    whole.roll_out(garden.root)
+    stage = garden.stage(case)
 
     stage.play(stage.actor(garden.root, Part(dies_at=turn, lands=lands)))
     run = stage.roll_out(garden.root).run
 
     assert run.result == "passed"
-    assert stage.objects() == whole.objects()
+    assert stage.objects() == finished(garden.whole)
     assert_record_in_order(garden.whole, stage.record)
     assert_counted(stage.record)

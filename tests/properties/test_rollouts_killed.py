@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import EXAMPLES, WELL, Case, cases
-from tests.fakes.rollout_plays import PATIENCE, Part, Stage
+from tests.fakes.rollout_cases import WELL, Case, cases, shared_by
+from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 
 pytestmark = pytest.mark.timeout(PATIENCE)
-some_cases = settings(max_examples=max(1, EXAMPLES // 20), deadline=None)
 small = cases(fates=WELL, faulty=False, most=2)
 
 
-@some_cases
+@shared_by(20)
 @given(small, st.integers(0, 7))
 def test_a_rollout_killed_at_any_turn_goes_on_to_the_same_end(case: Case, variant: int) -> None:
-    plan, whole = case.plan(), Stage(case)
-    turns = whole.roll_out(plan).life.turns
+    plan = case.plan()
+    turns = Stage(case).roll_out(plan).life.turns
 
     for turn in range(1, turns + 1):
         stage = _killed(case, turn, variant)
@@ -27,7 +26,7 @@ def test_a_rollout_killed_at_any_turn_goes_on_to_the_same_end(case: Case, varian
         run = stage.roll_out(plan, heir).run
 
         assert run.result == "passed", turn
-        assert stage.objects() == whole.objects(), turn
+        assert stage.objects() == finished(plan), turn
         assert_record_in_order(plan, stage.record)
         assert_counted(stage.record)
 
@@ -39,17 +38,33 @@ def _killed(case: Case, turn: int, variant: int) -> Stage:
     return stage
 
 
-@some_cases
+@shared_by(60)
 @given(small, st.integers(0, 7))
 def test_jobs_that_somebody_deletes_meanwhile_run_again(case: Case, variant: int) -> None:
-    plan, whole = case.plan(), Stage(case)
-    turns = whole.roll_out(plan).life.turns
+    plan = case.plan()
+    turns = Stage(case).roll_out(plan).life.turns
 
-    for turn in range(1, turns + 1, 3):
+    for turn in range(1, turns + 1):
         stage = _killed(case, turn, variant)
         stage.delete_jobs()
         run = stage.roll_out(plan).run
 
         assert run.result == "passed", turn
-        assert stage.objects() == whole.objects(), turn
+        assert stage.objects() == finished(plan), turn
         assert_record_in_order(plan, stage.record)
+
+
+@shared_by(4)
+@given(cases(fates=WELL, most=2), st.lists(st.integers(1, 60), min_size=1, max_size=3))
+def test_kill_after_kill_under_faults_costs_time_and_no_more(case: Case, kills: list[int]) -> None:
+    plan, stage = case.plan(), Stage(case)
+
+    for number, turn in enumerate(kills):
+        part = Part(holder=f"{number % 2}", dies_at=turn, lands=turn % 3)
+        stage.play(stage.actor(plan, part))
+    run = stage.roll_out(plan).run
+
+    assert run.result == "passed"
+    assert stage.objects() == finished(plan)
+    assert_record_in_order(plan, stage.record)
+    assert_counted(stage.record)

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.mortal import Happening, Life
-from tests.fakes.rollout_cases import WELL, Case, cases, every_case
-from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage
+from tests.fakes.mortal import Absence
+from tests.fakes.rollout_cases import WELL, Case, cases, shared_by
+from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage, finished
 from tests.fakes.rollout_record import assert_record_in_order
-from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.world import START
 from tidegate.world.facts import is_refusal
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = cases(fates=WELL, faulty=False, most=2)
 moments = st.integers(100, 20_000)
-
-
-@dataclass(frozen=True)
-class Absence:
-    """A process loses its connection for a while, or does nothing at all."""
-
-    at: int
-    seconds: int
-    way: str
-
-    def of(self, life: Life) -> list[Happening]:
-        begins = Ms(START + self.at)
-        ends = Ms(begins + self.seconds * SECOND)
-        if self.way == "frozen":
-            return [(begins, life.freeze), (ends, life.thaw)]
-        return [(begins, life.world.cut), (ends, life.world.mend)]
-
-
 absences = st.builds(Absence, moments, st.integers(1, 40), st.sampled_from(["cut", "frozen"]))
 
 
-@every_case
+@shared_by(4)
 @given(calm, moments)
 def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
     case: Case, begins: int
@@ -56,7 +34,7 @@ def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
     assert_record_in_order(plan, stage.record)
 
 
-@every_case
+@shared_by(4)
 @given(calm, moments)
 def test_a_rollout_gives_way_to_one_of_another_plan(case: Case, begins: int) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
@@ -66,10 +44,10 @@ def test_a_rollout_gives_way_to_one_of_another_plan(case: Case, begins: int) -> 
     stage.play(first, second)
 
     assert first.run.result in ("passed", "stopped")
-    assert_second_took_over(stage, second, case)
+    assert_second_took_over(stage, second)
 
 
-@every_case
+@shared_by(4)
 @given(calm, moments, absences)
 def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
     case: Case, begins: int, absence: Absence
@@ -85,7 +63,7 @@ def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
     assert_record_in_order(plan, stage.record)
 
 
-@every_case
+@shared_by(4)
 @given(calm, moments, absences)
 def test_one_that_was_away_does_not_undo_a_newer_plan(
     case: Case, begins: int, absence: Absence
@@ -98,14 +76,12 @@ def test_one_that_was_away_does_not_undo_a_newer_plan(
 
     error = first.life.error
     assert error is None or error.code == "cluster.overtaken"
-    assert_second_took_over(stage, second, case)
+    assert_second_took_over(stage, second)
 
 
-def assert_second_took_over(stage: Stage, second: Actor, case: Case) -> None:
-    alone = Stage(case)
-    alone.roll_out(second.plan)
+def assert_second_took_over(stage: Stage, second: Actor) -> None:
     assert second.run.result == "passed"
-    assert stage.objects() == alone.objects()
+    assert stage.objects() == finished(second.plan)
     assert_two_blocks(stage)
     assert_record_in_order(second.plan, stage.record, image="app:2")
 

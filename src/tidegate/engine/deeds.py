@@ -194,16 +194,16 @@ class Deeds:
                 self._hear(Wrote(command.step, command.spot, trouble_of(outcome)))
 
     def _look(self, command: Look) -> Errand[Looked]:
-        site = self._site
-        outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in command.spots)
-        for spot, outcome in zip(command.spots, outcomes, strict=True):
-            known = site.outlook.lives.get(spot)
+        outlook = self._site.outlook
+        asks = tuple(Ask(spot.cluster, Get(spot.ref)) for spot, _ in command.objects)
+        outcomes = yield asks
+        for (spot, uid), outcome in zip(command.objects, outcomes, strict=True):
             if isinstance(outcome, Done) and outcome.live is not None:
-                site.outlook.wrote(spot, outcome.live)
-                self._hear((yield from site.judge(spot, outcome.live)))
-            elif isinstance(outcome, Missing) and known is not None:
-                del site.outlook.lives[spot]
-                self._hear(Gone(spot, known.uid))
+                outlook.wrote(spot, outcome.live)
+                self._hear((yield from self._site.judge(spot, outcome.live)))
+            elif isinstance(outcome, Missing):
+                outlook.lives.pop(spot, None)
+                self._hear(Gone(spot, uid))
         return Looked(command.step)
 
     def _probed(self, command: Probe, trouble: Trouble | None) -> None:

@@ -11,7 +11,7 @@ from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.hold import Hold
 from tidegate.engine.means import Means
-from tidegate.engine.opening import Opening, open_rollout
+from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
 from tidegate.engine.reach.errands import Errand, Errands
 from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
@@ -51,7 +51,7 @@ class Driver:
         self.result = ""
         self._decide = decide
         self.world = world
-        self._plan = plan
+        self._plan = self._asked = plan
         self._emit = emit
         self._site = Site(world, means, settings)
         self._errands = Errands(world, first=settings.first_ticket)
@@ -121,29 +121,38 @@ class Driver:
         """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own."""
         if self.result:
             return False
-        self._plan = plan
+        self._asked = plan
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
         for hold in self._site.holds.values():
             hold.lease.plan = plan.digest
         if self._begun:
-            self._inbox.append(Superseded(plan))
+            self._inbox.append(Superseded(None))
+            self._errands.run(reopen_rollout(self._site, plan), self._opened)
             self._work()
         return True
 
     def _opened(self, opening: Opening) -> None:
-        if opening.asked is not self._plan:
-            self._errands.run(open_rollout(self._site, self._plan), self._opened)
+        plan = opening.plan
+        if opening.asked is not self._asked:
+            if not self._begun:
+                self._errands.run(open_rollout(self._site, self._asked), self._opened)
             return
         if not opening.faults:
-            self._begun = True
-            self._plan = opening.plan
-            self._inbox.append(Begun(opening.plan))
+            self._inbox.append(Superseded(plan) if self._begun else Begun(plan))
+            self._begun, self._plan = True, plan
             return
+        self._refuse(opening)
+
+    def _refuse(self, opening: Opening) -> None:
+        """Nothing of a plan is begun of which something cannot be taken."""
         now = self.world.now()
         for step, ref, trouble in opening.faults:
             told = Told.OBJECT_REFUSED
             self._emit(Event(now, told, step.id, ref, trouble.reason, trouble.sentence))
-        self._end(Event(now, Told.ROLLOUT_ENDED, reason="invalid"))
+        if self._begun:
+            self._inbox.append(Stopped("the newer plan is refused"))
+        else:
+            self._end(Event(now, Told.ROLLOUT_ENDED, reason="invalid"))
 
     def _end(self, last: Event) -> None:
         self._emit(last)
@@ -195,7 +204,7 @@ class Driver:
         left = {one.step.unit for one in runs if one.state is not StepState.PASSED}
         for unit in self._plan.units:
             hold = self._site.holds[unit.name]
-            if hold.lease.held and unit.name not in left:
+            if hold.lease.version and unit.name not in left:
                 hold.keeper.finish(unit.digest)
 
     def _tell(self, event: Event) -> None:
@@ -204,7 +213,8 @@ class Driver:
             self._site.holds[self._site.steps[event.step].unit].keeper.forget(event.ref)
         elif event.told is Told.ROLLOUT_ENDED:
             self.result = event.reason
-            self._finish_units()
+            if self._begun:
+                self._finish_units()
             self._errands.run(self._close(), self._closed)
 
 

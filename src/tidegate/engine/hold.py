@@ -37,8 +37,8 @@ class Hold:
     taking: bool = False
     epoch: int = 0
     """How often somebody else may have been at work since we knew what is there."""
-    counted: int = 0
-    """So many of these does the journal name."""
+    counted: tuple[int, str] = (0, "")
+    """So many of these does the journal name, and this is the text it speaks of."""
 
     def load(self) -> Errand[None]:
         self._check((yield from self.keeper.load()), "reading")
@@ -51,7 +51,7 @@ class Hold:
         while not self.is_taken(now()):
             if not self.lease.is_good(now()):
                 yield from self._acquire(now)
-            known = len(self.refs)
+            known = (len(self.refs), self.text)
             self.keeper.expect(self.lease.plan, self.refs, text=self.text, now=now())
             refused = yield from self._write(now)
             if refused is None:
@@ -61,11 +61,11 @@ class Hold:
         self.taking = False
 
     def is_taken(self, now: Ms) -> bool:
-        return self.lease.is_good(now) and self.counted == len(self.refs)
+        return self.lease.is_good(now) and self.counted == (len(self.refs), self.text)
 
     def _acquire(self, now: Now) -> Errand[None]:
         """What was ours may be somebody else's by now, and the journal with it."""
-        self.lease.held, self.lease.contested, self.counted = False, False, 0
+        self.lease.held, self.lease.contested, self.counted = False, False, (0, "")
         refused = yield from self.lease.acquire(now)
         if refused is not None:
             raise refusal_error(refused, "taking the lease", where=self._place)

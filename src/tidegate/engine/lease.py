@@ -40,7 +40,7 @@ MARGIN = Ms(5 * SECOND)
 """How long before the end of a lease its holder stops to write."""
 ASKS_AGAIN = Ms(1 * SECOND)
 RELEASES = 3
-"""How often letting go is tried against others who write at the same time."""
+"""How often at the end a write is tried against others who write at the same time."""
 LASTING = Forbidden | Invalid | NotServed
 """Refusals that no waiting mends."""
 Now: TypeAlias = Callable[[], Ms]
@@ -112,12 +112,17 @@ class Lease:
         return None
 
     def regain(self, now: Now) -> Errand[None]:
-        """Hold it again if nobody took it since we lost it: one try."""
-        (found,) = yield (Ask(self.cluster, Get(self.ref)),)
-        if isinstance(found, Done) and found.live is not None:
+        """Hold it again if nobody took it since we lost it, and do not wait for that."""
+        for _ in range(RELEASES):
+            (found,) = yield (Ask(self.cluster, Get(self.ref)),)
+            if not isinstance(found, Done) or found.live is None:
+                return
             lease = msgspec.json.decode(found.live.body, type=_Lease)
-            if lease.spec.holder_identity == self.holder:
-                yield from self._take(found.live, now)
+            if lease.spec.holder_identity != self.holder:
+                return
+            yield from self._take(found.live, now)
+            if self.held:
+                return
 
     def _make(self, now: Now) -> Errand[Refusal | None]:
         at = now()

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.engine.lease import ASKS_AGAIN
 from tidegate.engine.means import Found
 from tidegate.engine.reach.checking import Examined
-from tidegate.engine.reach.errands import Errand
+from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.needs import unmet_needs
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site, items_of, refuse
 from tidegate.engine.vocabulary import Spot
+from tidegate.errors import ClusterError
+from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+
+PASSING = frozenset(
+    f"cluster.{word}"
+    for word in ("disconnected", "failed", "proxy", "throttled", "timeout", "unreachable")
+)
+"""What may be well again in a moment."""
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -45,6 +54,17 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
         # Another rollout was at work until now: what it left is what counts.
         return (yield from open_rollout(site, asked))
     return Opening(asked, plan, [_placed(fault, plan) for fault in faults])
+
+
+def reopen_rollout(site: Site, asked: Plan) -> Errand[Opening]:
+    """The same while another plan is under way: troubles of the cluster are waited out."""
+    while True:
+        try:
+            return (yield from open_rollout(site, asked))
+        except ClusterError as error:
+            if error.code not in PASSING:
+                raise
+        yield Pause(Ms(site.world.now() + ASKS_AGAIN))
 
 
 def _placed(fault: Fault, plan: Plan) -> Fault:

@@ -152,7 +152,9 @@ class Collected(msgspec.Struct, frozen=True):
 
 
 class Superseded(msgspec.Struct, frozen=True):
-    plan: Plan
+    """A newer plan takes over. Until it is known, nothing more of the present one is begun."""
+
+    plan: Plan | None
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -214,7 +216,8 @@ class Look(msgspec.Struct, frozen=True):
     """Ask how these objects are now: time is up, and what is known of them may be old."""
 
     step: str
-    spots: tuple[Spot, ...]
+    objects: tuple[tuple[Spot, str], ...]
+    """Spot, and the uid of what was written there."""
 
 
 class Expand(msgspec.Struct, frozen=True):

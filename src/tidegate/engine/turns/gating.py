@@ -109,8 +109,9 @@ def _is_sure(turn: Turn, step: StepRun) -> bool:
     """Time alone fails nothing: a connection may have been lost, and with it the good news."""
     if not step.looked and not step.looking:
         step.looking = True
-        held = (run.spot for run in step.items if run.state is ItemState.GATING)
-        turn.order(Look(step.step.id, tuple(held)))
+        held = (run for run in step.items if run.state is ItemState.GATING)
+        objects = ((run.spot, run.written.uid if run.written else "") for run in held)
+        turn.order(Look(step.step.id, tuple(objects)))
     return step.looked
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.engine.turns.ordering import add, close_expanded, failed, link, release
+from tidegate.engine.turns.ordering import add, close_expanded, failed, link, release, rescue
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
 from tidegate.engine.vocabulary import Expanded, Trouble
 from tidegate.model.event import StepState, Told
@@ -35,9 +35,9 @@ def expanded(turn: Turn, heard: Expanded) -> None:
         release(turn, run)
 
 
-def supersede(turn: Turn, plan: Plan) -> None:
+def supersede(turn: Turn, plan: Plan | None) -> None:
     """Take over a newer plan at the next safe point: when no answer is outstanding."""
-    turn.rollout.successor = plan
+    turn.rollout.yields, turn.rollout.successor = True, plan
 
 
 def give_way(turn: Turn) -> None:
@@ -46,7 +46,7 @@ def give_way(turn: Turn) -> None:
     plan = rollout.successor
     if plan is None or rollout.busy or rollout.ended:
         return
-    rollout.successor = None
+    rollout.yields, rollout.successor = False, None
     old = _clear(rollout)
     kept = _kept(old, plan)
     for step in old.values():
@@ -56,19 +56,27 @@ def give_way(turn: Turn) -> None:
     rollout.digest = plan.digest
     rollout.failed = False
     turn.tell(Told.ROLLOUT_SUPERSEDED, reason=plan.digest)
+    _go_on_with(turn, plan, {name: old[name] for name in kept})
+
+
+def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun]) -> None:
+    rollout = turn.rollout
     runs = add(rollout, plan.steps, ())
     for run in runs:
         if run.step.id in kept:
-            _keep(turn, run, old[run.step.id])
+            _keep(turn, run, kept[run.step.id])
     for edge in plan.edges:
         link(rollout.steps[edge.before], rollout.steps[edge.after])
     for run in runs:
         release(turn, run)
+        if run.is_final:
+            rescue(turn, run)
 
 
 def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
     """Go on with a step where it was; its objects are the same, in the same order."""
     fresh.state, fresh.open, fresh.batch = old.state, old.open, old.batch
+    fresh.trouble = old.trouble
     fresh.applied_at, fresh.active_at, fresh.deadline = old.applied_at, old.active_at, old.deadline
     for new, known in zip(fresh.items, old.items, strict=True):
         new.take_over(known)
@@ -80,7 +88,7 @@ def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
 
 def _clear(rollout: Rollout) -> dict[str, StepRun]:
     old = rollout.steps
-    rollout.steps, rollout.items, rollout.attempts = {}, {}, {}
+    rollout.steps, rollout.items, rollout.attempts, rollout.rescues = {}, {}, {}, {}
     return old
 
 
@@ -101,6 +109,10 @@ def _kept(old: dict[str, StepRun], plan: Plan) -> set[str]:
 
 
 def _can_be_kept(run: StepRun, step: Step) -> bool:
-    """What a step expanded to is not in the newer plan: while that runs, it must expand again."""
+    """What a step expanded to is not in the newer plan: while that runs, it must expand again.
+
+    What was done about a failure is not done about the next one.
+    """
     at_rest = run.state is StepState.PASSED
-    return run.step.digest == step.digest and (at_rest or (run.state in KEPT and not step.expands))
+    stays = at_rest or (run.state in KEPT and not step.expands)
+    return run.step.digest == step.digest and stays and not step.rescues

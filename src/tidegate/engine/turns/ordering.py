@@ -46,6 +46,12 @@ def link(before: StepRun, after: StepRun) -> None:
     after.unmet += before.state is not StepState.PASSED
 
 
+def _is_held_by(rollout: Rollout, before: StepRun) -> bool:
+    """Whether what comes before holds what comes after; a failure may not, by the policy."""
+    through = before.state is StepState.FAILED and rollout.carries_on
+    return before.state is not StepState.PASSED and not through
+
+
 def release(turn: Turn, step: StepRun) -> None:
     """Start a step that no edge holds any more, now or when its pause is over."""
     if step.unmet or step.state is not StepState.WAITING:
@@ -127,7 +133,7 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
         reset(turn.rollout, one)
     for one in steps:
         one.not_before = again
-        one.unmet = sum(before.state is not StepState.PASSED for before in one.before)
+        one.unmet = sum(_is_held_by(turn.rollout, before) for before in one.before)
     for one in steps:
         release(turn, one)
 
@@ -222,7 +228,7 @@ def stop(turn: Turn, reason: str) -> None:
 def finish(turn: Turn) -> None:
     """End a rollout that is at rest: nothing is left to do, or nothing more is to be done."""
     rollout = turn.rollout
-    if rollout.ended or rollout.successor is not None:
+    if rollout.ended or (rollout.yields and not rollout.stopped):
         return
     if not rollout.unfinished and rollout.hooked and not rollout.busy:
         rollout.hooked = False

@@ -119,7 +119,10 @@ class Rollout:
     attempts: dict[str, int] = field(default_factory=dict)
     """How often a step was tried again, or a unit where everything starts over."""
     stopped: str = ""
+    yields: bool = False
+    """A newer plan takes over."""
     successor: Plan | None = None
+    """That plan, once it is known."""
     rescues: dict[str, list[StepRun]] = field(default_factory=dict)
     """By unit: the steps that have their turn when another failed."""
     hooked: bool = False
@@ -132,7 +135,7 @@ class Rollout:
     @property
     def held(self) -> bool:
         """Whether nothing new is to be begun."""
-        return bool(self.stopped) or self.successor is not None
+        return bool(self.stopped) or self.yields
 
     def ring_at(self, moment: Ms, step: str) -> None:
         self._sequence += 1

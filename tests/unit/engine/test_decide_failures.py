@@ -1,0 +1,163 @@
+"""What fails, when, and how often it is tried again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.decide_play import Play
+from tidegate.engine.vocabulary import Look
+from tidegate.model.event import StepState, Told
+from tidegate.model.reading import mapping
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
+from tidegate.model.verdict import Health
+from tidegate.testing.builders import a_deployment, a_plan
+
+DB, WEB = "shop/sync/0", "shop/sync/1"
+ONE_WAVE = a_plan(a_deployment("db"))
+TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
+ALWAYS = 99
+
+
+def test_a_refused_write_is_tried_again_after_longer_and_longer_pauses() -> None:
+    play = Play(ONE_WAVE, TIDEGATE, refusals={"db": ALWAYS})
+
+    play.wait(1_000)
+
+    assert play.starts(DB) == [0.0, 5.0, 15.0, 35.0, 75.0, 155.0]
+    assert play.states == {DB: StepState.FAILED}
+
+
+def test_a_retry_resumes_at_the_step_that_failed() -> None:
+    play = Play(TWO_WAVES, TIDEGATE, refusals={"web": 2})
+
+    play.judge("db", Health.HEALTHY)
+    play.wait(60)
+
+    assert play.starts(DB) == [0.0]
+    assert play.starts(WEB) == [0.0, 5.0, 15.0]
+
+
+def test_a_retry_of_argo_cd_begins_with_the_first_wave() -> None:
+    play = Play(TWO_WAVES, ARGOCD, refusals={"web": 2})
+
+    play.judge("db", Health.HEALTHY)
+    play.wait(60)
+
+    assert play.starts(DB) == [0.0, 12.0, 34.0]
+    assert play.starts(WEB) == [2.0, 14.0, 36.0]
+
+
+def test_a_retry_of_flux_comes_after_a_minute_each_time() -> None:
+    play = Play(ONE_WAVE, FLUX, refusals={"db": ALWAYS})
+
+    play.wait(1_000)
+
+    assert play.starts(DB) == [0.0, 60.0, 120.0, 180.0, 240.0, 300.0]
+
+
+def test_degraded_that_recovers_in_time_does_not_fail() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+
+    play.judge("db", Health.DEGRADED)
+    play.wait(29)
+    play.judge("db", Health.HEALTHY)
+
+    assert play.states == {DB: StepState.PASSED}
+
+
+def test_degraded_that_stays_fails_when_its_time_is_up() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+
+    play.judge("db", Health.DEGRADED)
+    play.wait(60)
+
+    assert play.moments(Told.STEP_FAILED) == [(30.0, "step.failed", DB)]
+
+
+def test_degraded_for_good_fails_at_once() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+
+    play.wait(1)
+    play.judge("db", Health.DEGRADED, final=True)
+
+    assert play.moments(Told.STEP_FAILED) == [(1.0, "step.failed", DB)]
+
+
+def test_suspended_has_ten_minutes() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+
+    play.judge("db", Health.SUSPENDED)
+    play.wait(601)
+
+    assert play.moments(Told.STEP_FAILED) == [(600.0, "step.failed", DB)]
+
+
+def test_a_gate_has_the_time_that_its_object_asks_for() -> None:
+    slow = a_deployment("db")
+    spec = {**mapping(slow, "spec"), "progressDeadlineSeconds": 900}
+    play = Play(a_plan({**slow, "spec": spec}), TIDEGATE)
+
+    play.wait(2_000)
+
+    ((failed_after, *_),) = play.moments(Told.STEP_FAILED)
+    assert failed_after >= 900
+
+
+@pytest.mark.parametrize("health", [Health.DEGRADED, Health.PROGRESSING])
+def test_before_time_fails_a_gate_its_objects_are_looked_at_again(health: Health) -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+
+    play.judge("db", health)
+    play.wait(2_000)
+
+    looks = [command for command in play.commands if isinstance(command, Look)]
+    assert [look.objects[0][0].ref.name for look in looks] == ["db"]
+
+
+def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
+    play = Play(a_plan((a_deployment("db"), a_deployment("mail")), a_deployment("web")), ARGOCD)
+
+    play.judge("db", Health.DEGRADED)
+    play.wait(20)
+    play.judge("mail", Health.HEALTHY)
+    play.wait(6)
+
+    assert play.moments(Told.RETRY_PLANNED) == [(25.0, "retry.planned", DB)]
+
+
+def test_one_object_that_fails_for_good_fails_its_step() -> None:
+    play = Play(a_plan((a_deployment("db"), a_deployment("mail"))), TIDEGATE)
+
+    play.wait(1)
+    play.judge("db", Health.DEGRADED, final=True)
+
+    assert play.moments(Told.STEP_FAILED) == [(1.0, "step.failed", DB)]
+
+
+def test_what_lies_behind_a_failure_is_tried_again_too_where_everything_has_its_turn() -> None:
+    play = Play(TWO_WAVES, TIDEGATE, carries_on=True, refusals={"db": ALWAYS, "web": 2})
+
+    play.wait(600)
+    play.judge("web", Health.HEALTHY)
+
+    assert play.states == {DB: StepState.FAILED, WEB: StepState.PASSED}
+    assert play.starts(WEB) == [155.0, 160.0, 170.0]
+
+
+def test_a_step_that_begins_anew_waits_for_the_answers_to_its_earlier_try() -> None:
+    both = a_plan((a_deployment("db"), a_deployment("mail")))
+    play = Play(both, TIDEGATE, slow=("db", "mail"))
+    play.wrote("db")
+    play.wrote("mail")
+    play.lose("db")
+    play.lose("mail")
+
+    play.wrote("db", "Forbidden")
+    play.wait(10)
+    play.wrote("mail", "TooLate")
+    play.wrote("mail")
+    play.wrote("db")
+    play.judge("mail", Health.HEALTHY)
+    play.judge("db", Health.HEALTHY)
+
+    assert play.states == {DB: StepState.PASSED}

@@ -1,0 +1,128 @@
+"""When steps start and gates are looked at, under each of the semantics."""
+
+from __future__ import annotations
+
+from tests.fakes.decide_play import Play
+from tidegate.model.event import StepState, Told
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
+from tidegate.model.verdict import Health
+from tidegate.testing.builders import a_deployment, a_plan, a_unit
+
+DB, WEB = "shop/sync/0", "shop/sync/1"
+TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
+ONE_WAVE = a_plan(a_deployment("db"))
+TWO_UNITS = a_plan(
+    a_unit(a_deployment("db"), name="data"),
+    a_unit(a_deployment("web"), name="web", after=("data",)),
+)
+
+
+def test_the_next_wave_starts_when_the_gate_before_it_opens() -> None:
+    play = Play(TWO_WAVES, TIDEGATE)
+
+    play.wait(0.25)
+    play.judge("db", Health.HEALTHY)
+
+    assert play.starts(WEB) == [0.25]
+
+
+def test_argo_cd_pauses_for_two_seconds_between_waves() -> None:
+    play = Play(TWO_WAVES, ARGOCD)
+
+    play.wait(0.25)
+    play.judge("db", Health.HEALTHY)
+    play.wait(10)
+
+    assert play.starts(WEB) == [2.0]
+
+
+def test_argo_cd_looks_five_seconds_after_a_change() -> None:
+    play = Play(TWO_WAVES, ARGOCD)
+
+    play.wait(3)
+    play.judge("db", Health.HEALTHY)
+    play.wait(10)
+
+    assert play.starts(WEB) == [8.0]
+
+
+def test_argo_cd_does_not_wait_for_the_last_wave() -> None:
+    play = Play(ONE_WAVE, ARGOCD)
+
+    assert play.states == {DB: StepState.PASSED}
+    assert play.moments(Told.ROLLOUT_ENDED) == [(0.0, "rollout.ended", "")]
+
+
+def test_the_last_wave_is_waited_for() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+
+    play.wait(60)
+
+    assert play.states == {DB: StepState.GATING}
+
+
+def test_flux_looks_at_health_every_five_seconds() -> None:
+    play = Play(ONE_WAVE, FLUX)
+
+    play.wait(6)
+    play.judge("db", Health.HEALTHY)
+    play.wait(10)
+
+    assert play.moments(Told.GATE_OPENED) == [(10.0, "gate.opened", DB)]
+
+
+def test_flux_looks_at_dependencies_every_thirty_seconds() -> None:
+    play = Play(TWO_UNITS, FLUX)
+
+    play.wait(3)
+    play.judge("db", Health.HEALTHY)
+    play.wait(60)
+
+    assert play.starts("web/sync/0") == [30.0]
+
+
+def test_a_dependency_that_just_missed_a_look_of_flux_waits_for_the_next() -> None:
+    play = Play(TWO_UNITS, FLUX)
+
+    play.wait(31)
+    play.judge("db", Health.HEALTHY)
+    play.wait(60)
+
+    assert play.starts("web/sync/0") == [60.0]
+
+
+def test_a_dependency_is_seen_at_once() -> None:
+    play = Play(TWO_UNITS, TIDEGATE)
+
+    play.wait(3)
+    play.judge("db", Health.HEALTHY)
+
+    assert play.starts("web/sync/0") == [3.0]
+
+
+def test_what_argo_cd_has_no_check_for_passes_at_once() -> None:
+    play = Play(TWO_WAVES, ARGOCD)
+
+    play.judge("db", Health.PROGRESSING, checked=False)
+    play.wait(10)
+
+    assert play.starts(WEB) == [2.0]
+
+
+def test_what_has_no_check_of_its_own_is_judged_by_the_generic_rule() -> None:
+    play = Play(TWO_WAVES, TIDEGATE)
+
+    play.judge("db", Health.PROGRESSING, checked=False)
+    play.wait(10)
+
+    assert play.states[DB] is StepState.GATING
+
+
+def test_nothing_starts_after_a_stop() -> None:
+    play = Play(TWO_WAVES, TIDEGATE, slow=("db",))
+
+    play.stop()
+    play.wrote("db")
+
+    assert play.states == {DB: StepState.APPLYING, WEB: StepState.WAITING}
+    assert play.events[-1].reason == "stopped"

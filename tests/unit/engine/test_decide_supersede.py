@@ -1,0 +1,107 @@
+"""What a newer plan keeps of the one that is under way."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from tests.fakes.decide_play import Play
+from tidegate.engine.vocabulary import Expand, Superseded
+from tidegate.model.event import StepState, Told
+from tidegate.model.plan import Fragment, Plan, Step, digest_step
+from tidegate.model.semantics import ARGOCD
+from tidegate.model.verdict import Health
+from tidegate.testing.builders import a_deployment, a_plan
+
+DB, WEB, CRY = "shop/sync/0", "shop/sync/1", "cry/sync/0"
+TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
+
+
+def a_rescue() -> Step:
+    """A step of the same unit that has its turn when another failed."""
+    made = a_plan(a_deployment("cry")).steps[0]
+    return structs.replace(made, id=CRY, rescues=True)
+
+
+def with_rescue(plan: Plan) -> Plan:
+    steps = (*plan.steps, a_rescue())
+    return Plan.of(Fragment(units=plan.units, steps=steps, edges=plan.edges))
+
+
+def test_a_step_that_is_the_same_goes_on_where_it_was() -> None:
+    play = Play(TWO_WAVES)
+    play.judge("db", Health.HEALTHY)
+
+    play.supersede(a_plan(a_deployment("db"), a_deployment("web"), a_deployment("mail")))
+    play.judge("web", Health.HEALTHY)
+
+    assert play.starts(DB) == [0.0]
+    assert play.starts(WEB) == [0.0]
+    assert play.states["shop/sync/2"] is StepState.GATING
+
+
+def test_a_step_whose_text_is_new_and_all_behind_it_begin_anew() -> None:
+    play = Play(TWO_WAVES)
+    play.judge("db", Health.HEALTHY)
+
+    play.wait(3)
+    play.supersede(a_plan(a_deployment("db", image="app:2"), a_deployment("web")))
+
+    assert play.starts(DB) == [0.0, 3.0]
+    assert play.states[WEB] is StepState.WAITING
+
+
+def test_a_newer_plan_waits_for_the_writes_that_are_under_way() -> None:
+    play = Play(TWO_WAVES, slow=("db",))
+
+    play.supersede(a_plan(a_deployment("db", image="app:2")))
+    before = play.moments(Told.ROLLOUT_SUPERSEDED)
+    play.wrote("db")
+
+    assert before == []
+    assert [told for _, told, _ in play.moments(Told.ROLLOUT_SUPERSEDED)] == ["rollout.superseded"]
+
+
+def test_nothing_is_begun_and_nothing_ends_while_a_newer_plan_is_looked_at() -> None:
+    play = Play(TWO_WAVES)
+
+    play.hear(Superseded(None))
+    play.judge("db", Health.HEALTHY)
+    play.wait(60)
+
+    assert play.states == {DB: StepState.PASSED, WEB: StepState.WAITING}
+    assert play.moments(Told.ROLLOUT_ENDED) == []
+
+
+def test_what_is_for_a_failure_is_left_out_when_the_newer_plan_has_none() -> None:
+    play = Play(with_rescue(TWO_WAVES))
+    play.judge("db", Health.HEALTHY)
+
+    play.supersede(with_rescue(a_plan(a_deployment("db"))))
+
+    assert play.states == {DB: StepState.PASSED, CRY: StepState.SKIPPED}
+    assert play.events[-1].reason == "passed"
+
+
+def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
+    pair = (a_deployment("db"), a_deployment("mail"))
+    play = Play(a_plan(pair, a_deployment("web")), ARGOCD)
+    play.judge("db", Health.DEGRADED)
+    play.wait(3)
+
+    play.supersede(a_plan(pair, a_deployment("web", image="app:2")))
+    play.judge("mail", Health.HEALTHY)
+    play.wait(6)
+
+    assert [step for *_, step in play.moments(Told.RETRY_PLANNED)] == [DB]
+
+
+def test_what_is_still_expanding_expands_again() -> None:
+    sprout = Step(id="apps", unit="shop", digest=digest_step((), "apps"), expands="apps")
+    plan = Plan.of(Fragment(units=TWO_WAVES.units, steps=(sprout,)))
+    play = Play(plan)
+    play.expand("apps", TWO_WAVES)
+
+    play.supersede(structs.replace(plan, digest="newer"))
+
+    assert [type(one) for one in play.commands if isinstance(one, Expand)] == [Expand, Expand]
+    assert play.states == {"apps": StepState.CHECKING}

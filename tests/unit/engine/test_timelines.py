@@ -1,0 +1,98 @@
+"""One plan under three engines, side by side, as `tests/data/timelines` keeps it.
+
+A wave of Argo CD takes two seconds at least, its last wave is not waited for, and a child without
+a health check passes at once. Flux looks at health every five seconds and at dependencies every
+thirty. `--golden` rewrites the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.rollout_plays import NOTHING, Part, Stage
+from tidegate.health.judge import ARGO, KSTATUS
+from tidegate.model.event import Event, Told
+from tidegate.model.objects import Json
+from tidegate.model.plan import Plan
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, Semantics
+from tidegate.sandbox.world import START
+from tidegate.testing import Body
+from tidegate.testing.builders import a_deployment, a_plan, a_unit, an_object, noted
+
+KEPT = Path(__file__).parents[2] / "data" / "timelines" / "engines.txt"
+ENGINES = (ARGOCD, FLUX, TIDEGATE)
+SHOWN = (Told.STEP_APPLYING, Told.GATE_UNPROVEN, Told.STEP_PASSED, Told.ROLLOUT_ENDED)
+
+
+def test_the_engines_differ_as_they_are_kept(pytestconfig: pytest.Config) -> None:
+    events = {rules.name: _play(rules) for rules in ENGINES}
+
+    shown = _table(events)
+
+    if pytestconfig.getoption("--golden"):
+        KEPT.write_text(shown)
+    assert shown == KEPT.read_text()
+
+
+def _play(rules: Semantics) -> list[Event]:
+    stage = Stage(NOTHING)
+    stage.realm.give([a_definition_of_applications()])
+    return stage.roll_out(_plan(rules), Part(semantics=rules)).run.events
+
+
+def _plan(rules: Semantics) -> Plan:
+    judged_by = KSTATUS if rules is FLUX else ARGO
+    child = an_object("argoproj.io/v1alpha1 Application", "child", spec={"project": "default"})
+    shop = a_unit(
+        noted(a_deployment("db"), after="900"),
+        child,
+        noted(a_deployment("web"), after="900"),
+        name="shop",
+        rules=judged_by,
+    )
+    mail = noted(a_deployment("mail"), after="900")
+    return a_plan(shop, a_unit(mail, name="mail", after=("shop",), rules=judged_by))
+
+
+def a_definition_of_applications() -> Body:
+    schema: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version: Json = {
+        "name": "v1alpha1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    names: Json = {"kind": "Application", "plural": "applications", "singular": "application"}
+    return an_object(
+        "apiextensions.k8s.io/v1 CustomResourceDefinition",
+        "applications.argoproj.io",
+        namespace="",
+        spec={
+            "group": "argoproj.io",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [version],
+        },
+    )
+
+
+def _times(events: list[Event]) -> dict[tuple[str, str], int]:
+    return {(one.step, one.told.value): one.at - START for one in events if one.told in SHOWN}
+
+
+def _table(events: dict[str, list[Event]]) -> str:
+    """A row for each thing that was told, and when each engine told it."""
+    columns = {name: _times(told) for name, told in events.items()}
+    rows = dict.fromkeys(row for times in reversed(columns.values()) for row in times)
+    lines = [f"{'':30}" + "".join(f"{name:>12}" for name in columns)]
+    for step, told in sorted(rows, key=lambda row: columns["tidegate"].get(row, 0)):
+        moments = (times.get((step, told)) for times in columns.values())
+        shown = "".join(f"{_seconds(at):>12}" for at in moments)
+        lines.append(f"{step:13}{told:17}{shown}")
+    return "\n".join(lines) + "\n"
+
+
+def _seconds(at: int | None) -> str:
+    return "-" if at is None else f"{at / 1_000:.3f} s"
