@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from tidegate.engine.reach.checking import WRITTEN, status_name
-from tidegate.engine.reach.errands import Ask, Errand, Errands
+from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause
 from tidegate.engine.reach.hooks import collect, let_go
 from tidegate.engine.reach.needs import await_kind, brought_kinds
 from tidegate.engine.reach.preflight import Fault
@@ -40,13 +40,20 @@ from tidegate.engine.vocabulary import (
     Wrote,
 )
 from tidegate.model.journal import Entry
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live
 from tidegate.model.plan import Fragment, Step
 from tidegate.world.calls import Get, Local
-from tidegate.world.facts import Done, Loss, Lost, Missing, Outcome, Said, Sent
+from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Said, Sent
 
 OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
 """What was decided before is out of date: the step begins anew."""
+
+
+SCHEMA_WITHIN = Ms(3_000)
+SCHEMA_AGAIN = Ms(200)
+"""A server takes a moment to read a definition that was changed."""
+UNKNOWN = "unknown"
 
 
 class Deeds:
@@ -146,15 +153,25 @@ class Deeds:
         if (yield from site.take(unit.name)):
             return OVERTAKEN
         refuse((yield from await_kind(command.spot, site.outlook, site.world.now)))
-        writing = apply(
-            command.spot,
-            command.item,
-            unit,
-            live=live,
-            means=site.means,
-            urgent=command.urgent,
-        )
-        return (yield from writing)
+        ends = site.world.now() + SCHEMA_WITHIN
+        while True:
+            outcome = yield from apply(
+                command.spot,
+                command.item,
+                unit,
+                live=live,
+                means=site.means,
+                urgent=command.urgent,
+            )
+            if not self._is_ahead(command.spot, outcome) or site.world.now() >= ends:
+                return outcome
+            yield Pause(Ms(site.world.now() + SCHEMA_AGAIN))
+
+    def _is_ahead(self, spot: Spot, outcome: Outcome) -> bool:
+        """Whether the server may not have read the definition yet that this plan brings."""
+        if not isinstance(outcome, Invalid) or all(one.reason != UNKNOWN for one in outcome.causes):
+            return False
+        return spot.ref.kind in brought_kinds(item for item, _ in self._site.planned(spot.cluster))
 
     def _wrote(self, command: Apply, before: Live | None, outcome: Outcome) -> None:
         site = self._site
