@@ -105,7 +105,7 @@ class _Reading:
             origin=str(document.place),
             wave=0 if self._ignores_waves else wave_of(document),
             hook=hook.policies if hook else None,
-            handling=read_handling(body),
+            handling=read_handling(body, self._unit.options),
             defines=defines if is_definition else ("", ""),
         )
 

@@ -137,7 +137,7 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps of one unit share.
 
     `digest` covers what Git says of it. `manager` owns the fields it applies. `rules` names how
-    its objects are judged.
+    its objects are judged. `options` are its sync options, in Argo CD's words.
     """
 
     name: str
@@ -145,6 +145,7 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str = ""
     manager: str = "tidegate"
     rules: str = "argo"
+    options: tuple[str, ...] = ()
 
 
 class Fragment(msgspec.Struct, frozen=True, kw_only=True):
