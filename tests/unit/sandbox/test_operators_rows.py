@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.operator_stage import OperatorStage, an_operator, operators_of
+from tidegate.model.checks import all_hold
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind
 from tidegate.model.operators import EVERY, Row
 from tidegate.sandbox.operators import builtin_rows
 from tidegate.sandbox.operators.reader import builtin_operators
-from tidegate.sandbox.operators.statuses import all_hold, as_json, shows
+from tidegate.sandbox.operators.statuses import as_json, shows
 from tidegate.testing import Body
 
 KINDS = [

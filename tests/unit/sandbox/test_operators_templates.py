@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tidegate.model.checks import find, holds, parse_path
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Check
-from tidegate.sandbox.operators.statuses import holds, shows, status_of, with_times
-from tidegate.sandbox.operators.templates import NOW, find, parse_path, render, scope_of
+from tidegate.sandbox.operators.statuses import shows, status_of, with_times
+from tidegate.sandbox.operators.templates import NOW, render, scope_of
 from tidegate.testing import Body
 
 KIND = Kind("example.com", "v1", "Widget")

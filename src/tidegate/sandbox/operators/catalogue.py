@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from tidegate.model.checks import all_hold, find
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import EVERY, Row, ServedBy, Until
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.reaction import View
 from tidegate.sandbox.operators.references import Needed
-from tidegate.sandbox.operators.statuses import all_hold
-from tidegate.sandbox.operators.templates import find
 from tidegate.sandbox.operators.workloads import WORKLOADS, is_available, serves, speaks_for
 from tidegate.sandbox.server.register import DEFINITIONS
 from tidegate.sandbox.server.store import Body, Stored

@@ -9,9 +9,9 @@ import base64
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tidegate.model.checks import all_hold
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Need, Product, Row, ServiceProduct, Stage, Until
-from tidegate.sandbox.operators.statuses import all_hold
 from tidegate.sandbox.operators.templates import items_of, render, render_text, scope_of
 from tidegate.sandbox.server.store import Body, metadata_of
 

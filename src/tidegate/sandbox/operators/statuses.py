@@ -6,29 +6,13 @@ missing says nothing; one that stands there and differs says that it is another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import cast
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check
-from tidegate.sandbox.operators.templates import NOW, find, render
+from tidegate.sandbox.operators.templates import NOW, render
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body
-
-
-def holds(check: Check, body: Json) -> bool:
-    """Whether a claim is true of an object, or of any scope."""
-    found = find(body, check.place)
-    if check.absent:
-        return found is None
-    if not check.wanted:
-        return found is not None and found is not False and found not in ("", [], {})
-    return any(found == value and type(found) is type(value) for value in check.wanted)
-
-
-def all_hold(checks: Iterable[Check], body: Json) -> bool:
-    return all(holds(check, body) for check in checks)
 
 
 def shows(status: Json, wanted: Json) -> bool:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
+from tidegate.model.checks import Step, find, parse_path, walk
 from tidegate.model.objects import Json, Kind
 from tidegate.sandbox.server.store import Body, metadata_of
 
@@ -29,13 +30,6 @@ NOW = "\x00now"
 FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
 
-Step: TypeAlias = str | int | tuple[str, str]
-_STEP = re.compile(
-    r"\.?(?P<name>[^\s.\[\]|()'\"${}]+)"
-    r"|\[(?P<index>\d+)\]"
-    r"|\[\"(?P<quoted>[^\"]+)\"\]"
-    r"|\[(?P<key>[^\s=\[\]\"]+)=(?P<value>[^\[\]]*)\]"
-)
 _HOLE = re.compile(r"\$\{([^}]*)\}")
 _CALL = re.compile(r"(\w+)\((.*)\)")
 _ADDRESS = re.compile(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
@@ -52,32 +46,6 @@ class Option(NamedTuple):
 
 
 Piece: TypeAlias = str | tuple[Option, ...]
-
-
-@cache
-def parse_path(text: str) -> tuple[Step, ...]:
-    """The steps of a path. Raises ValueError for what is none."""
-    steps: list[Step] = []
-    place = 0
-    while place < len(text):
-        found = _STEP.match(text, place)
-        if found is None or (place == 0 and text.startswith(".")):
-            raise ValueError(f"`{text}` is no path")
-        place = found.end()
-        if found["index"]:
-            steps.append(int(found["index"]))
-        elif found["key"]:
-            steps.append((found["key"], found["value"]))
-        else:
-            steps.append(found["name"] or found["quoted"])
-    if not steps:
-        raise ValueError("a path is empty")
-    return tuple(steps)
-
-
-def find(scope: Json, path: str) -> Json:
-    """What stands at a path; None where there is nothing."""
-    return _walk(scope, parse_path(path))
 
 
 def scope_of(body: Body, kind: Kind) -> Body:
@@ -193,28 +161,11 @@ def _first(options: tuple[Option, ...], scope: Body) -> Json:
     for option in options:
         if option.fixed is not None:
             return option.fixed
-        found = _walk(scope, option.path)
+        found = walk(scope, option.path)
         value = FUNCTIONS[option.function](found) if option.function else found
         if value is not None and value != "":
             return value
     return None
-
-
-def _walk(value: Json, steps: tuple[Step, ...]) -> Json:
-    for step in steps:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int):
-            value = value[step] if step < len(value) else None
-        elif isinstance(value, list) and isinstance(step, tuple):
-            value = next((one for one in value if _is_chosen(one, *step)), None)
-        else:
-            return None
-    return value
-
-
-def _is_chosen(item: Json, key: str, value: str) -> bool:
-    return isinstance(item, dict) and str(item.get(key)) == value
 
 
 def _render_mapping(template: dict[str, object], scope: Body) -> Json:
