@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tidegate.engine.reach.errands import Errand, Pause
-from tidegate.engine.reach.matching import is_asked, selects
+from tidegate.engine.reach.matching import is_asked
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.webhooks import PROBER, probe_webhooks
 from tidegate.engine.vocabulary import Spot, Trouble
@@ -298,23 +298,6 @@ def test_webhooks_are_never_asked_about_webhooks() -> None:
     served = Served(kind, "validatingwebhookconfigurations", False, VERBS, ())
 
     assert not is_asked(a_rule("*"), served, "CREATE")
-
-
-@pytest.mark.parametrize(
-    ("operator", "values", "expected"),
-    [
-        ("In", ["web", "db"], True),
-        ("In", ["db"], False),
-        ("NotIn", ["db"], True),
-        ("NotIn", ["web"], False),
-        ("Exists", [], True),
-        ("DoesNotExist", [], False),
-    ],
-)
-def test_expressions_of_selectors(operator: str, values: list[Json], *, expected: bool) -> None:
-    expression: Body = {"key": "app", "operator": operator, "values": values}
-
-    assert selects({"matchExpressions": [expression]}, {"app": "web"}) is expected
 
 
 def test_a_namespace_is_in_itself() -> None:

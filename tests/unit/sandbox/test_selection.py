@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.server.selection import SelectorError, matches_selector, selects
+from tidegate.sandbox.server.selection import SelectorError, selects
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Selection
 
@@ -94,20 +94,3 @@ def test_events_are_selected_by_what_they_speak_of() -> None:
 def test_a_field_that_cannot_be_selected_by_is_refused() -> None:
     with pytest.raises(SelectorError, match=r"field label not supported: spec\.containers"):
         selects(Selection(POD, fields="spec.containers=app"))
-
-
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
-        (None, True),
-        ({}, True),
-        ({"matchLabels": {"app": "web"}}, True),
-        ({"matchLabels": {"app": "db"}}, False),
-        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}, True),
-        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
-        ({"matchExpressions": [{"key": "app", "operator": "Exists"}]}, True),
-        ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, False),
-    ],
-)
-def test_selectors_that_stand_in_objects(selector: Json, *, expected: bool) -> None:
-    assert matches_selector(selector, {"app": "web"}) is expected

@@ -12,9 +12,10 @@ import msgspec
 
 from tidegate.engine.means import Body
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.matching import ADMISSION, is_asked, selects
+from tidegate.engine.reach.matching import ADMISSION, is_asked
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Spot
+from tidegate.model.labels import matches
 from tidegate.model.objects import Kind, Ref, Served
 from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.world.calls import List, Selection
@@ -96,7 +97,7 @@ def covers(guard: Guard, kinds: Sequence[Served], operation: str) -> bool:
 def takes(guard: Guard, sight: Sight) -> bool:
     """Whether an object of such a kind is its business."""
     return all(
-        selects(mapping(scope, "objectSelector"), sight.labels)
+        matches(mapping(scope, "objectSelector"), sight.labels)
         and _takes_namespace(mapping(scope, "namespaceSelector"), sight)
         for scope in guard.scopes
     )
@@ -140,10 +141,10 @@ def _takes_namespace(selector: Body, sight: Sight) -> bool:
         return True
     own: Body = {NAME_LABEL: sight.place}
     if sight.around is not None:
-        return selects(selector, own | sight.around)
+        return matches(selector, own | sight.around)
     equal, expressions = mapping(selector, "matchLabels"), mappings(selector, "matchExpressions")
     known: Body = {
         "matchLabels": {key: value for key, value in equal.items() if key == NAME_LABEL},
         "matchExpressions": [one for one in expressions if text(one, "key") == NAME_LABEL],
     }
-    return selects(known, own)
+    return matches(known, own)

@@ -48,26 +48,5 @@ def _covers_resource(rule: Body, plural: str) -> bool:
     return any(name in (EVERY, plural) and below in ("", EVERY) for name, _, below in wanted)
 
 
-def selects(selector: Body, labels: Body) -> bool:
-    """Whether a label selector takes an object; an empty one takes all."""
-    equal = mapping(selector, "matchLabels")
-    if any(labels.get(key) != value for key, value in equal.items()):
-        return False
-    return all(_holds(one, labels) for one in mappings(selector, "matchExpressions"))
-
-
-def _holds(expression: Body, labels: Body) -> bool:
-    key, values = text(expression, "key"), listed(expression, "values")
-    match text(expression, "operator"):
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels
-
-
 def labels_of(body: Body) -> Body:
     return mapping(body, "metadata", "labels")

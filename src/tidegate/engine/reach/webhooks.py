@@ -16,11 +16,12 @@ import msgspec
 
 from tidegate.engine.means import Body
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.matching import NAMESPACES, is_asked, labels_of, selects
+from tidegate.engine.reach.matching import NAMESPACES, is_asked, labels_of
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import read_body, wish
 from tidegate.engine.vocabulary import Spot, Trouble
 from tidegate.errors import foreign
+from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind, Ref, Served
 from tidegate.model.plan import Deed, Item, PlannedUnit
 from tidegate.model.reading import listed, mapping, mappings, part, text
@@ -147,7 +148,7 @@ class _Probe:
         return _touch(live.ref)
 
     def _takes(self, body: Body) -> bool:
-        return selects(mapping(self.hook, "objectSelector"), labels_of(body))
+        return matches(mapping(self.hook, "objectSelector"), labels_of(body))
 
     def _takes_namespace(self, ref: Ref) -> Errand[bool]:
         """Whether the webhook is asked about what is in a namespace, which must be there."""
@@ -162,7 +163,7 @@ class _Probe:
             live = found.live if isinstance(found, Done) else None
             self.namespaces[name] = labels_of(read_body(live)) if live else None
         labels = self.namespaces[name]
-        return labels is not None and selects(selector, labels)
+        return labels is not None and matches(selector, labels)
 
     def _look_at_endpoints(self) -> Errand[Trouble | None]:
         """Whether the Service that is called has somebody behind it; an address says nothing."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import Entry
-from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Body, Resource, Store, Stored, metadata_of
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
@@ -160,11 +160,11 @@ def _matches(hook: dict[str, Json], deed: Deed, store: Store) -> bool:
     if not any(_rule_matches(_dict(rule), deed) for rule in _list(hook.get("rules"))):
         return False
     labels = _dict(metadata_of(deed.body).get("labels"))
-    if not matches_selector(hook.get("objectSelector"), labels):
+    if not matches(hook.get("objectSelector"), labels):
         return False
     place = deed.ref.name if deed.entry.resource == NAMESPACES else deed.ref.namespace
     namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", place)) if place else None
-    return namespace is None or matches_selector(hook.get("namespaceSelector"), namespace.labels)
+    return namespace is None or matches(hook.get("namespaceSelector"), namespace.labels)
 
 
 def _rule_matches(rule: dict[str, Json], deed: Deed) -> bool:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.model.labels import matches
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, part, text
-from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.schema.causes import invalid, required
 from tidegate.world.facts import Cause
@@ -48,9 +48,9 @@ def find_foreign_labels(job: Body) -> Iterator[Cause]:
         for key in (OLD_UID, OLD_NAME, UID, NAME):
             if given.get(key) != own[key]:
                 yield invalid(f"{LABELS}[{key}]", given, f"must be '{own[key]}'")
-        if not matches_selector(selector, own):
+        if not matches(selector, own):
             yield invalid("spec.selector", selector, "`selector` not auto-generated")
-    if selector is None or not matches_selector(selector, given):
+    if selector is None or not matches(selector, given):
         yield invalid(LABELS, given or None, "`selector` does not match template `labels`")
 
 

@@ -52,35 +52,6 @@ def selects(selection: Selection) -> Predicate | None:
     return lambda stored: all(predicate(stored) for predicate in wanted)
 
 
-def matches_selector(selector: Json, labels: dict[str, Json]) -> bool:
-    """`matchLabels` and `matchExpressions`, as they stand in objects; an empty one takes all."""
-    if not isinstance(selector, dict):
-        return True
-    equal = selector.get("matchLabels")
-    if isinstance(equal, dict) and any(labels.get(key) != value for key, value in equal.items()):
-        return False
-    expressions = selector.get("matchExpressions")
-    return all(
-        _expression(one, labels)
-        for one in (expressions if isinstance(expressions, list) else [])
-        if isinstance(one, dict)
-    )
-
-
-def _expression(expression: dict[str, Json], labels: dict[str, Json]) -> bool:
-    key, values = str(expression.get("key", "")), expression.get("values")
-    wanted = values if isinstance(values, list) else []
-    match expression.get("operator"):
-        case "In":
-            return labels.get(key) in wanted
-        case "NotIn":
-            return labels.get(key) not in wanted
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels
-
-
 def _labels(text: str) -> list[Predicate]:
     return [_label(found) for found in _requirements(text, REQUIREMENT)]
 

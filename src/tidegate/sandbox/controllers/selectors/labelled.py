@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from tidegate.model.labels import matches
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
-from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Stored
 
 
@@ -27,7 +27,7 @@ class Labelled:
         """Those that a selector with `matchLabels` and `matchExpressions` takes."""
         first = _first(selector)
         found = self._all if first is None else self._by_label.get(first, [])
-        return [stored for stored in found if matches_selector(selector, stored.labels)]
+        return [stored for stored in found if matches(selector, stored.labels)]
 
 
 def _first(selector: Json) -> tuple[str, Json] | None:

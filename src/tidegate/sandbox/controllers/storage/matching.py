@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import listed, mapping, part, text
 from tidegate.sandbox.controllers.reaction import View
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.quantity import quantity_of
-from tidegate.sandbox.server.selection import matches_selector
 from tidegate.sandbox.server.store import Body, Stored
 
 CLAIM = Kind("", "v1", "PersistentVolumeClaim")
@@ -62,5 +62,5 @@ def _fits(volume: Stored, claim: Stored, class_name: str) -> bool:
         == text(wanted, "volumeMode", default="Filesystem")
         and all(mode in modes for mode in listed(wanted, "accessModes"))
         and _size(volume) >= quantity_of(part(wanted, "resources", "requests", "storage"))
-        and matches_selector(part(wanted, "selector"), volume.labels)
+        and matches(part(wanted, "selector"), volume.labels)
     )
