@@ -5,10 +5,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-# TLS to a real server says goodbye for longer than the event loop of one test lives; elsewhere an open
-# socket fails the test.
-GOODBYES := -W "ignore:unclosed transport:ResourceWarning" -W "ignore:unclosed <socket:ResourceWarning"
-
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test properties test-kube kube-up kube-down check fmt schemas traces golden bench
 
@@ -35,7 +31,7 @@ properties: $(READY) ## thousands of random rollouts, killed, failing and togeth
 
 test-kube: $(READY) ## build, start and use a real control plane
 	$(BIN)/python -m plane build
-	$(BIN)/python -m pytest -q -m kube $(GOODBYES)
+	$(BIN)/python -m pytest -q -m kube
 
 kube-up: $(READY) ## start that control plane and leave it running
 	@$(BIN)/python -m plane up

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import aiohttp
 from multidict import CIMultiDict
@@ -25,6 +25,10 @@ from tidegate.kube.requests import HttpRequest
 from tidegate.kube.tls import expired, make_context
 from tidegate.world.calls import Identity
 from tidegate.world.facts import Lost
+
+if TYPE_CHECKING:
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.client_reqrep import ConnectionKey
 
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 65.0
@@ -105,7 +109,7 @@ class Transport:
         try:
             yield response
         except BaseException:
-            _hang_up(response)
+            response.close()
             raise
         finally:
             response.release()
@@ -143,7 +147,7 @@ class Transport:
             return self._session
         if self._session is not None:
             self._retired.append(self._session)
-        connector = aiohttp.TCPConnector(ssl=make_context(self._target, certificate), limit=0)
+        connector = _Abrupt(ssl=make_context(self._target, certificate), limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers={"User-Agent": USER_AGENT},
@@ -156,11 +160,15 @@ class Transport:
         return self._session
 
 
-def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """Leave at once: closing in good order would wait for a server that goes on talking."""
-    connection = response.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
+class _Abrupt(aiohttp.TCPConnector):
+    """Hangs up at once: a goodbye in good order waits for a server that may be silent, or go on."""
+
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        if should_close and protocol.transport is not None:
+            protocol.transport.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 async def _read(response: aiohttp.ClientResponse) -> Reply:
