@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test properties test-kube kube-up kube-down check fmt schemas traces golden bench
+.PHONY: help setup demo test properties test-kube kube-up kube-down check fmt charts schemas traces golden bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ check: $(READY) ## lint, types, imports, dependencies, spelling
 fmt: $(READY) ## format, and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format --quiet
+
+charts: $(READY) ## rewrite what the charts make of their values and their library
+	$(BIN)/python -m charts
 
 schemas: $(READY) ## read the API server's own schemas into the schema package's file
 	$(BIN)/python -m plane build

@@ -1,0 +1,15 @@
+{{/* The names that templates of Yii 2 read, and the parts that DB_DSN is made of. Takes: root, isEarly. */}}
+{{- define "yii2.env" -}}
+{{- include "php.databaseEnv" (dict "root" .root "names" (dict
+  "host" "DB_HOST" "port" "DB_PORT" "name" "DB_NAME" "user" "DB_USERNAME" "password" "DB_PASSWORD")) }}
+- name: DB_DSN
+  value: {{ ternary "pgsql" "mysql" (eq .root.Values.database.engine "postgres") }}:host=$(DB_HOST);port=$(DB_PORT);dbname=$(DB_NAME)
+{{- include "php.redisEnv" (dict "root" .root "isEarly" .isEarly "names" (dict
+  "host" "REDIS_HOST" "port" "REDIS_PORT" "password" "REDIS_PASSWORD")) }}
+{{- end }}
+
+{{/* What follows from other values. config.data wins over it. */}}
+{{- define "yii2.config" -}}
+YII_ENV: prod
+YII_DEBUG: "false"
+{{- end }}
