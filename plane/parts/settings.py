@@ -15,7 +15,7 @@ _PROGRAMS = (CONTROLLER_MANAGER.name, SCHEDULER.name, KWOK.name, "system:apiserv
 
 
 def audit_policy() -> Mapping[str, object]:
-    """People and tests in short, status writes of controllers in full, programs not at all.
+    """People and tests in short, status writes of controllers and operators in full, programs not.
 
     One log, one clock, microseconds: it is the instrument for order and latency.
     """
@@ -35,6 +35,10 @@ def audit_policy() -> Mapping[str, object]:
                 "level": "RequestResponse",
                 "users": [CONTROLLER_MANAGER.name],
                 "resources": status_writes,
+            },
+            {
+                "level": "RequestResponse",
+                "resources": [{"group": "kinda.rocks", "resources": ["databases/status"]}],
             },
             {"level": "None", "users": list(_PROGRAMS)},
             {"level": "None", "userGroups": ["system:unauthenticated"]},

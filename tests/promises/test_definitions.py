@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.promises.objects import CRD, DEPLOYMENT, NAMESPACE, a_definition, a_gate, at
-from tidegate.model.objects import Kind, Live, Ref, Served
+from tidegate.model.objects import Kind, Live, Propagation, Ref, Served
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.calls import Kinds, Selection
 from tidegate.world.facts import Catalogue, Changed, Done, Ended, Expired, Invalid, NotServed
@@ -69,6 +69,23 @@ async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(desk: Desk) ->
     )
 
     assert isinstance(outcome, Done)
+
+
+async def test_a_definition_is_held_only_when_it_is_to_go(desk: Desk) -> None:
+    kind = await a_served_gate(desk)
+    ref = Ref(CRD, "", f"gates.{kind.group}")
+    await desk.apply(a_gate(kind.group))
+    before = body_of(await desk.get(ref))
+
+    outcome = await desk.delete(ref, propagation=Propagation.FOREGROUND)
+
+    assert at(before, "metadata", "finalizers") is None
+    leaving = body_of(outcome)
+    assert at(leaving, "metadata", "finalizers") == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert at(leaving, "metadata", "generation") == at(before, "metadata", "generation")
+    told = at(leaving, "status", "conditions")
+    assert isinstance(told, list)
+    assert [at(one, "reason") for one in told][-1] == "InstanceDeletionPending"
 
 
 async def test_an_instance_of_the_wrong_shape_is_refused_by_field(desk: Desk) -> None:

@@ -9,9 +9,8 @@ from tests.promises.objects import (
     held,
     owned_by,
 )
-from tidegate.model.objects import Live, Ref
+from tidegate.model.objects import Live, Propagation, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import Propagation
 from tidegate.world.facts import Conflict, Done, Exists, Missing
 
 

@@ -22,10 +22,12 @@ from tests.promises.objects import (
 )
 from tests.promises.test_definitions import a_served_gate
 from tests.promises.test_pods import ACCOUNT, is_there
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.calls import PatchForm
 
+CRON_JOB = Kind("batch", "v1", "CronJob")
+INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
 NOTES: Body = {"metadata": {"labels": {"new": "label"}, "annotations": {"new": "note"}}}
 
 
@@ -184,3 +186,34 @@ async def a_pod(desk: Desk, resources: Body | None = None) -> Body:
     await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
     container: Body = {**a_container("app"), "resources": resources or {}}
     return an_object(POD, "web", spec={"containers": [container], "schedulerName": "nobody"})
+
+
+CRON: Body = {
+    "schedule": "0 0 1 1 *",
+    "jobTemplate": {
+        "spec": {
+            "template": {"spec": {"restartPolicy": "Never", "containers": [a_container("cron")]}}
+        }
+    },
+}
+BACKEND: Body = {"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        pytest.param(a_deployment(), {}, id="Deployment"),
+        pytest.param(a_stateful_set(), {"replicas": 0, "availableReplicas": 0}, id="StatefulSet"),
+        pytest.param(a_job(), {}, id="Job"),
+        pytest.param(an_object(CRON_JOB, "cron", spec=CRON), {}, id="CronJob"),
+        pytest.param(an_object(INGRESS, "web", spec=BACKEND), {"loadBalancer": {}}, id="Ingress"),
+        pytest.param(a_service(), {"loadBalancer": {}}, id="Service"),
+        pytest.param(a_claim(), {"phase": "Pending"}, id="PersistentVolumeClaim"),
+    ],
+)
+async def test_a_new_object_says_what_its_status_cannot_leave_out(
+    desk: Desk, body: Body, status: Body
+) -> None:
+    created = body_of(await desk.create(body))
+
+    assert created["status"] == status

@@ -20,11 +20,17 @@ NO_LIMIT = 2**31 - 1
 """What Kubernetes takes for `never`, for progress deadlines and backoff limits alike."""
 PROGRESS_DEADLINE_SECONDS = 600
 BACKOFF_LIMIT = 6
+GRACE_SECONDS = 30
 FIRST_BACKOFF = Ms(10 * SECOND)
 LONGEST_BACKOFF = Ms(10 * MINUTE)
 HELM_TIMEOUT = Ms(5 * MINUTE)
 LEAST_FLUX_TIMEOUT = Ms(30 * SECOND)
 DEFAULT_SHARE = "25%"
+POD_SPECS = (
+    ("spec",),
+    ("spec", "template", "spec"),
+    ("spec", "jobTemplate", "spec", "template", "spec"),
+)
 
 
 def budget(body: Body) -> Ms | None:
@@ -33,6 +39,14 @@ def budget(body: Body) -> Ms | None:
     rule = _RULES.get((kind.group, kind.name))
     span = rule(body) if rule else None
     return span or None
+
+
+def farewell(body: Body) -> Ms:
+    """The time in which its pods may end when it is deleted, and some more; 0 without pods."""
+    pods = (mapping(body, *path) for path in POD_SPECS)
+    spans = (number(pod, "terminationGracePeriodSeconds") for pod in pods)
+    longest = max(spans)
+    return Ms((longest + GRACE_SECONDS) * SECOND) if longest > 0 else Ms(0)
 
 
 def _deployment(body: Body) -> Ms | None:
@@ -63,12 +77,14 @@ def _pod(body: Body) -> Ms | None:
 
 
 def _job(body: Body) -> Ms | None:
-    """Its deadline; else the pauses between all the attempts that it may make."""
+    """Its deadline and the time in which its pods end; else the pauses between its attempts."""
     deadline = number(body, "spec", "activeDeadlineSeconds")
+    pod = mapping(body, "spec", "template", "spec")
+    grace = number(pod, "terminationGracePeriodSeconds", default=GRACE_SECONDS)
     if deadline > 0:
-        return Ms(deadline * SECOND)
+        return Ms((deadline + grace) * SECOND)
     limit = _backoff_limit(body)
-    attempt = max(0, number(body, "spec", "template", "spec", "activeDeadlineSeconds"))
+    attempt = max(0, number(pod, "activeDeadlineSeconds"))
     return None if limit >= NO_LIMIT else Ms(_pauses(limit) + (limit + 1) * attempt * SECOND)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.health.budget import budget
+from tidegate.health.budget import budget, farewell
 from tidegate.model.objects import Json
 
 Body = dict[str, Json]
@@ -154,10 +154,13 @@ def test_a_parallel_set_is_still_updated_in_turn(rolling: Body, turns: int) -> N
     assert seconds(body) == turns * STARTUP
 
 
-def test_a_job_may_take_its_active_deadline() -> None:
+def test_a_job_may_take_its_active_deadline_and_the_time_in_which_its_pods_end() -> None:
     body = an_object("batch/v1 Job", activeDeadlineSeconds=45, backoffLimit=3)
+    template = a_template(terminationGracePeriodSeconds=5)
+    quick = an_object("batch/v1 Job", activeDeadlineSeconds=45, template=template)
 
-    assert seconds(body) == 45
+    assert seconds(body) == 45 + 30
+    assert seconds(quick) == 45 + 5
 
 
 @pytest.mark.parametrize(
@@ -229,3 +232,26 @@ def test_a_kustomization_may_take_the_timeout_that_flux_reads(spec: Body, expect
 )
 def test_other_kinds_say_nothing(kind: str) -> None:
     assert seconds(an_object(kind, timeout="5m", interval="5m", template=SLOW)) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (an_object("v1 Pod", terminationGracePeriodSeconds=900), 930),
+        (
+            an_object("apps/v1 Deployment", template=a_template(terminationGracePeriodSeconds=60)),
+            90,
+        ),
+        (
+            an_object(
+                "batch/v1 CronJob",
+                jobTemplate={"spec": {"template": a_template(terminationGracePeriodSeconds=5)}},
+            ),
+            35,
+        ),
+        (an_object("apps/v1 Deployment", template=a_template()), 0),
+        (an_object("v1 ConfigMap"), 0),
+    ],
+)
+def test_an_end_may_take_as_long_as_that_of_the_pods(body: Body, expected: int) -> None:
+    assert farewell(body) == expected * 1000

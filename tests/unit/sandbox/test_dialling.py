@@ -88,6 +88,9 @@ async def test_a_task_that_names_a_service_without_endpoints_fails(parts: Body) 
         {"command": ["psql", "-h", "127.0.0.1"]},
         env("REDIS_HOST", "10.0.0.7"),
         env("DB_HOST", "true"),
+        env("WP_HOME", "http://db"),
+        env("WP_SITEURL", "http://db/wp"),
+        env("APP_URL", "http://db"),
     ],
 )
 async def test_other_words_are_no_hosts_of_services(parts: Body) -> None:
@@ -104,6 +107,7 @@ async def test_other_words_are_no_hosts_of_services(parts: Body) -> None:
     [
         env("DB", "db.shop.svc"),
         env("DATABASE_URL", "postgres://db/shop"),
+        env("OTHER_APP_URL", "http://db/"),
         env("DB_HOST", "db"),
     ],
 )

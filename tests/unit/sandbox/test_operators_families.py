@@ -7,10 +7,9 @@ import pytest
 from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mapping
 from tidegate.testing import Body
-from tidegate.world.calls import Propagation
 
 DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")
 DATABASE = Kind("kinda.rocks", "v1beta1", "Database")

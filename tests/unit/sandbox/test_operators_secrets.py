@@ -5,9 +5,8 @@ from __future__ import annotations
 from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import SECRET, SERVICE, a_service, an_object
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Kind, Propagation, Ref
 from tidegate.testing import Body
-from tidegate.world.calls import Propagation
 
 ISSUER = Kind("cert-manager.io", "v1", "Issuer")
 CERTIFICATE = Kind("cert-manager.io", "v1", "Certificate")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Roster, View
 from tidegate.sandbox.living import base_objects, living
 from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.server.store import Event
 from tidegate.sandbox.world import START, Sandbox, creation
-from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import is_refusal
 
 POD = Kind("", "v1", "Pod")

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.server.lifecycle import timestamp
+from tidegate.sandbox.server.lifecycle import CLEANUP, timestamp
 from tidegate.sandbox.server.register import DEFINITIONS, is_established
 from tidegate.sandbox.server.store import Body, Event, Stored
-from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 MANAGER = "kube-apiserver"
 
 
@@ -28,8 +27,6 @@ def keep_definition(view: View, ref: Ref, now: Ms) -> Looking:
         yield from _clean_up(view, definition)
     elif not is_established(definition.body):
         yield _patch(definition, {"status": _status(definition.body, now)}, subresource="status")
-    elif CLEANUP not in definition.finalizers:
-        yield _patch(definition, {"metadata": {"finalizers": [*definition.finalizers, CLEANUP]}})
 
 
 def _clean_up(view: View, definition: Stored) -> Iterator[Write]:

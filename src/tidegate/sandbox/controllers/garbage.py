@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.server.lifecycle import FOREGROUND, ORPHAN
 from tidegate.sandbox.server.store import Event, Stored, owner_references
-from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
 MANAGER = "kube-controller-manager"

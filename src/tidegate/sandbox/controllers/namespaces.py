@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Kind, Propagation, Ref
 from tidegate.sandbox.controllers.garbage import MANAGER
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.server.store import Body, Event
-from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
 NAMESPACE = Kind("", "v1", "Namespace")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import text
 from tidegate.sandbox.controllers.garbage import MANAGER
 from tidegate.sandbox.server.lifecycle import spell
 from tidegate.sandbox.server.store import Body, Stored, owner_references
-from tidegate.world.calls import PatchForm, Propagation, Verb, Write
+from tidegate.world.calls import PatchForm, Verb, Write
 
 DIGEST_LENGTH = 10
 

@@ -74,8 +74,8 @@ class Catalogue:
     def why_unserved(self, view: View, kind: Kind) -> str:
         idle = [one.ref for one in _workloads(view) if self.is_server(one, kind)]
         if idle:
-            return f"nobody serves it: {idle[0]} is not available"
-        return f"nobody serves it: no workload is known as the operator of {kind.group}"
+            return f"nobody serves {kind.name}: {idle[0]} is not available"
+        return f"nobody serves {kind.name}: no workload is known as the operator of {kind.group}"
 
     def find(self, view: View, needed: Needed) -> Stored | None:
         """The object that is needed, in its namespace or in none."""

@@ -7,21 +7,38 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, Propagation, Ref
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.server.jobs import select_own_pods
 from tidegate.sandbox.server.qos import service_class
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
 from tidegate.schema.causes import forbidden
-from tidegate.world.calls import Propagation, Write
+from tidegate.world.calls import Write
 from tidegate.world.facts import Cause
 
 NAMESPACES = Resource("", "namespaces")
 SERVICES = Resource("", "services")
 PODS = Resource("", "pods")
 JOBS = Resource("batch", "jobs")
+DEFINITIONS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 DEPLOYMENTS = Resource("apps", "deployments")
+FIRST_STATUSES: dict[Resource, Body] = {
+    DEPLOYMENTS: {},
+    Resource("apps", "statefulsets"): {"replicas": 0, "availableReplicas": 0},
+    Resource("apps", "daemonsets"): {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+    JOBS: {},
+    Resource("batch", "cronjobs"): {},
+    Resource("networking.k8s.io", "ingresses"): {"loadBalancer": {}},
+    SERVICES: {"loadBalancer": {}},
+    Resource("", "persistentvolumeclaims"): {"phase": "Pending"},
+}
+"""What a server says of an object before any controller does: fields that cannot be left out."""
 PODS_STAY = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
@@ -29,6 +46,7 @@ PODS_STAY = (
 """Of all kinds, Jobs alone leave what they own behind unless they are told not to."""
 DEFAULT_GRACE = 30
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 """What servers put behind generated names: no vowels, so no words."""
 _SPELLED = bytes(ord(SUFFIX[byte % len(SUFFIX)]) for byte in range(256))
@@ -93,6 +111,7 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
     }
     if entry.has_status:
         begun.pop("status", None)
+    begun |= _first_status(entry.resource)
     if entry.resource == NAMESPACES:
         return _namespace(begun, ref.name)
     if entry.resource == SERVICES:
@@ -102,6 +121,11 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
     if entry.resource == JOBS:
         return select_own_pods(begun)
     return begun
+
+
+def _first_status(resource: Resource) -> Body:
+    known = FIRST_STATUSES.get(resource)
+    return {} if known is None else {"status": known}
 
 
 def _namespace(body: Body, name: str) -> Body:
@@ -171,6 +195,8 @@ def is_over(body: Body, entry: Entry) -> bool:
 
 def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
     """What a deletion leaves: the object that waits for its finalizers or its time, or nothing."""
+    if entry.resource == DEFINITIONS and not before.is_deleting:
+        return _leaving_definition(before, now)
     finalizers = _with_propagation(before.finalizers, write.propagation)
     grace = _grace(before, entry, write.grace)
     is_held = bool(finalizers or grace) or (
@@ -190,6 +216,28 @@ def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
     if entry.resource == NAMESPACES:
         body["status"] = {"phase": "Terminating"}
     return body
+
+
+def _leaving_definition(before: Stored, now: Ms) -> Body:
+    """A definition stays until its instances are gone, however its deletion was asked for."""
+    known = before.body.get("status")
+    status: Body = known if isinstance(known, dict) else {}
+    told = status.get("conditions")
+    terminating: Body = {
+        "type": "Terminating",
+        "status": "True",
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; "
+        "CustomResource deletion will begin soon",
+        "lastTransitionTime": timestamp(now),
+    }
+    conditions: list[Json] = [*(told if isinstance(told, list) else []), terminating]
+    metadata: Body = {
+        **before.metadata,
+        "deletionTimestamp": timestamp(now),
+        "finalizers": [*before.finalizers, CLEANUP],
+    }
+    return {**before.body, "metadata": metadata, "status": {**status, "conditions": conditions}}
 
 
 def _grace(before: Stored, entry: Entry, wanted: int | None) -> int:

@@ -74,12 +74,18 @@ class Entry:
 
 
 @cache
+def _kept_kinds() -> tuple[Served, ...]:
+    """Reviews and bindings are questions and deeds, and no objects: nobody answers them here."""
+    return tuple(served for served in served_kinds() if "get" in served.verbs)
+
+
+@cache
 def _builtin() -> dict[Kind, Entry]:
     return {
         served.kind: Entry(
             served, shape_of(served.kind) or ANY, Resource(served.kind.group, served.plural)
         )
-        for served in reversed(served_kinds())
+        for served in reversed(_kept_kinds())
     }
 
 
@@ -94,7 +100,7 @@ class Register:
         return self._builtin.get(kind) or self._custom.get(kind)
 
     def kinds(self) -> tuple[Served, ...]:
-        return (*served_kinds(), *(entry.served for entry in self._custom.values()))
+        return (*_kept_kinds(), *(entry.served for entry in self._custom.values()))
 
     def of_resource(self, resource: Resource) -> Entry | None:
         """A kind that is kept there, for those who have only the place."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_update
 from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
@@ -24,7 +24,7 @@ from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
 from tidegate.sandbox.server.subresources import change_status
 from tidegate.schema.causes import invalid as invalid_field
-from tidegate.world.calls import PatchForm, Propagation, Verb, Write
+from tidegate.world.calls import PatchForm, Verb, Write
 from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
 
 MODIFIED = (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tidegate.model.objects import Json, Kind
+from tidegate.schema.builtin import shape_of
 from tidegate.schema.causes import invalid, required
 from tidegate.world.facts import Cause
 
@@ -51,6 +52,7 @@ _fits_key = re.compile(_KEY).fullmatch
 
 _LABEL_NAMED = {("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")}
 _FREE = "rbac.authorization.k8s.io"
+_LENIENT = {"apiextensions.k8s.io", "apiregistration.k8s.io"}
 _STANDARD_FINALIZERS = {"orphan", "foregroundDeletion", "kubernetes"}
 
 
@@ -61,12 +63,17 @@ def find_name_problems(kind: Kind, metadata: dict[str, Json]) -> Iterator[Cause]
     annotations = metadata.get("annotations")
     for key in annotations if isinstance(annotations, dict) else ():
         yield from _qualified_problems(key, "metadata.annotations", key.lower())
-    finalizers = metadata.get("finalizers")
+    finalizers = metadata.get("finalizers") if _wants_slashes(kind) else None
     for place, name in enumerate(finalizers if isinstance(finalizers, list) else ()):
         text = str(name)
         if "/" not in text and text not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid(f"metadata.finalizers[{place}]", text, detail)
+
+
+def _wants_slashes(kind: Kind) -> bool:
+    """Whether a finalizer needs one; definitions have one without, and custom kinds may."""
+    return kind.group not in _LENIENT and shape_of(kind) is not None
 
 
 def label_problems(field: str, labels: Json) -> Iterator[Cause]:

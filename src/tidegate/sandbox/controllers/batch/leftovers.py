@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Propagation, Ref
 from tidegate.model.reading import mappings
 from tidegate.sandbox.controllers.batch.job import JOB
 from tidegate.sandbox.controllers.batch.order import whole
@@ -16,7 +16,7 @@ from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
 from tidegate.sandbox.controllers.writes import controller_of, patch
 from tidegate.sandbox.server.store import Event, Stored, owner_references
-from tidegate.world.calls import Propagation, Verb, Write
+from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
 from tidegate.sandbox.operators.references import MARK
 from tidegate.sandbox.physics.course import Fit, Rule
+from tidegate.sandbox.server.register import DEFINITIONS
 from tidegate.sandbox.server.store import Body, metadata_of
 
 NAME_LABEL = "app.kubernetes.io/name"
@@ -35,6 +36,16 @@ def bodies_of(seats: Iterable[Seat], rows: Iterable[Row]) -> list[Body]:
     """All objects of these operators."""
     known = tuple(rows)
     return [body for seat in seats for body in _bodies(seat, known)]
+
+
+def kinds_of(seats: Iterable[Seat], rows: Iterable[Row]) -> Iterator[Kind]:
+    """The kinds of these operators, each in the version that is stored, and that of their CRDs."""
+    names = {seat.operator.name for seat in seats}
+    if names:
+        yield DEFINITIONS
+    for row in rows:
+        if row.operator in names:
+            yield from (Kind(row.group, row.versions[0], name) for name in row.kinds)
 
 
 def _bodies(seat: Seat, rows: tuple[Row, ...]) -> Iterator[Body]:

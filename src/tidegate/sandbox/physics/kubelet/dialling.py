@@ -34,6 +34,10 @@ ADDRESS_VARIABLE = re.compile(
     r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
     re.IGNORECASE,
 )
+OWN_ADDRESS = re.compile(
+    r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
+)
+"""Where an application says under which address others know it."""
 CLIENT = re.compile(r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|pg_isready)\b")
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
 LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default"})
@@ -117,7 +121,7 @@ def _hosts(view: View, pod: Stored, container: Json, profile: Profile) -> Iterat
         for name in listed(alias, "hostnames")
     }
     for variable, value in variables_of(view, pod, container):
-        if not _is_telemetry(variable, profile):
+        if not OWN_ADDRESS.search(variable) and not _is_telemetry(variable, profile):
             yield from _hosts_in(value, variable, aliases, profile)
     yield from _hosts_in(_command(container), "", aliases, profile)
 

@@ -56,6 +56,21 @@ def missing_volume(view: View, pod: Stored) -> tuple[str, str]:
     return "", ""
 
 
+def settings_of(spec: Part, namespace: str) -> Iterator[Ref]:
+    """All Secrets and ConfigMaps that pods of this spec cannot start without."""
+    containers = (*mappings(spec, "initContainers"), *mappings(spec, "containers"))
+    found = [pair for container in containers for pair in _whole_sources(container)]
+    found += [
+        (source, reference)
+        for container in containers
+        for _, source, reference in _single_sources(container)
+    ]
+    found += [pair for volume in mappings(spec, "volumes") for pair in _volume_sources(volume)]
+    for source, reference in found:
+        if not reference.get("optional"):
+            yield Ref(source.kind, namespace, text(reference, "name"))
+
+
 def variables_of(view: View, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
     """The variables of a container with their values, as far as they are known."""
     namespace = pod.ref.namespace

@@ -1,0 +1,30 @@
+"""Reviews are questions, and no objects: the sandbox knows no rights, and nobody answers them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.model.objects import Kind, Ref
+from tidegate.sandbox.world import Sandbox
+from tidegate.world.ask import ask
+from tidegate.world.calls import Kinds, Verb, Write
+from tidegate.world.facts import Catalogue, NotServed
+
+REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
+
+
+async def test_a_review_is_not_served_and_not_kept_as_an_object() -> None:
+    world = Sandbox()
+    body = {
+        "apiVersion": REVIEW.api_version,
+        "kind": REVIEW.name,
+        "metadata": {"name": "a"},
+        "spec": {"resourceAttributes": {"verb": "patch", "resource": "pods"}},
+    }
+    question = Write(verb=Verb.CREATE, ref=Ref(REVIEW, "", "a"), body=msgspec.json.encode(body))
+
+    catalogue, answer = await ask(world, Kinds(), question)
+
+    assert isinstance(catalogue, Catalogue)
+    assert REVIEW not in {served.kind for served in catalogue.kinds}
+    assert isinstance(answer, NotServed)

@@ -1,0 +1,30 @@
+"""Finalizers without a slash: refused on kinds of Kubernetes, taken on those of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.objects import Kind
+from tidegate.schema.validation.names import find_name_problems
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_taken"),
+    [
+        ("v1 ConfigMap", False),
+        ("apps/v1 Deployment", False),
+        ("argoproj.io/v1alpha1 Application", True),
+        ("snapshot.storage.k8s.io/v1 VolumeSnapshot", True),
+        ("apiextensions.k8s.io/v1 CustomResourceDefinition", True),
+        ("apiregistration.k8s.io/v1 APIService", True),
+    ],
+)
+def test_who_takes_a_finalizer_without_a_slash(kind: str, *, is_taken: bool) -> None:
+    api_version, _, name = kind.rpartition(" ")
+    bare = "resources-finalizer.argocd.argoproj.io"
+
+    problems = list(
+        find_name_problems(Kind.of(api_version, name), {"name": "web", "finalizers": [bare]})
+    )
+
+    assert (problems == []) is is_taken
