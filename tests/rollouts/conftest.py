@@ -7,50 +7,29 @@ On a `stage` nothing lives but an API server: the test writes every status itsel
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 
 import pytest
 
 from plane import ControlPlane
-from plane.parts.site import Part
 from tests.promises.objects import ACCOUNT, a_namespace
 from tests.rollouts.hooks import Answering, an_answering_port, an_answering_service
 from tests.rollouts.records import AuditRecord, Record, StoreRecord
 from tests.rollouts.stage import Stage
+from tests.rollouts.worlds import WORLDS, a_still_world
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.objects import Ref
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import live_of, real_world, sandbox_world
+from tidegate.testing import live_of, real_world
 from tidegate.world.protocol import World
 
 _numbers = itertools.count(1)
-WORLDS = ["sandbox", pytest.param("kube", marks=pytest.mark.kube)]
-STOPPED: tuple[Part, ...] = ("controller-manager", "scheduler", "kwok")
-
-
-@contextmanager
-def _still(plane: ControlPlane) -> Iterator[None]:
-    """Nothing but the API server works in here."""
-    for part in STOPPED:
-        plane.pause(part)
-    try:
-        yield
-    finally:
-        for part in STOPPED:
-            plane.resume(part)
 
 
 @pytest.fixture(params=WORLDS)
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    if request.param == "sandbox":
-        yield sandbox_world()
-        return
-    plane = request.getfixturevalue("plane")
-    assert isinstance(plane, ControlPlane)
-    with _still(plane):
-        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            yield world
+    async with a_still_world(request) as world:
+        yield world
 
 
 @pytest.fixture

@@ -8,12 +8,20 @@ from typing import Protocol
 
 from plane import AuditEntry, read_audit
 from tests.promises.objects import a_config_map
+from tidegate.sandbox.server.store import Event, Stored
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Desk, live_of
-from tidegate.world.facts import Outcome
+from tidegate.testing import Body, Desk, live_of
+from tidegate.world.facts import Change, Outcome
 
 WRITES = frozenset({"create", "delete", "deletecollection", "patch", "update"})
 USER = "tidegate"
+MARK = "mark-"
+OWN_PLACE = "tidegate-system"
+"""Where rollouts keep what they remember."""
+BROUGHT = frozenset({"default", "kube-root-ca.crt"})
+"""What a sandbox puts into every namespace."""
+CREATED = 201
+REFUSED = 400
 
 
 class Record(Protocol):
@@ -21,6 +29,13 @@ class Record(Protocol):
 
     async def written(self) -> list[str]:
         """What was written since the mark."""
+        ...
+
+    async def deeds(self) -> list[str]:
+        """What was done to objects since the mark, in order: `create pods/web`.
+
+        Statuses do not count, nor do the objects that rollouts keep for themselves.
+        """
         ...
 
 
@@ -44,6 +59,36 @@ class StoreRecord:
         count = self._store.version - self._version
         return changed or ["something that is gone"] * count
 
+    async def deeds(self) -> list[str]:
+        events = [
+            (event.stored.version, resource.plural, event)
+            for resource, table in self._store.tables()
+            for event in table.since(self._version)
+        ]
+        told = (
+            (_deed_of(event), plural, event.stored.ref)
+            for _, plural, event in sorted(events, key=lambda one: one[0])
+        )
+        return [
+            f"{deed} {plural}/{ref.name}"
+            for deed, plural, ref in told
+            if deed and OWN_PLACE not in (ref.namespace, ref.name) and ref.name not in BROUGHT
+        ]
+
+
+def _deed_of(event: Event) -> str:
+    """What a client did to bring this change about; nothing if it only spoke of a status."""
+    before, stored = event.before, event.stored
+    if before is None:
+        return "create"
+    if event.change is Change.DELETED or stored.is_deleting:
+        return "change" if before.is_deleting else "delete"
+    return "change" if _without_status(before) != _without_status(stored) else ""
+
+
+def _without_status(stored: Stored) -> Body:
+    return {key: part for key, part in stored.body.items() if key != "status"}
+
 
 class AuditRecord:
     """What a real server wrote down, between two writes of our own."""
@@ -62,9 +107,17 @@ class AuditRecord:
         names = [_name(entry) for entry in read_audit(self._log) if _is_ours(entry)]
         return names[names.index(first) + 1 : names.index(last)]
 
+    async def deeds(self) -> list[str]:
+        first, last = self._last, await self._leave_mark()
+        ours = [entry for entry in read_audit(self._log) if _is_ours(entry)]
+        ours.sort(key=lambda entry: entry.request_received_timestamp)
+        names = [_name(entry) for entry in ours]
+        since = ours[names.index(first) + 1 : names.index(last)]
+        return [_deed(entry) for entry in since if _is_deed(entry)]
+
     async def _leave_mark(self) -> str:
         """Write something, and wait until the log has it."""
-        name = f"mark-{next(self._numbers)}"
+        name = f"{MARK}{next(self._numbers)}"
         ref = live_of(await self._desk.apply(a_config_map(name))).ref
         mark = f"configmaps {ref.namespace}/{name}"
 
@@ -78,6 +131,19 @@ class AuditRecord:
 def _is_ours(entry: AuditEntry) -> bool:
     changes = entry.verb in WRITES and "dryRun" not in entry.request_uri
     return changes and entry.user.username == USER
+
+
+def _is_deed(entry: AuditEntry) -> bool:
+    """Whether it did something to an object of a test."""
+    target = entry.object_ref
+    own = OWN_PLACE in (target.namespace, target.name) or target.name.startswith(MARK)
+    return entry.response_status.code < REFUSED and not target.subresource and not own
+
+
+def _deed(entry: AuditEntry) -> str:
+    made = entry.verb == "create" or entry.response_status.code == CREATED
+    other = "delete" if entry.verb == "delete" else "change"
+    return f"{'create' if made else other} {entry.object_ref.resource}/{entry.object_ref.name}"
 
 
 def _name(entry: AuditEntry) -> str:

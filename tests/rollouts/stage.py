@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from msgspec import structs
 
 from tests.promises.objects import SECRET
 from tidegate.engine.drive import Driver
+from tidegate.engine.site import Settings
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Kind, Live, Ref
@@ -49,6 +51,16 @@ class Rolling:
         """The first event that says that a gate waits for this reason, in these words."""
         await self._until(lambda: bool(self._waits(reason, told)))
         return self._waits(reason, told)[0]
+
+    async def waits_for(self, name: str) -> Event:
+        """The first event that says that a gate waits for the object of this name."""
+
+        def found() -> list[Event]:
+            waits = self.run.told(Told.GATE_WAITING)
+            return [event for event in waits if event.ref and event.ref.name == name]
+
+        await self._until(lambda: bool(found()))
+        return found()[0]
 
     async def hears(self, live: Live) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
@@ -171,9 +183,14 @@ class Stage:
 
     def begin(self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT) -> Rolling:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
-        settings = settings_of(len(self.world.rollings) + 1, semantics=semantics)
+        return self.start(self.plan(*waves), settings_of(semantics=semantics))
+
+    def start(self, plan: Plan, settings: Settings) -> Rolling:
+        """Begin to roll out a plan; each rollout of a world has a name and tickets of its own."""
+        own = settings_of(len(self.world.rollings) + 1)
+        settings = replace(settings, holder=own.holder, first_ticket=own.first_ticket)
         run = Run()
-        driver = a_driver(self.world, self.plan(*waves), run, settings)
+        driver = a_driver(self.world, plan, run, settings)
         rolling = Rolling(self.world, driver, run)
         self.world.rollings.append(rolling)
         driver.open()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.rollouts.stage import HASTY, Stage
 from tests.rollouts.statuses import complete
 from tidegate.model.event import Told
+from tidegate.model.objects import Propagation
 from tidegate.testing import Body
 from tidegate.testing.builders import a_job
 from tidegate.testing.rollouts import Run
-from tidegate.world.calls import Propagation
 from tidegate.world.facts import Done
 
 MIGRATE = a_job()

@@ -1,0 +1,1 @@
+"""What Argo CD promises of its order, case by case; a page lists where each is tested."""

@@ -1,0 +1,113 @@
+"""Objects of Argo CD's cases, what their annotations say, and what becomes of them."""
+
+from __future__ import annotations
+
+from tests.rollouts.statuses import AT
+from tidegate.dialect.hooks import HOOK, POLICY
+from tidegate.dialect.options import OPTIONS
+from tidegate.dialect.waves import WAVE
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, text
+from tidegate.testing import Body
+from tidegate.testing.builders import a_pod_template as pod_template
+from tidegate.testing.builders import an_object
+
+PORTS: list[Json] = [{"port": 80}]
+
+
+def a_pod(name: str = "web") -> Body:
+    container: Json = {"name": "main", "image": "app:1"}
+    return an_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Never"})
+
+
+def a_server_pod(name: str = "web") -> Body:
+    """One that is meant to run for ever."""
+    container: Json = {"name": "main", "image": "app:1"}
+    return an_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Always"})
+
+
+def a_service(name: str = "web") -> Body:
+    return an_object("v1 Service", name, spec={"selector": {"app": name}, "ports": PORTS})
+
+
+def a_balancer(name: str = "web") -> Body:
+    """A Service that wants an address of its own."""
+    spec: Body = {"selector": {"app": name}, "ports": PORTS, "type": "LoadBalancer"}
+    return an_object("v1 Service", name, spec=spec)
+
+
+def a_volume(name: str) -> Body:
+    spec: Body = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/tmp"},  # noqa: S108 - nobody mounts it
+    }
+    return an_object("v1 PersistentVolume", name, namespace="", spec=spec)
+
+
+def a_lease(name: str) -> Body:
+    """Of a kind that has no rank."""
+    return an_object("coordination.k8s.io/v1 Lease", name, spec={})
+
+
+def a_pod_template(name: str) -> Body:
+    """Of another kind that has no rank."""
+    return an_object("v1 PodTemplate", name, template=pod_template(name))
+
+
+def annotated(body: Body, name: str, note: str) -> Body:
+    metadata = mapping(body, "metadata")
+    notes: Body = {**mapping(metadata, "annotations"), name: note}
+    return {**body, "metadata": {**metadata, "annotations": notes}}
+
+
+def in_wave(wave: int, body: Body) -> Body:
+    return annotated(body, WAVE, str(wave))
+
+
+def a_hook(when: str, body: Body, *, deletes: str = "") -> Body:
+    """`when` and `deletes` in Argo CD's words, with commas."""
+    hook = annotated(body, HOOK, when)
+    return annotated(hook, POLICY, deletes) if deletes else hook
+
+
+def with_options(options: str, body: Body) -> Body:
+    return annotated(body, OPTIONS, options)
+
+
+def running() -> Body:
+    """A pod that is there."""
+    return _pod("Running", {"running": {"startedAt": AT}}, ready=True)
+
+
+def succeeded() -> Body:
+    """A pod that has done its work."""
+    return _pod("Succeeded", {"terminated": {"exitCode": 0, "finishedAt": AT}})
+
+
+def failed(code: int = 1) -> Body:
+    """A pod whose program ended badly."""
+    return _pod("Failed", {"terminated": {"exitCode": code, "reason": "Error", "finishedAt": AT}})
+
+
+def _pod(phase: str, state: Body, *, ready: bool = False) -> Body:
+    told = "True" if ready else "False"
+    conditions: list[Json] = [
+        {"type": kind, "status": told, "lastTransitionTime": AT}
+        for kind in ("Ready", "ContainersReady")
+    ]
+    container: Json = {
+        "name": "main",
+        "image": "app:1",
+        "imageID": "",
+        "ready": ready,
+        "restartCount": 0,
+        "state": state,
+    }
+    return {"phase": phase, "conditions": conditions, "containerStatuses": [container]}
+
+
+def operations(body: Body) -> set[str]:
+    """How our fields of an object came to be ours: `Apply`, `Update`."""
+    entries = mappings(body, "metadata", "managedFields")
+    return {text(one, "operation") for one in entries if text(one, "manager") == "tidegate"}

@@ -1,0 +1,196 @@
+"""A stage for Argo CD's cases: manifests in, a sync by its rules, and what came of it.
+
+    @case(26)
+    async def test_...(stage: ArgoStage) -> None:
+        syncing = await stage.begin_sync(HOOK, WEB)      # or: run = await stage.sync(...)
+        await stage.becomes(HOOK, failed())              # statuses are the test's own
+
+        run = await syncing.ends()
+
+        assert run.result == "failed"
+        assert await stage.deeds("create", "delete") == ["create pods/hook"]
+
+`stage` is a sandbox, `each_stage` that and a real server. No pod is ever run there, and in the
+sandbox no workload has a controller.
+Where a server says no, a test opens a stage of its own: `await open_stage(Sandbox(faults=...))`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TypedDict, Unpack
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from tests.promises.objects import ACCOUNT, a_namespace, an_object
+from tests.rollouts.records import Record, StoreRecord
+from tests.rollouts.stage import Rolling, Stage
+from tidegate.dialect.plain import read_unit
+from tidegate.documents import Document, read
+from tidegate.documents.dump import to_json
+from tidegate.engine.site import Settings
+from tidegate.health.budget import budget
+from tidegate.model.event import Told
+from tidegate.model.ignoring import Ignored
+from tidegate.model.moment import Ms
+from tidegate.model.plan import FINALIZER, Plan, PlannedUnit
+from tidegate.model.reading import listed
+from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.plan.build import build_plan
+from tidegate.plan.selection import select
+from tidegate.sandbox.world import Sandbox
+from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.testing.rollouts import Run
+from tidegate.world.calls import Kinds
+from tidegate.world.facts import Catalogue, Done, Missing
+from tidegate.world.protocol import World
+
+_numbers = itertools.count(1)
+ONCE = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, limit=0))
+"""Argo CD's rules for a sync that a person asks for: it is not tried again."""
+
+
+class How(TypedDict, total=False):
+    """How a unit is synced.
+
+    `options` are the unit's own, in Argo CD's words. `ignores`: fields that are no difference.
+    `resources`: only these of its objects, and no hooks. `consents`: somebody agrees to what asks
+    before it is deleted.
+    """
+
+    options: tuple[str, ...]
+    ignores: tuple[Ignored, ...]
+    resources: tuple[str, ...]
+    prunes: bool
+    consents: bool
+    semantics: Semantics
+
+
+class ArgoStage(Stage):
+    """One namespace, and a unit in it that is synced by Argo CD's rules."""
+
+    def __init__(self, world: World, namespace: str, record_of: Callable[[Desk], Record]) -> None:
+        super().__init__(world, namespace)
+        self.record = record_of(self.desk)
+        """What the cluster itself says was done to it."""
+
+    async def sync(self, *manifests: str | Body, **how: Unpack[How]) -> Run:
+        return await (await self.begin_sync(*manifests, **how)).ends()
+
+    async def begin_sync(self, *manifests: str | Body, **how: Unpack[How]) -> Rolling:
+        """Begin to sync all that the unit wants: YAML, or bodies; those of `default` move here."""
+        plan = await self.planned(*manifests, **how)
+        settings = Settings(
+            holder="",
+            semantics=how.get("semantics", ONCE),
+            prunes=how.get("prunes", False),
+            consents=how.get("consents", False),
+            runs_hooks=True,
+        )
+        return self.start(plan, settings)
+
+    async def planned(self, *manifests: str | Body, **how: Unpack[How]) -> Plan:
+        """The plan of a unit."""
+        options = how.get("options", ())
+        documents = [
+            one for number, text in enumerate(manifests) for one in self._read(text, number)
+        ]
+        wide = await self._cluster_wide()
+        unit = read_unit(
+            documents,
+            PlannedUnit(name=self.namespace, options=options, ignores=how.get("ignores", ())),
+            namespace=self.namespace,
+            is_namespaced=lambda kind: (kind.group, kind.name) not in wide,
+        )
+        plan = build_plan([unit], budget=budget)
+        resources = how.get("resources", ())
+        return select(plan, resources) if resources else plan
+
+    async def deeds(self, *verbs: str) -> list[str]:
+        """What was done to objects, by the cluster's own record and in its order.
+
+        `create pods/web`, `change ...`, `delete ...`: all of them, or those of these verbs.
+        """
+        told = await self.record.deeds()
+        return [one for one in told if not verbs or one.split()[0] in verbs]
+
+    async def becomes(self, body: Body, status: Body) -> None:
+        """Wait until it is there, and write its status as its controller would."""
+        await self.desk.settled(await self.ref(body), lambda live: live is not None)
+        await self.says(body, status)
+
+    async def goes(self, body: Body) -> None:
+        """Wait until it is gone."""
+        await self.desk.settled(await self.ref(body), lambda live: live is None)
+
+    async def body(self, wanted: Body) -> Body:
+        """The object as it lives."""
+        body: Body = msgspec.json.decode((await self.live(wanted)).body)
+        return body
+
+    @property
+    def group(self) -> str:
+        """A group for kinds of a test's own: definitions are in no namespace."""
+        return f"{self.namespace}.acceptance.example"
+
+    async def lives(self, body: Body) -> bool:
+        return isinstance(await self.desk.get(await self.ref(body)), Done)
+
+    async def holds(self, hook: Body) -> bool:
+        """Whether a hook cannot go, since its verdict is still awaited."""
+        found = await self.desk.get(await self.ref(hook))
+        body = {} if isinstance(found, Missing) else body_of(found)
+        return FINALIZER in listed(body, "metadata", "finalizers")
+
+    async def passes(self, span: Ms) -> None:
+        """Let time pass, in which rollouts may work."""
+        until = Ms(self.world.now() + span)
+        while self.world.now() < until:
+            await self.world.wait(until)
+
+    def _read(self, manifest: str | Body, number: int) -> tuple[Document, ...]:
+        text = manifest if isinstance(manifest, str) else to_json(self.here(manifest))
+        return read(text, f"{number}.yaml")
+
+    async def _cluster_wide(self) -> set[tuple[str, str]]:
+        (served,) = await self.desk.ask(Kinds())
+        assert isinstance(served, Catalogue)
+        return {(one.kind.group, one.kind.name) for one in served.kinds if not one.namespaced}
+
+
+async def open_stage(world: World, record_of: Callable[[Desk], Record] | None = None) -> ArgoStage:
+    """A namespace in which pods can be made, and a record that begins now; a sandbox has one."""
+    stage = ArgoStage(world, f"case-{next(_numbers)}", record_of or (lambda _: _own_record(world)))
+    live_of(await stage.desk.create(a_namespace(stage.namespace)))
+    live_of(await stage.desk.apply(an_object(ACCOUNT, "default")))
+    await stage.record.mark()
+    return stage
+
+
+def _own_record(world: World) -> Record:
+    assert isinstance(world, Sandbox)
+    return StoreRecord(world)
+
+
+def case(*numbers: int) -> pytest.MarkDecorator:
+    """Which cases a test covers, or covers a part of; docs/reference/argocd-cases.md lists them."""
+    return pytest.mark.case(*numbers)
+
+
+def named(run: Run, *kinds: Told) -> list[str]:
+    """The names of the objects that events of these kinds tell of."""
+    return [event.ref.name for event in run.told(*kinds) if event.ref is not None]
+
+
+def finished(run: Run) -> dict[str, str]:
+    """How each hook ended."""
+    events = run.told(Told.HOOK_FINISHED)
+    return {event.ref.name: event.reason for event in events if event.ref is not None}
+
+
+def failure(run: Run) -> str:
+    """Why the first step that failed did."""
+    return run.told(Told.STEP_FAILED)[0].sentence

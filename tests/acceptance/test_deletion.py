@@ -1,0 +1,124 @@
+"""The end of a unit: what goes when, what stays, and the hooks around it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.stage import ONCE, case
+from tests.unit.flows.deletions import (
+    JOB,
+    SETTINGS,
+    a_directory,
+    a_hook,
+    a_setting,
+    bring,
+    delete,
+    names,
+    run,
+)
+from tidegate.flows.delete import plan_deletion
+from tidegate.flows.sync import Rolling
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event, Told
+from tidegate.model.objects import Kind
+
+RULES = Rolling(holder="argo", semantics=ONCE)
+DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
+KEPT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept-by-helm, annotations: {helm.sh/resource-policy: keep}}
+"""
+GADGETS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {plural: gadgets, kind: Gadget}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
+
+
+def pruned(events: list[Event]) -> list[str]:
+    told = (event for event in events if event.told is Told.OBJECT_PRUNED)
+    return [event.ref.name for event in told if event.ref is not None]
+
+
+@case(63)
+async def test_the_highest_wave_goes_first_and_all_of_it_at_once(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    waves = {"a": 1, "b": 5, "c": 7, "d": 7, "e": 4}
+    chosen = a_directory(tmp_path, *(a_setting(name, wave) for name, wave in waves.items()))
+    await bring(world, chosen)
+
+    events = await delete(world, chosen, rolling=RULES)
+
+    first, second, *others = pruned(events)
+    assert (sorted([first, second]), others) == (["c", "d"], ["b", "e", "a"])
+
+
+@case(63)
+async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    kept = a_setting("kept", sync_options="Delete=false")
+    chosen = a_directory(tmp_path, a_setting("one"), kept, KEPT, GADGETS)
+    await bring(world, chosen)
+
+    await delete(world, chosen, rolling=RULES)
+
+    assert await names(world, SETTINGS) == ["kept", "kept-by-helm"]
+    assert "gadgets.example.org" in await names(world, DEFINITIONS, "")
+
+
+@case(63)
+async def test_any_word_of_an_object_counts_more_than_its_units(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    own = a_setting("own", sync_options="Delete=foo")
+    chosen = a_directory(tmp_path, a_setting("one"), own)
+    chosen = dataclasses.replace(chosen, options=("Delete=false",))
+    await bring(world, chosen)
+
+    await delete(world, chosen, rolling=RULES)
+
+    assert await names(world, SETTINGS) == ["one"]
+
+
+@case(64)
+async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Path) -> None:
+    scenario, shop = tmp_path / "scenario.yaml", tmp_path / "shop"
+    scenario.write_text(FAILING)
+    shop.mkdir()
+    world = make_living(Simulation(scenario=scenario))
+    chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
+    await bring(world, chosen)
+
+    failed = await run(world, (await plan_deletion(chosen, world)).plan, RULES)
+    kept = await names(world, SETTINGS)
+    hook = shop / "1.yaml"
+    hook.write_text(hook.read_text().replace("busybox:1", "busybox:2"))
+    await delete(world, chosen, rolling=RULES)
+
+    assert (failed[-1].reason, pruned(failed), kept) == ("failed", [], ["one"])
+    assert (await names(world, SETTINGS), await names(world, JOB)) == ([], [])
+
+
+@case(64)
+@pytest.mark.parametrize(
+    ("policy", "left"), [("BeforeHookCreation", ["sweep"]), ("HookSucceeded", [])]
+)
+async def test_a_hook_behind_everything_stays_unless_its_policy_says_otherwise(
+    tmp_path: Path, policy: str, left: list[str]
+) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"), a_hook("sweep", "PostDelete", policy))
+    await bring(world, chosen)
+
+    await delete(world, chosen, rolling=RULES)
+
+    assert (await names(world, SETTINGS), await names(world, JOB)) == ([], left)
