@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test properties test-kube kube-up kube-down check fmt charts schemas traces golden bench
+.PHONY: help setup demo test properties test-kube kube-up kube-down check fmt charts picture schemas traces golden bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ test: check ## everything that needs no cluster
 	$(BIN)/python -m pytest -q -n 2 -m "not kube"
 
 properties: $(READY) ## thousands of random rollouts, killed, failing and together; hours
-	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/properties -k rollouts
+	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/properties -k rollouts --hypothesis-profile=default
 
 test-kube: $(READY) ## build, start and use a real control plane
 	$(BIN)/python -m plane build
@@ -53,6 +53,9 @@ fmt: $(READY) ## format, and fix what can be fixed
 
 charts: $(READY) ## rewrite what the charts make of their values and their library
 	$(BIN)/python -m charts
+
+picture: $(READY) ## draw the README's picture anew
+	@$(BIN)/python -m examples.picture
 
 schemas: $(READY) ## read the API server's own schemas into the schema package's file
 	$(BIN)/python -m plane build

@@ -1,11 +1,29 @@
-"""Run every bench: `make bench`."""
+"""Run every bench, `make bench`, or those that are named: `python -m bench live_rollout`."""
 
 from __future__ import annotations
 
-from bench import documents, door, engine, living, lua, render, sandbox
+import sys
+
+from bench import documents, door, engine, live, live_rollout, living, lua, render, sandbox
+
+BENCHES = {
+    bench.__name__.removeprefix("bench."): bench
+    for bench in (documents, sandbox, living, render, lua, live, live_rollout, door, engine)
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHES]
+    if unknown:
+        print(f"there is no `{unknown[0]}`; there are {', '.join(BENCHES)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHES:
+        bench = BENCHES[name]
+        print(f"{name}: {(bench.__doc__ or '').splitlines()[0]}", flush=True)
+        for figure, value in bench.measure().items():
+            print(f"  {figure:40} {value:10.2f}", flush=True)
+    return 0
+
 
 if __name__ == "__main__":
-    for bench in (documents, sandbox, living, render, lua, door, engine):
-        print((bench.__doc__ or "").splitlines()[0])
-        for name, value in bench.measure().items():
-            print(f"  {name:40} {value:10.2f}")
+    sys.exit(main(sys.argv[1:]))

@@ -56,7 +56,7 @@ SCENES = (
 )
 LAST_WORDS = """\
 No cluster was needed. On a real one: `tidegate sync DIR --context NAME`.
-How: docs/guides/rollout.md"""
+How: docs/getting-started.md"""
 
 
 def show(scene: Scene, *, watched: bool) -> int:

@@ -1,0 +1,164 @@
+"""The live view of a large rollout on a real API server: how much of one core it takes.
+
+A thousand objects in ten waves, and ten Jobs as hooks in each of them; the cluster's own pods end
+the Jobs. The view draws on a pseudo-terminal of 160 columns that somebody reads. All of its own
+calls are timed, in the very process that rolls out, beside all that the process does meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import struct
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from bench.engine.cluster import USER, Bench
+from plane import ControlPlane
+from tidegate.cli.rolling import Watching, show_rollout
+from tidegate.cli.screen import Screen
+from tidegate.flows.render import Wanted
+from tidegate.flows.sync import Rolling, Target, make_plan, open_target
+from tidegate.flows.units import Chosen
+from tidegate.model.event import Event
+from tidegate.model.objects import Json
+
+WAVES, OBJECTS, HOOKS = 10, 100, 10
+DEPLOYMENTS = 10
+"""So many of a wave's objects are waited for; the others are there as soon as they are written."""
+COLUMNS, LINES = 160, 50
+NAME = "live"
+TERMINAL = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
+
+
+def bodies() -> Iterator[dict[str, Json]]:
+    for wave in range(WAVES):
+        notes: dict[str, Json] = {"argocd.argoproj.io/sync-wave": str(wave)}
+        hook = {**notes, "argocd.argoproj.io/hook": "Sync"}
+        for number in range(HOOKS):
+            yield _body("batch/v1", "Job", f"hook-{wave}-{number}", hook, _job())
+        for number in range(DEPLOYMENTS):
+            yield _body("apps/v1", "Deployment", f"app-{wave}-{number}", notes, _deployment())
+        for number in range(OBJECTS - DEPLOYMENTS):
+            content: dict[str, Json] = {"data": {"text": "x" * 200}}
+            yield _body("v1", "ConfigMap", f"settings-{wave}-{number}", notes, content)
+
+
+def _body(
+    version: str, kind: str, name: str, notes: dict[str, Json], content: dict[str, Json]
+) -> dict[str, Json]:
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": name, "annotations": {**notes}},
+        **content,
+    }
+
+
+def _job() -> dict[str, Json]:
+    pod: dict[str, Json] = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}
+    return {"spec": {"template": {"spec": pod}}}
+
+
+def _deployment() -> dict[str, Json]:
+    labels: dict[str, Json] = {"app": "a"}
+    pod: dict[str, Json] = {"containers": [{"name": "a", "image": "a"}]}
+    template: dict[str, Json] = {"metadata": {"labels": labels}, "spec": pod}
+    return {"spec": {"selector": {"matchLabels": labels}, "template": template}}
+
+
+class TimedScreen(Screen):
+    """A screen that knows how much CPU time its own work took."""
+
+    spent = 0.0
+    events = 0
+
+    def emit(self, event: Event) -> None:
+        self.events += 1
+        with self._timed():
+            super().emit(event)
+
+    def _look(self) -> None:
+        with self._timed():
+            super()._look()
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begun = time.thread_time()
+        yield
+        self.spent += time.thread_time() - begun
+
+
+class Reader(threading.Thread):
+    """Whoever looks at the terminal, and counts what came."""
+
+    def __init__(self, master: int) -> None:
+        super().__init__(name="reader", daemon=True)
+        self.read = 0
+        self._master = master
+
+    def run(self) -> None:
+        while True:
+            try:
+                found = os.read(self._master, 65_536)
+            except OSError:  # Linux says so when the last one has closed the other end
+                return
+            self.read += len(found)
+
+
+@contextmanager
+def a_terminal() -> Iterator[tuple[TextIO, Reader]]:
+    master, slave = os.openpty()
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+    reader = Reader(master)
+    reader.start()
+    with open(slave, "w", encoding="utf-8") as stream:  # noqa: PTH123 - it has no path
+        yield stream, reader
+    reader.join()
+    os.close(master)
+
+
+async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
+    await bench.make_namespace(NAME)
+    target = Target(kubeconfig=str(bench.plane.kubeconfig(USER)))
+    chosen = Chosen(wanted=Wanted(what=str(folder), namespace=NAME))
+    on_terminal = TimedScreen.on(stream, TERMINAL)
+    async with on_terminal as screen, open_target(target) as place:
+        plan = (await make_plan(chosen, place.world)).plan
+        begun, used = time.perf_counter(), time.thread_time()
+        watching = Watching(title=NAME)
+        result = await show_rollout(screen, place, plan, target, Rolling(), watching)
+        lasted, used = time.perf_counter() - begun, time.thread_time() - used
+    if result != "passed":
+        raise RuntimeError(screen.course.sentence)
+    return {
+        "steps": len(plan.steps),
+        "events": screen.events,
+        "seconds": lasted,
+        "view, % of one core": 100 * screen.spent / lasted,
+        "rollout with its view, % of one core": 100 * used / lasted,
+        "view / rollout with its view, CPU time": screen.spent / used,
+    }
+
+
+def measure() -> dict[str, float]:
+    """One rollout on a control plane of its own."""
+    with ControlPlane.start() as plane, tempfile.TemporaryDirectory() as folder:
+        lines = "".join(f"---\n{json.dumps(body)}\n" for body in bodies())
+        (Path(folder) / "unit.yaml").write_text(lines)
+        with a_terminal() as (stream, reader):
+            figures = asyncio.run(run(Bench(plane), Path(folder), stream))
+        return {**figures, "view, kB written": reader.read / 1_000}
+
+
+if __name__ == "__main__":
+    for name, value in measure().items():
+        print(f"{name:40} {value:10.2f}")

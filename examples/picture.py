@@ -1,0 +1,105 @@
+"""The picture of the README: `make picture`.
+
+The small shop rolls out on a simulated cluster, and its live view is drawn as it looks at one
+moment, cell by cell, as SVG. The same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from tidegate.engine.drive import drive
+from tidegate.flows.render import Wanted
+from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
+from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event
+from tidegate.model.moment import SECOND, Ms
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.live import View, frame
+from tidegate.report.rollout.rows import Row, Span, Style, cells
+
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "docs" / "images" / "rollout.svg"
+UNIT = "examples/first"
+COMMAND: Row = (Span("$ ", Style.FAINT), Span(f"tidegate sync {UNIT} --sandbox", Style.STRONG))
+AFTER = Ms(95 * SECOND)
+"""The database is ready by then, and the migration runs."""
+COLUMNS = 80
+CELL, LINE, BASELINE, MARGIN = 8.4, 21, 15, 18
+FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+COLOURS = {
+    Style.PLAIN: "#c9d1d9",
+    Style.STRONG: "#f0f6fc",
+    Style.FAINT: "#8b949e",
+    Style.GOOD: "#3fb950",
+    Style.BAD: "#f85149",
+    Style.BUSY: "#39c5cf",
+    Style.ODD: "#d29922",
+}
+
+
+async def view_of_shop() -> list[Row]:
+    """The live view of the shop's rollout at that moment."""
+    world, events = make_living(Simulation()), list[Event]()
+    chosen = Chosen(wanted=Wanted(what=str(ROOT / UNIT)))
+    plan, start = (await make_plan(chosen, world)).plan, world.now()
+    venue = Venue(world, own_craft())
+    await drive(make_driver(plan, venue, Rolling(holder="picture"), events.append))
+    course, now = Course(start), Ms(start + AFTER)
+    course.expect(plan)
+    for event in events:
+        if event.at <= now:
+            course.take(event)
+    return frame(course, View(width=COLUMNS - 1, title="default/first"), now)
+
+
+def as_svg(rows: list[Row]) -> str:
+    width = round(COLUMNS * CELL + 2 * MARGIN)
+    height = len(rows) * LINE + 2 * MARGIN
+    size, box = f'width="{width}" height="{height}"', f"0 0 {width} {height}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" {size} role="img">',
+        "<title>A rollout, wave by wave, as the terminal shows it</title>",
+        f'<rect {size} rx="8" fill="#0d1117"/>',
+        f'<g font-family="{FONT}" font-size="14" xml:space="preserve">',
+    ]
+    for place, row in enumerate(rows):
+        lines += _texts(row, MARGIN + place * LINE + BASELINE)
+    return "\n".join([*lines, "</g>", "</svg>", ""])
+
+
+def _texts(row: Row, height: int) -> Iterator[str]:
+    """Each span at its column, as wide as its cells, whatever the font makes of it."""
+    column = 0
+    for span in row:
+        width = cells(span.text)
+        shown = span.text.strip()
+        if shown:
+            before = cells(span.text) - cells(span.text.lstrip())
+            left = MARGIN + (column + before) * CELL
+            bold = ' font-weight="bold"' if span.style is Style.STRONG else ""
+            yield (
+                f'<text x="{left:.1f}" y="{height}" textLength="{cells(shown) * CELL:.1f}"'
+                f' fill="{COLOURS[span.style]}"{bold}>{escape(shown)}</text>'
+            )
+        column += width
+
+
+def draw() -> str:
+    return as_svg([COMMAND, *asyncio.run(view_of_shop())])
+
+
+def main() -> int:
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    PICTURE.write_text(draw())
+    print(PICTURE.relative_to(ROOT))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
