@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
+from tests.fakes.tidegate_runs import FIRST, config_map, kubeconfig, tidegate, write_unit
 
 DATABASE = "apiVersion: kinda.rocks/v1\nkind: Database\nmetadata: {name: shop}\nspec: {}\n"
 OPTION = "argocd.argoproj.io/sync-options"
@@ -175,17 +175,6 @@ def test_a_namespace_that_the_plan_brings_is_not_missing(tmp_path: Path) -> None
     assert ran.returncode == 0, ran.stdout
 
 
-def kubeconfig(folder: Path, server: str) -> Path:
-    path = folder / "kubeconfig"
-    path.write_text(
-        "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
-        f"clusters: [{{name: a, cluster: {{server: '{server}'}}}}]\n"
-        "users: [{name: a, user: {token: x}}]\n"
-        "contexts: [{name: a, context: {cluster: a, user: a}}]\n"
-    )
-    return path
-
-
 def nobody_listens() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -208,6 +197,19 @@ def test_a_cluster_that_does_not_answer_is_told_and_the_sandbox_is_offered(
     assert ran.stdout == ""
 
 
+@pytest.mark.parametrize("verb", ["sync", "plan", "status", "delete"])
+def test_a_directory_that_is_not_there_is_told_before_the_cluster_is_asked(
+    verb: str, tmp_path: Path
+) -> None:
+    config = kubeconfig(tmp_path, nobody_listens())
+
+    ran = tidegate(verb, "examples/nowhere", "--kubeconfig", config)
+
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("error[render.path]: `examples/nowhere` is not a directory\n")
+    assert ran.stdout == ""
+
+
 def test_where_there_is_no_kubeconfig_the_sandbox_is_offered(tmp_path: Path) -> None:
     ran = tidegate("sync", FIRST, HOME=str(tmp_path))
 
@@ -216,9 +218,19 @@ def test_where_there_is_no_kubeconfig_the_sandbox_is_offered(tmp_path: Path) -> 
     assert "`tidegate sync --sandbox` needs no cluster" in ran.stderr
 
 
-def test_a_time_that_is_none_is_a_mistake_in_the_command() -> None:
-    ran = tidegate("sync", FIRST, "--sandbox", "--timeout", "soon")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sync", "--sandbox", "--timeout"),
+        ("delete", "--sandbox", "--timeout"),
+        ("simulate", "--until"),
+        ("sandbox", "run", "--until"),
+    ],
+    ids=" ".join,
+)
+def test_a_time_that_is_none_is_a_mistake_in_the_command(words: tuple[str, ...]) -> None:
+    ran = tidegate(*words, "soon", FIRST)
 
     assert ran.returncode == 2
-    assert "--timeout" in ran.stderr
+    assert f"{words[-1]}: `soon` is not a duration such as 90s" in ran.stderr
     assert ran.stdout == ""

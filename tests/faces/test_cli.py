@@ -8,7 +8,12 @@ import subprocess
 import sys
 from importlib.metadata import version
 
-HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio")
+import pytest
+
+from tidegate.cli.main import VERBS
+
+HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.flows", "tidegate.engine")
+"""What a verb imports when it runs, and not when its help is shown."""
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -21,20 +26,42 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+def imported(*arguments: str) -> set[str]:
+    """What is imported while a command runs, as Python itself tells."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "tidegate", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = (line for line in ran.stderr.splitlines() if line.startswith("import time:"))
+    return {line.rpartition("|")[2].strip() for line in told}
+
+
 def test_help_names_every_verb() -> None:
     shown = run("--help")
 
     assert shown.returncode == 0
-    assert "version" in shown.stdout
+    for verb, help_line in VERBS.items():
+        assert f"  {verb} " in shown.stdout
+        assert help_line.split()[0] in shown.stdout
 
 
-def test_help_imports_nothing_heavy() -> None:
-    code = "import sys, tidegate.cli.main; print(*sorted(sys.modules))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+def test_help_imports_nothing_heavy_and_no_verb() -> None:
+    loaded = imported("--help")
 
-    assert [name for name in HEAVY if name in loaded] == []
+    assert "tidegate.cli.main" in loaded
+    assert loaded.isdisjoint(HEAVY)
+    assert [name for name in loaded if name.startswith("tidegate.cli.commands.")] == []
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_the_help_of_a_verb_has_examples_and_imports_nothing_heavy(verb: str) -> None:
+    shown = run(verb, "--help")
+
+    assert shown.returncode == 0
+    assert f"tidegate {verb}" in shown.stdout.partition("  Examples:\n")[2]
+    assert imported(verb, "--help").isdisjoint(HEAVY)
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -8,7 +8,8 @@ import os
 import pytest
 
 from tests.fakes.vt import Vt
-from tidegate.cli.terminal import Ability, Outlet, Terminal, ability_of, paint, size_of
+from tidegate.cli.terminal import Ability, Outlet, Terminal, ability_of, paint
+from tidegate.cli.window import size_of
 from tidegate.report.rollout.rows import ASCII, UNICODE, Row, Span, Style
 
 GREEN: Row = (Span("ok", Style.GOOD), Span(" done"))

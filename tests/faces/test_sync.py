@@ -44,7 +44,7 @@ def test_without_waves_the_migration_fails_and_the_end_says_why_and_what_to_type
     assert "Job default/migrate: Job has reached the specified backoff limit" in end
     assert "Service default/db has no ready endpoints" in end
     assert "log      dial tcp: lookup db: no endpoints" in end
-    assert f"next     tidegate sync {FIRST} --sandbox --ignore-waves" in end
+    assert f"next     tidegate sync {FIRST} --sandbox\n" in end
 
 
 def test_json_is_one_event_for_each_line_from_the_beginning_to_the_end() -> None:
@@ -110,7 +110,7 @@ def test_a_rollout_whose_time_is_up_stops_and_says_what_is_applied() -> None:
 
     assert ran.returncode == 130
     assert "stopped after 30.0s (its time is up): 1 of 5 steps passed" in ran.stdout
-    assert "applied 6 of 10 objects; they stay as they are" in ran.stdout
+    assert "applied 6 of 10 objects; they are gone with their cluster" in ran.stdout
     assert "wave -1" not in ran.stdout
 
 

@@ -20,6 +20,7 @@ spec:
       restartPolicy: Never
       containers: [{name: main, image: "busybox:1"}]
 """
+STRICT = ("--sync-option", "FailOnSharedResource=true")
 SCENARIO = """\
 given:
   objects:
@@ -29,13 +30,13 @@ given:
 """
 
 
+def tidegate(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tidegate", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tidegate", "sync", *map(str, arguments), "--sandbox"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return tidegate("sync", *arguments, "--sandbox")
 
 
 def written(*arguments: str | Path) -> list[str]:
@@ -91,13 +92,13 @@ def test_a_resource_that_is_not_there_is_an_error(shop: Path, named: str) -> Non
 def test_a_part_of_a_unit_is_not_pruned(shop: Path) -> None:
     ran = run(shop, "--resource", ":ConfigMap:two", "--prune")
 
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "--resource" in ran.stderr
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr.startswith("error[plan.part]")
 
 
 def test_a_namespace_is_created_where_that_is_asked_for(shop: Path) -> None:
     without = run(shop, "--namespace", "web")
-    objects = written(shop, "--namespace", "web", "--create-namespace")
+    objects = written(shop, "--namespace", "web", "--sync-option", "CreateNamespace=true")
 
     assert without.returncode == 3
     assert "namespace" in without.stdout
@@ -107,7 +108,7 @@ def test_a_namespace_is_created_where_that_is_asked_for(shop: Path) -> None:
 def test_what_another_unit_has_is_refused_before_the_first_write(shop: Path) -> None:
     theirs = scenario_with(shop, "default/other")
 
-    refused = run(shop, *theirs, "--fail-on-shared")
+    refused = run(shop, *theirs, *STRICT)
     taken = run(shop, *theirs)
 
     assert (refused.returncode, refused.stdout) == (3, "")
@@ -121,12 +122,65 @@ def test_what_another_unit_has_is_refused_before_the_first_write(shop: Path) -> 
 def test_what_is_the_units_own_is_not_shared(shop: Path) -> None:
     ours = scenario_with(shop, "default/shop")
 
-    assert "ConfigMap one" in written(shop, *ours, "--fail-on-shared")
+    assert "ConfigMap one" in written(shop, *ours, *STRICT)
 
 
 def test_what_is_not_chosen_may_be_shared(shop: Path) -> None:
     theirs = scenario_with(shop, "default/other")
 
-    objects = written(shop, *theirs, "--fail-on-shared", "--resource", ":ConfigMap:one")
+    objects = written(shop, *theirs, *STRICT, "--resource", ":ConfigMap:one")
 
     assert objects == ["ConfigMap one"]
+
+
+@pytest.mark.parametrize("verb", ["sync", "plan", "simulate", "status", "delete"])
+def test_every_verb_of_a_unit_says_which_options_there_are(shop: Path, verb: str) -> None:
+    ran = tidegate(verb, shop, "--sync-option", "CreateNamespaces=true")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "there is no option `CreateNamespaces`; did you mean `CreateNamespace`?" in ran.stderr
+
+
+def test_a_value_that_an_option_cannot_have_is_told_with_those_it_can(shop: Path) -> None:
+    ran = run(shop, "--sync-option", "Prune=maybe")
+
+    assert ran.returncode == 2
+    assert "`Prune` is not `maybe`; it is one of true, false, confirm" in ran.stderr
+
+
+def test_what_is_not_checked_before_is_refused_when_it_is_written(shop: Path) -> None:
+    wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: x}\n"
+    (shop / "web.yaml").write_text(wrong)
+
+    checked = run(shop)
+    unchecked = run(shop, "--sync-option", "Validate=false")
+
+    assert (checked.returncode, unchecked.returncode) == (3, 4)
+    assert "applied" not in checked.stdout
+    assert "refused Deployment default/web: spec.replicas" in unchecked.stdout
+
+
+def test_a_replacement_shows_what_it_takes_away_unless_that_is_ignored(shop: Path) -> None:
+    replaces = ("--sync-option", "Replace=true", "--dry-run")
+    theirs = scenario_with(shop, "default/shop")
+    theirs[1].write_text(theirs[1].read_text() + "    data: {size: '1'}\n")
+    ignored = shop.parent / "ignored.yaml"
+    ignored.write_text("- {kind: ConfigMap, jsonPointers: [/data/size]}\n")
+
+    shown = run(shop, *theirs, *replaces)
+    unlike = run(shop, *theirs, *replaces, "--ignore-differences", ignored)
+
+    assert "replace   ConfigMap default/two" in shown.stdout
+    assert "data.size: 1 → -" in shown.stdout
+    assert "keep      ConfigMap default/two" in unlike.stdout
+
+
+def test_a_mistake_in_a_file_of_differences_is_told_with_its_place(shop: Path) -> None:
+    ignored = shop.parent / "ignored.yaml"
+    ignored.write_text("- kind: ConfigMap\n  jqPathExpressions: ['map(.data)']\n")
+
+    ran = run(shop, "--ignore-differences", ignored)
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr.startswith("error[dialect.ignored]: `map(.data)` is no path")
+    assert f"at {ignored}:2:" in ran.stderr

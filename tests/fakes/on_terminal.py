@@ -32,6 +32,8 @@ class OnTerminal:
 
     def __init__(self, program: subprocess.Popen[bytes], master: int, vt: Vt) -> None:
         self.vt = vt
+        self.written = ""
+        """All that came, seen for however short a time."""
         self._program = program
         self._master = master
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -74,7 +76,9 @@ class OnTerminal:
             found = os.read(self._master, 65_536)
         except OSError:  # Linux says so when the last one has closed the other end
             return False
-        self.vt.feed(self._decoder.decode(found))
+        text = self._decoder.decode(found)
+        self.written += text
+        self.vt.feed(text)
         return bool(found)
 
 

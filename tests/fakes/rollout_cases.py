@@ -89,7 +89,7 @@ class Case:
     def _unit(self, number: int, image: str) -> WantedUnit:
         waves = tuple(
             tuple(
-                _body(shape, f"u{number}-w{wave}-{place}", image)
+                body_of(shape, f"u{number}-w{wave}-{place}", image)
                 for place, shape in enumerate(shapes)
             )
             for wave, shapes in enumerate(self.units[number])
@@ -111,7 +111,7 @@ def no_budget(_: Body) -> None:
     """Ten minutes, which every Deployment asks for, is a long time to wait in a test."""
 
 
-def _body(shape: Shape, name: str, image: str) -> Body:
+def body_of(shape: Shape, name: str, image: str) -> Body:
     notes = {"after": str(shape.after)}
     if shape.sick:
         notes["sick"] = str(shape.sick)
@@ -170,12 +170,12 @@ def down(at: Ms, seconds: int) -> TimedFault:
 
 
 # Made once: hypothesis looks at a new strategy for longer than at what it draws from it.
-_UNITS = {
+UNITS = {
     (fates, most): _units(fates, most)
     for fates in (WELL, MOSTLY_WELL, OFTEN_ILL)
     for most in (2, 3)
 }
-_FAULTS = st.lists(_fault(), max_size=3).map(tuple)
+FAULTS = st.lists(_fault(), max_size=3).map(tuple)
 _CHANCE = st.booleans()
 
 
@@ -187,8 +187,8 @@ def cases(
     faulty: bool = True,
     most: int = 3,
 ) -> Case:
-    units = draw(_UNITS[fates, most])
+    units = draw(UNITS[fates, most])
     depends = tuple(
         tuple(other for other in range(number) if draw(_CHANCE)) for number in range(len(units))
     )
-    return Case(units, depends, draw(_FAULTS) if faulty else ())
+    return Case(units, depends, draw(FAULTS) if faulty else ())

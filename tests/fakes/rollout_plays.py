@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tests.fakes.mortal import Happening, Life, Mortal, Realm, let_live, spin
 from tests.fakes.quick_workloads import JOB, KINDS, Nurse, nurse_of
 from tests.fakes.rollout_cases import BRISK, Case
+from tests.fakes.rollout_hooks import HookCase
 from tests.fakes.rollout_record import Record, is_planned, is_ready, said
 from tidegate.engine.decide import decide
 from tidegate.engine.drive import Driver
@@ -54,6 +55,10 @@ class Script:
         behind = self.lines[places[0] :] if places else []
         return [command for *_, decision in behind for command in decision.commands]
 
+    @property
+    def ordered(self) -> list[Command]:
+        return [command for *_, decision in self.lines for command in decision.commands]
+
 
 @dataclass
 class Actor:
@@ -79,6 +84,7 @@ class Part:
     deeds: Mapping[int, Deed] = field(default_factory=dict)
     answers: Mapping[Told, Deed] = field(default_factory=dict)
     carries_on: bool = False
+    prunes: bool = False
     semantics: Semantics = BRISK
 
 
@@ -91,7 +97,11 @@ class Stage:
     """One cluster, and everybody who ever was at work there."""
 
     def __init__(
-        self, case: Case, *, seed: int = 0, workers: dict[str, Worker] | None = None
+        self,
+        case: Case | HookCase,
+        *,
+        seed: int = 0,
+        workers: dict[str, Worker] | None = None,
     ) -> None:
         self.record = Record()
         controllers = (*API_CONTROLLERS, nurse_of(Nurse()), self.record.controller())
@@ -105,7 +115,10 @@ class Stage:
         world = Mortal(self.realm, f"{self._actors}")
         run, script = Run(), Script()
         settings = Settings(
-            holder=part.holder, semantics=part.semantics, carries_on=part.carries_on
+            holder=part.holder,
+            semantics=part.semantics,
+            carries_on=part.carries_on,
+            prunes=part.prunes,
         )
         line = Line(world)
         driver = Driver(line, plan, CRAFT, settings, run.events.append, script.decide)
@@ -138,14 +151,14 @@ class Stage:
 
     def objects(self) -> dict[str, Json]:
         """What the objects say, and whether they are ready."""
-        return {str(one.ref): [said(one), is_ready(one)] for one in self._planned()}
+        return {str(one.ref): [said(one), is_ready(one)] for one in self.planned()}
 
     def texts(self) -> dict[str, Json]:
         """What those say that do not remove themselves; not everybody waits until all are ready."""
-        stay = (one for one in self._planned() if part_of(one.body, "spec", LIFE) is None)
+        stay = (one for one in self.planned() if part_of(one.body, "spec", LIFE) is None)
         return {str(one.ref): said(one) for one in stay}
 
-    def _planned(self) -> list[Stored]:
+    def planned(self) -> list[Stored]:
         view = self.realm.clusters[""].view
         there = (one for kind in PLANNED for one in view.all_of(kind, "default"))
         return [one for one in there if is_planned(one)]

@@ -111,6 +111,16 @@ def _names(journal: Stored) -> set[str]:
     return {text(ref, "name") for ref in refs if isinstance(ref, dict)}
 
 
+def remembered(record: Record) -> set[str]:
+    """The names in all journals, as they are now."""
+    journals: dict[str, set[str]] = {}
+    for event in record.changes:
+        if text(event.stored.body, "type") == "tidegate.dev/journal":
+            gone = event.change is Change.DELETED
+            journals[event.stored.ref.name] = set() if gone else _names(event.stored)
+    return set[str]().union(*journals.values())
+
+
 def said(stored: Stored) -> Json:
     """What an object says, without what differs from one life to the next."""
     spec = mapping(stored.body, "spec")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate.engine.drive import drive
-from tidegate.flows.evidence import collect_evidence
+from tidegate.flows.evidence import Background, collect_evidence
 from tidegate.flows.render import Wanted
 from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
 from tidegate.flows.units import Chosen
@@ -53,5 +53,6 @@ async def tell_first(*, ignores_waves: bool = False) -> Story:
     plan, venue = planned.plan, Venue(world, own_craft())
     await drive(make_driver(plan, venue, Rolling(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()
-    evidence = await collect_evidence(world, failing_refs(course), Discretion.of(plan))
+    background = Background(plan=plan, discretion=Discretion.of(plan))
+    evidence = await collect_evidence(world, failing_refs(course), background)
     return Story(plan, start, events, evidence)

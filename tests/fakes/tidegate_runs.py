@@ -37,3 +37,15 @@ def config_map(name: str = "web", *, wave: str = "", namespace: str = "") -> str
         f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n{place}{notes}"
         "data: {colour: blue}\n"
     )
+
+
+def kubeconfig(folder: Path, server: str) -> Path:
+    """For a server that need not be one."""
+    path = folder / "kubeconfig"
+    path.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
+        f"clusters: [{{name: a, cluster: {{server: '{server}'}}}}]\n"
+        "users: [{name: a, user: {token: x}}]\n"
+        "contexts: [{name: a, context: {cluster: a, user: a}}]\n"
+    )
+    return path

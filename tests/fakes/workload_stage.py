@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from tests.traces.case import Apply, Change, Watched
 from tests.traces.simulate import CONTROLLERS
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.events import EVENT
 from tidegate.sandbox.controllers.pods import POD
@@ -15,7 +15,6 @@ from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.server.store import Event, Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
-from tidegate.world.calls import Propagation
 
 PLACE = "shop"
 Sample = Callable[[View], Json]

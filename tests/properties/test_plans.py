@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.plan.orders import CRD, SHOP, a_definition, a_hook, a_thing, a_unit_of, no_budget
+from tests.unit.plan.orders import (
+    CRD,
+    SHOP,
+    a_definition,
+    a_hook,
+    a_thing,
+    a_unit_of,
+    add_prunes,
+    no_budget,
+)
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Manifest, Phase, WantedUnit
 from tidegate.model.objects import Ref
@@ -20,7 +29,7 @@ from tidegate.plan.build import build_plan
 from tidegate.plan.chains import narrow
 from tidegate.plan.cycles import put_in_order
 from tidegate.plan.hooks import without_hooks
-from tidegate.plan.pruning import Stale, add_prunes, swap_waves
+from tidegate.plan.pruning import Stale, swap_waves
 from tidegate.plan.wire import from_json, to_json
 
 KINDS = ("Namespace", "Secret", "ConfigMap", "Pod", "batch/v1 Job", "a.dev/v1 Gadget", CRD)

@@ -9,17 +9,24 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
-from tests.fakes.rollout_cases import BRISK, WELL, Case, cases, every_case, shared_by
+from tests.fakes.rollout_cases import BRISK, WELL, Case, Shape, cases, down, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Actor, Script, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.model.event import FINAL, Told
+from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.testing.rollouts import Run
 
 ROOT = Path(__file__).parents[2]
+AWAY_AT_THE_END = Case(
+    units=(((Shape("ConfigMap", 0, 0, "well"), Shape("Fleeting", 0, 4_000, "well")),),),
+    depends=((),),
+    faults=(down(Ms(278), 8),),
+)
+"""The lease runs out when all has passed, and what is remembered is not written yet."""
 pytestmark = pytest.mark.timeout(PATIENCE)
 
 
@@ -94,6 +101,7 @@ def test_no_order_of_hashes_shows_in_what_is_told() -> None:
 
 @every_case
 @given(cases(most=2, fates=WELL))
+@example(AWAY_AT_THE_END)
 def test_a_second_run_writes_nothing_and_an_update_waits_for_what_is_new(case: Case) -> None:
     stage, plan, newer = Stage(case), case.plan(), case.plan(image="app:2")
     stage.roll_out(plan)

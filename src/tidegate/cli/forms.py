@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.cli.terminal import Ability, Outlet, Size, Terminal
+from tidegate.cli.terminal import Ability, Outlet, Terminal
+from tidegate.cli.window import Size
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course

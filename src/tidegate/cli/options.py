@@ -83,14 +83,20 @@ def pair(parameter: str) -> tuple[str, str]:
     return name, value
 
 
-def duration(text: str, option: str) -> Ms | None:
-    """A span of time as `30m`; None where none is given."""
+def duration(text: str, option: str) -> Ms:
+    """A span of time as `30m`."""
     from tidegate.model.moment import parse_duration  # noqa: PLC0415 - only when a verb runs
 
     try:
-        return parse_duration(text) if text else None
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint=option) from None
+        return parse_duration(text)
+    except ValueError:
+        problem = f"`{text}` is not a duration such as 90s, 30m or 2h"
+        raise click.BadParameter(problem, param_hint=option) from None
+
+
+def limit(text: str, option: str) -> Ms | None:
+    """The same; None where none is given."""
+    return duration(text, option) if text else None
 
 
 def say_notes(notes: Iterable[TidegateError]) -> None:

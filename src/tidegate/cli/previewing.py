@@ -5,9 +5,16 @@ from __future__ import annotations
 import click
 
 from tidegate.cli import options
-from tidegate.flows.preview import Preview
+from tidegate.flows.preview import Preview, Pruning
 from tidegate.plan.wire import to_json
 from tidegate.report.plan import plan_lines
+
+
+def pruning_of(*, prunes: bool, consents: bool) -> Pruning:
+    """What `--prune` and `--confirm` come to."""
+    if not prunes:
+        return Pruning.NONE
+    return Pruning.CONFIRMED if consents else Pruning.ASKING
 
 
 def show_preview(found: Preview, *, json: bool) -> None:

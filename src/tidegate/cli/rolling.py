@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from tidegate.cli.doing import SILENT, Doing
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import TargetOptions
 from tidegate.engine.drive import drive
-from tidegate.flows.evidence import collect_evidence
-from tidegate.flows.sync import Rolling, Target, Venue, make_driver
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.evidence import Background, inquire
+from tidegate.flows.sync import Rolling, Target, Venue, make_driver, open_target
+from tidegate.flows.wiring import Simulation, known_operators
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.report.rollout.failure import failing_refs
+from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.summary import Commands
 
-PASSED, INVALID, FAILED, INTERRUPTED = "passed", 3, 4, 130
+PASSED, STOPPED, FORBIDDEN = "passed", "stopped", "forbidden"
+INVALID, FAILED, SAID_NO, INTERRUPTED = 3, 4, 5, 130
 PACE = 20.0
 """Seconds of a simulated cluster that pass in one of ours, where somebody is watching."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """How a rollout is shown, how long it may take, and how fast simulated time is played."""
+    """How a rollout is shown, how long it may take, and how fast simulated time is played.
+
+    `doing`: what is said until there is something to show.
+    """
 
     title: str
+    doing: Doing = SILENT
     json: bool = False
     limit: Ms | None = None
     pace: float | None = None
@@ -48,6 +56,17 @@ def target_of(told: TargetOptions) -> Target:
     )
 
 
+@asynccontextmanager
+async def reach(target: Target, doing: Doing, then: str) -> AsyncIterator[Venue]:
+    """The cluster of a target. It is said that it is reached for, and what is done then."""
+    if target.simulation is None:
+        name = f"context {target.context}" if target.context else "the cluster"
+        doing.say(f"connecting to {name}")
+    async with open_target(target) as place:
+        doing.say(then)
+        yield place
+
+
 async def show_rollout(
     screen: Screen, place: Venue, plan: Plan, target: Target, rolling: Rolling, watching: Watching
 ) -> str:
@@ -59,23 +78,34 @@ async def show_rollout(
     screen.begin(plan, clock=world.now, stop=driver.stop, title=watching.title)
     until = None if watching.limit is None else Ms(world.now() + watching.limit)
     result = await drive(driver, until=until)
-    refs = failing_refs(screen.course)
-    evidence = await collect_evidence(world, refs, screen.discretion)
-    screen.end(evidence, _commands(target))
-    return result
+    known = known_operators(target.simulation)
+    background = Background(plan=plan, catalogue=known, discretion=screen.discretion)
+    screen.end(await inquire(world, screen.course, background), _commands(target, result))
+    return FORBIDDEN if _is_forbidden(screen.course) else result
 
 
 def exit_code_of(result: str) -> int:
-    return {PASSED: 0, "invalid": INVALID, "stopped": INTERRUPTED}.get(result, FAILED)
+    codes = {PASSED: 0, "invalid": INVALID, FORBIDDEN: SAID_NO, STOPPED: INTERRUPTED}
+    return codes.get(result, FAILED)
 
 
-def _commands(target: Target) -> Commands:
-    """What can be typed next: the same command, and kubectl for the same cluster."""
+def _is_forbidden(course: Course) -> bool:
+    """Whether nothing is wrong but what we may do in the cluster."""
+    reasons = {remark.reason for remark in course.refused}
+    return course.result == "invalid" and reasons == {"Forbidden"}
+
+
+def _commands(target: Target, result: str) -> Commands:
+    """What can be typed next: the same command, and kubectl for the same cluster.
+
+    What failed without its order may go well with it.
+    """
+    words = [word for word in sys.argv[1:] if result == STOPPED or word != "--ignore-waves"]
     chosen = [] if target.context is None else ["--context", target.context]
     file = [] if target.kubeconfig is None else ["--kubeconfig", target.kubeconfig]
     is_real = target.simulation is None
     return Commands(
-        again=shlex.join(["tidegate", *sys.argv[1:]]),
+        again=shlex.join(["tidegate", *words]),
         kubectl=shlex.join(["kubectl", *file, *chosen]) if is_real else "",
         resumes=is_real,
     )

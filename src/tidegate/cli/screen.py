@@ -20,7 +20,8 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from tidegate.cli.forms import Form, Log, Picture, Records
-from tidegate.cli.terminal import Ability, Outlet, ability_of, size_of
+from tidegate.cli.terminal import Ability, Outlet, ability_of
+from tidegate.cli.window import size_of
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan

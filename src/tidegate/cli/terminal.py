@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import termios
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
+from tidegate.cli.window import Size, can_draw
 from tidegate.report.rollout.rows import ASCII, UNICODE, Marks, Row, Style, cells, plain
 
 CODES = {
@@ -27,8 +28,6 @@ HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 """Between these the terminal shows nothing; one that does not know them does not mind them."""
 CLEAR_ROW, CLEAR_BELOW = "\x1b[K", "\x1b[J"
-FALLBACK = (80, 24)
-Size = Callable[[], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Ability:
 
 def ability_of(stream: TextIO, environ: Mapping[str, str]) -> Ability:
     """Ask the stream and the environment. `NO_COLOR` and `TERM=dumb` are honoured."""
-    live = stream.isatty() and environ.get("TERM", "") not in {"", "dumb"}
+    live = can_draw(stream, environ)
     colours = live and not environ.get("NO_COLOR")
     return Ability(live, colours, UNICODE if _speaks_unicode(stream, environ) else ASCII)
 
@@ -56,15 +55,6 @@ def _speaks_unicode(stream: TextIO, environ: Mapping[str, str]) -> bool:
         names.insert(1, environ.get("LC_CTYPE"))
     chosen = next((name for name in names if name), "utf-8")
     return "utf-8" in chosen.lower() or "utf8" in chosen.lower()
-
-
-def size_of(stream: TextIO) -> tuple[int, int]:
-    """Columns and lines; a usual size where the terminal does not tell."""
-    with suppress(OSError, ValueError):
-        columns, lines = os.get_terminal_size(stream.fileno())
-        if columns > 0 and lines > 0:
-            return columns, lines
-    return FALLBACK
 
 
 def paint(row: Row, *, colours: bool) -> str:

@@ -25,6 +25,8 @@ class UnitOptions(TypedDict):
     values: tuple[str, ...]
     parameters: tuple[str, ...]
     ignore_waves: bool
+    sync_options: tuple[str, ...]
+    ignore_differences: Path | None
     offline: bool
     maps: tuple[str, ...]
 
@@ -42,6 +44,15 @@ class TargetOptions(TypedDict):
     health_rules: Path | None
 
 
+def _check_options(_ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]) -> object:
+    from tidegate.dialect.options import what_is_wrong  # noqa: PLC0415 - only when one is given
+
+    for option in said:
+        if problem := what_is_wrong(option):
+            raise click.BadParameter(problem)
+    return said
+
+
 NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     click.option(
@@ -56,6 +67,17 @@ UNIT = (
     options.values,
     click.option("--set", "parameters", multiple=True, help="A chart's value, NAME=VALUE."),
     click.option("--ignore-waves", is_flag=True, help="Apply everything at once."),
+    click.option(
+        "--sync-option",
+        "sync_options",
+        multiple=True,
+        callback=_check_options,
+        metavar="NAME=VALUE",
+        help="An option of Argo CD for all objects, such as CreateNamespace=true; may be repeated.",
+    ),
+    click.option(
+        "--ignore-differences", type=FILE, help="Fields that are no difference, in Argo CD's form."
+    ),
     options.offline,
     options.repo_map,
 )
@@ -69,13 +91,22 @@ SIMULATION = (
     click.option("--operators", type=FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
 )
+HEALTH = (
+    click.option(
+        "--health-rules", type=FILE, help="Lua health checks, in the form of Argo CD's settings."
+    ),
+)
 TARGET = (
     click.option("--sandbox", is_flag=True, help="On a simulated cluster."),
     *CLUSTER,
     *SIMULATION,
-    click.option(
-        "--health-rules", type=FILE, help="Lua health checks, in the form of Argo CD's settings."
-    ),
+    *HEALTH,
+)
+
+
+PRUNING = (
+    click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR."),
+    click.option("--confirm", is_flag=True, help="Prune what asks for confirmation, too."),
 )
 
 
@@ -91,9 +122,9 @@ def takes(*groups: tuple[Callable[[FC], FC], ...]) -> Callable[[FC], FC]:
 
 
 def chosen_of(what: str, told: UnitOptions) -> Chosen:
-    """What the user points at."""
-    from tidegate.flows.render import Wanted  # noqa: PLC0415 - only when a verb runs
-    from tidegate.flows.units import Chosen  # noqa: PLC0415
+    """What the user points at. Raises where nothing is there, before anybody is asked for more."""
+    from tidegate.flows.render import Wanted, refuse_nowhere  # noqa: PLC0415 - only when a verb runs
+    from tidegate.flows.units import Chosen, read_ignores  # noqa: PLC0415
 
     wanted = Wanted(
         what=what,
@@ -102,9 +133,12 @@ def chosen_of(what: str, told: UnitOptions) -> Chosen:
         values=told["values"],
         parameters=tuple(options.pair(parameter) for parameter in told["parameters"]),
     )
+    refuse_nowhere(wanted)
     return Chosen(
         wanted=wanted,
         ignores_waves=told["ignore_waves"],
+        options=told["sync_options"],
+        ignores=read_ignores(told["ignore_differences"]),
         offline=told["offline"],
         maps=told["maps"],
     )

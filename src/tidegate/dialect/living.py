@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.hooks import read_hook
+from tidegate.dialect.hooks import End, read_hook
 from tidegate.dialect.options import Body, notes_of, read_handling
 from tidegate.dialect.waves import live_wave
 from tidegate.model.plan import Handling
@@ -19,12 +19,14 @@ UNIT = "tidegate.dev/unit"
 class Living(msgspec.Struct, frozen=True):
     """The wave it goes in, how it wants to be treated, and whether it was run as a hook.
 
-    Hooks are never pruned; they go when their unit is deleted.
+    Hooks are never pruned; they go when their unit is deleted. `outlives`: it is run when all else
+    of its unit is gone.
     """
 
     wave: int
     handling: Handling
     is_hook: bool
+    outlives: bool = False
 
 
 def read_living(body: Body, unit: str, options: tuple[str, ...] = ()) -> Living | None:
@@ -34,7 +36,10 @@ def read_living(body: Body, unit: str, options: tuple[str, ...] = ()) -> Living 
     """
     if owner_of(body) != unit or listed(body, "metadata", "ownerReferences"):
         return None
-    return Living(live_wave(body), read_handling(body, options), read_hook(body) is not None)
+    hook = read_hook(body)
+    outlives = hook is not None and not hook.phases and hook.ends == (End.POST_DELETE,)
+    handling = read_handling(body, options)
+    return Living(live_wave(body), handling, is_hook=hook is not None, outlives=outlives)
 
 
 def shared(body: Body, unit: str) -> str | None:

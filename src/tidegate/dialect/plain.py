@@ -11,13 +11,13 @@ import msgspec
 
 from tidegate.dialect.hooks import End, Hook, read_hook
 from tidegate.dialect.living import UNIT
-from tidegate.dialect.options import Body, read_handling
+from tidegate.dialect.options import CREATES_NAMESPACE, Body, read_handling
 from tidegate.dialect.waves import wave_of
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Place
 from tidegate.model.manifest import Manifest, Phase, WantedUnit
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import PlannedUnit
+from tidegate.model.objects import Json, Kind, Ref, identity
+from tidegate.model.plan import Deed, PlannedUnit
 from tidegate.model.reading import mapping, text
 
 NAMESPACE = Kind("", "v1", "Namespace")
@@ -33,7 +33,6 @@ def read_unit(
     namespace: str,
     is_namespaced: Scope,
     ignores_waves: bool = False,
-    creates_namespace: bool = False,
 ) -> WantedUnit:
     """Everything the documents ask for, marked as the unit's own.
 
@@ -44,7 +43,7 @@ def read_unit(
         reading.take(document)
     reading.check()
     manifests = tuple(reading.manifests)
-    if creates_namespace and namespace:
+    if CREATES_NAMESPACE in unit.options and namespace:
         manifests = _with_namespace(manifests, namespace)
     return WantedUnit(
         unit=unit,
@@ -130,12 +129,11 @@ class _Reading:
 
     def _meet(self, ref: Ref, place: Place) -> None:
         """Refuse an object that was there already, in whichever version of its kind."""
-        key = (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
-        first = self._seen.get(key)
+        first = self._seen.get(identity(ref))
         if first is not None:
             hint = f"the first one is at {first}; remove one of them, or give it another name"
             raise DialectError("dialect.twice", f"{ref} is there twice", where=place, hint=hint)
-        self._seen[key] = place
+        self._seen[identity(ref)] = place
 
 
 def _marked(body: Body, unit: str, namespace: str) -> Body:
@@ -161,5 +159,6 @@ def _with_namespace(manifests: tuple[Manifest, ...], name: str) -> tuple[Manifes
     if any(one.hook is None and one.ref == ref for one in manifests):
         return manifests
     body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    created = Manifest(ref=ref, body=msgspec.json.encode(body), phase=Phase.PRE_SYNC)
+    encoded = msgspec.json.encode(body)
+    created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, deed=Deed.CREATE)
     return (created, *manifests)

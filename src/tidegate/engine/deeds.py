@@ -7,9 +7,10 @@ from functools import partial
 
 import msgspec
 
+from tidegate.engine.forgetting import forget_deleted
 from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause
-from tidegate.engine.reach.hooks import collect, let_go
+from tidegate.engine.reach.hooks import announcement, collect, is_announced, let_go
 from tidegate.engine.reach.needs import await_kind, brought_kinds
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.probing import probe
@@ -41,7 +42,7 @@ from tidegate.engine.vocabulary import (
 )
 from tidegate.model.journal import Entry
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live
+from tidegate.model.objects import Kind, Live, Ref
 from tidegate.model.plan import Fragment, Step
 from tidegate.world.calls import Get, Local
 from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Said, Sent
@@ -82,7 +83,9 @@ class Deeds:
             case Journal():
                 self._remember(command)
             case Collect():
-                errand_of_collect = collect(command, site.steps.values(), site.outlook)
+                errand_of_collect = collect(
+                    command, site.steps.values(), site.outlook, site.world.now
+                )
                 self._errands.run(errand_of_collect, lambda gone: self._hear(Collected(gone)))
 
     def _do_to_objects(self, command: Apply | Delete | Look | Probe) -> None:
@@ -111,14 +114,29 @@ class Deeds:
         examined = site.examined(step)
         for fault in (yield from site.inspector.faults(examined, late=True)):
             return Checked(step.id, trouble=_named(fault))
-        writes = any(standing.stand in WRITTEN for *_, standing in examined)
+        writes = any(site.is_written(item, standing) for _, item, standing in examined)
         if writes and (yield from site.take(step.unit)):
             return (yield from self._check(step))
+        yield from self._announce(step)
         for spot in spots:
             live = site.outlook.lives.get(spot)
             if live is not None:
                 self._hear((yield from site.judge(spot, live)))
         return Checked(step.id, site.stand(step))
+
+    def _announce(self, step: Step) -> Errand[None]:
+        """Say which hooks are about to be made: whoever comes after us knows them by that."""
+        site = self._site
+        hold, before = site.holds[step.unit], site.holds[step.unit].keeper.entries
+        fresh: dict[Ref, Entry] = {}
+        for _, item, standing in site.examined(step):
+            known = before.get(item.ref) or Entry()
+            if item.hook is not None and standing.stand in WRITTEN and not is_announced(known):
+                fresh[item.ref] = announcement(standing.live, known)
+        for ref, entry in fresh.items():
+            hold.keeper.remember(ref, entry)
+        if fresh:
+            yield from hold.settle(site.world.now)
 
     def _foresaw(self, faults: list[Fault]) -> None:
         for fault in faults:
@@ -152,7 +170,7 @@ class Deeds:
         unit = site.owner[command.spot]
         if (yield from site.take(unit.name)):
             return OVERTAKEN
-        refuse((yield from await_kind(command.spot, site.outlook, site.world.now)))
+        refuse((yield from await_kind(command.spot, site.outlook, site.world.now)), site)
         ends = site.world.now() + SCHEMA_WITHIN
         while True:
             outcome = yield from apply(
@@ -182,11 +200,11 @@ class Deeds:
         live = outcome.live
         site.outlook.wrote(spot, live)
         unit, body = site.owner[spot], read_body(live)
-        seal, is_hook = site.means.seal(unit, body), item.hook is not None
-        entry = Entry(item.digest, seal, live.uid, hook=is_hook)
+        seal, is_hook = site.means.seal(unit, item, body), item.hook is not None
         keeper = site.holds[unit.name].keeper
-        known = keeper.entries.get(item.ref)
-        if known and (known.opened, known.uid) == (item.digest, live.uid):
+        known = keeper.entries.get(item.ref) or Entry()
+        entry = Entry(item.digest, seal, live.uid, hook=is_hook, ran=known.ran if is_hook else ())
+        if (known.opened, known.uid) == (item.digest, live.uid):
             entry = msgspec.structs.replace(entry, opened=known.opened)
         keeper.remember(item.ref, entry)
         self._errands.run(site.judge(spot, live, body), self._hear)
@@ -197,8 +215,10 @@ class Deeds:
         """What holds a hook of ours is taken off first."""
         if (yield from self._site.take(self._site.owner[command.spot].name)):
             return OVERTAKEN
-        yield from let_go((command.spot,), self._site.outlook)
-        return (yield from delete(command.spot, command.uid))
+        outlook = self._site.outlook
+        yield from let_go((command.spot,), outlook, self._site.world.now)
+        known = outlook.lives.get(command.spot)
+        return (yield from delete(command.spot, command.uid, command.propagation, known))
 
     def _deleted(self, command: Delete, outcome: Outcome) -> None:
         match outcome:
@@ -237,10 +257,13 @@ class Deeds:
 
     def _remember(self, command: Journal) -> None:
         site = self._site
+        forget_deleted(site, site.steps[command.step])
         keeper = site.holds[site.steps[command.step].unit].keeper
         for spot, digest, uid in command.opened:
             known = keeper.entries.get(spot.ref) or Entry()
             entry = msgspec.structs.replace(known, digest=digest, uid=uid, opened=digest)
+            if spot in command.hooks:
+                entry = msgspec.structs.replace(entry, hook=True, ran=(*known.ran, digest))
             keeper.remember(spot.ref, entry)
         if command.hooks:
             self._errands.run(self._settle_hooks(command), self._hear)
@@ -255,7 +278,7 @@ class Deeds:
         hold = site.holds[site.steps[command.step].unit]
         yield from site.take(hold.lease.unit)
         yield from hold.settle(site.world.now)
-        yield from let_go(command.hooks, site.outlook)
+        yield from let_go(command.hooks, site.outlook, site.world.now)
         return Journaled(command.step)
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
+from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
 from tidegate.engine.hold import Hold
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
@@ -24,7 +25,6 @@ from tidegate.engine.vocabulary import (
     Stopped,
     Superseded,
 )
-from tidegate.errors import Place
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -55,7 +55,7 @@ class Driver:
         self._emit = emit
         self._site = Site(world, means, settings)
         self._errands = Errands(world, first=settings.first_ticket)
-        self._rollout = Rollout(settings.semantics, settings.carries_on)
+        self._rollout = Rollout(settings.semantics, settings.carries_on, settings.consents)
         self._inbox: deque[Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
         self._alarm: Ms | None = None
@@ -73,7 +73,7 @@ class Driver:
             case Ended(outcome=refused) if refused is not None:
                 watched = self._errands.watches.pop(fact.ticket, None) is not None
                 if not self._errands.answered(fact.ticket, refused) and watched:
-                    raise refusal_error(refused, "watching the cluster", where=Place("cluster"))
+                    raise refusal_error(refused, "watching the cluster", where=self._site.place)
             case Changed():
                 cluster = self._errands.watches.get(fact.ticket)
                 if cluster is not None:
@@ -209,12 +209,17 @@ class Driver:
 
     def _tell(self, event: Event) -> None:
         self._emit(event)
+        steps = self._site.steps
         if event.told is Told.OBJECT_PRUNED and event.ref is not None:
-            self._site.holds[self._site.steps[event.step].unit].keeper.forget(event.ref)
+            forget_object(self._site, steps[event.step], event.ref)
+        elif event.told is Told.RETRY_PLANNED and self._rollout.semantics.retry.whole:
+            unit = steps[event.step].unit
+            forget_hooks(self._site, (one for one in steps.values() if one.unit == unit))
         elif event.told is Told.ROLLOUT_ENDED:
             self.result = event.reason
             if self._begun:
                 self._finish_units()
+                forget_failed(self._site, self._rollout)
             self._errands.run(self._close(), self._closed)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from tidegate.engine.journal import Keeper
 from tidegate.engine.lease import LASTS, MARGIN, RENEWS, Lease, Now
 from tidegate.engine.reach.errands import Errand, Pause
+from tidegate.engine.reach.hooks import free
+from tidegate.engine.vocabulary import Spot
 from tidegate.errors import ClusterError, Place
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
@@ -29,8 +31,11 @@ class Hold:
     keeper: Keeper
     refs: dict[Ref, None] = field(default_factory=dict)
     """The objects that may be written, in the order in which they became known."""
+    hooks: set[Ref] = field(default_factory=set)
+    """Those of the present plan."""
     text: str = ""
     """The digest of what the unit is to become."""
+    begun: Ms | None = None
     flushed: Ms = Ms(0)
     flushing: bool = False
     renewing: bool = False
@@ -39,6 +44,19 @@ class Hold:
     """How often somebody else may have been at work since we knew what is there."""
     counted: tuple[int, str] = (0, "")
     """So many of these does the journal name, and this is the text it speaks of."""
+
+    def intend(self, text: str) -> None:
+        """Bring another text from now on."""
+        if text != self.text:
+            self.text, self.hooks, self.begun = text, set(), None
+
+    def begin(self, now: Ms) -> Ms:
+        """When the rollout of this text began: now, unless one is taken up again.
+
+        Names are made of it, so the journal gets to know the same moment.
+        """
+        self.begun = self.keeper.begun(self.text, now)
+        return self.begun
 
     def load(self) -> Errand[None]:
         self._check((yield from self.keeper.load()), "reading")
@@ -51,14 +69,21 @@ class Hold:
         while not self.is_taken(now()):
             if not self.lease.is_good(now()):
                 yield from self._acquire(now)
+            yield from self._free_earlier(now)
             known = (len(self.refs), self.text)
-            self.keeper.expect(self.lease.plan, self.refs, text=self.text, now=now())
+            begun = now() if self.begun is None else self.begun
+            self.keeper.expect(self.lease.plan, self.refs, text=self.text, now=begun)
             refused = yield from self._write(now)
             if refused is None:
                 self.counted = known
             else:
                 yield from self._bear(refused, "writing", now)
         self.taking = False
+
+    def _free_earlier(self, now: Now) -> Errand[None]:
+        """Let go of hooks of a rollout that did not come to its end."""
+        refs = (ref for ref in self.keeper.earlier_hooks(self.text) if ref not in self.hooks)
+        yield from free([Spot(self.lease.cluster, ref) for ref in refs], now)
 
     def is_taken(self, now: Ms) -> bool:
         return self.lease.is_good(now) and self.counted == (len(self.refs), self.text)
@@ -122,9 +147,12 @@ class Hold:
 
     def close(self, now: Now) -> Errand[None]:
         """Write what is not written yet, and let go, which a renewal on its way would undo."""
-        if self.keeper.is_dirty and not self.lease.held:
-            yield from self.lease.regain(now)
         yield from self.settle(now)
+        if self.keeper.is_dirty or self.flushing:
+            # Its time was up; nobody may have taken it yet.
+            self.lease.held = False
+            yield from self.lease.regain(now)
+            yield from self.settle(now)
         while self.renewing:
             yield Pause(Ms(now() + SETTLES))
         yield from self.lease.release(now)

@@ -133,6 +133,12 @@ class Keeper:
     def _is_under_way(self, text: str) -> bool:
         return self._head.text == text != self._head.done
 
+    def earlier_hooks(self, text: str) -> list[Ref]:
+        """The hooks of a rollout of another text that was not brought to its end."""
+        if self._is_under_way(text) or self._head.done == self._head.text:
+            return []
+        return [ref for ref, entry in self.entries.items() if entry.hook]
+
     def finish(self, text: str) -> None:
         """A rollout of this text has passed."""
         self._head = msgspec.structs.replace(self._head, done=text)
@@ -165,6 +171,13 @@ class Keeper:
             self.entries[ref] = entry
             self._dirty.add(self._number(ref))
 
+    def rename(self, ref: Ref, other: Ref) -> None:
+        """Know an object by another name."""
+        entry = self.entries[ref]
+        if other != ref:
+            self.forget(ref)
+            self.remember(other, self.entries.get(other, entry))
+
     def forget(self, ref: Ref) -> None:
         if self.entries.pop(ref, None) is not None:
             self._parts = None
@@ -176,8 +189,11 @@ class Keeper:
         return bool(self._dirty) or (stored is not None and self._head != stored)
 
     def store(self) -> Errand[Outcome | None]:
-        """Write what has changed: the parts first, then the head that counts them."""
-        numbers = sorted(self._dirty)
+        """Write what has changed: the parts first, then the head that counts them.
+
+        What the head comes to say meanwhile may speak of parts that are not written yet.
+        """
+        head, numbers = self._head, sorted(self._dirty)
         self._dirty.clear()
         writes: dict[int, bytes] = {}
         texts = self._texts(numbers)
@@ -193,13 +209,13 @@ class Keeper:
                 self._dirty.update(numbers)
                 return outcome
             self._stored[number] = text
-        if self._head != self._stored_head:
-            (outcome,) = yield (self._put(self._name, msgspec.json.encode(self._head)),)
+        if head != self._stored_head:
+            (outcome,) = yield (self._put(self._name, msgspec.json.encode(head)),)
             if is_refusal(outcome):
                 self._dirty.update(numbers)
                 return outcome
             yield self._sweep()
-            self._stored_head = self._head
+            self._stored_head = head
         return None
 
     def _sweep(self) -> tuple[Ask, ...]:

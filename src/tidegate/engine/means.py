@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.engine.vocabulary import Compared
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Item, Plan, PlannedUnit
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
@@ -21,20 +21,37 @@ Body = dict[str, Json]
 class Found(msgspec.Struct, frozen=True):
     """What a unit is found to be when its rollout begins.
 
-    `begun`: when it began, perhaps in an earlier process. `is_idle`: there is nothing to do.
-    `stale`: objects that are the unit's and that Git no longer has.
+    `begun`: when it began, perhaps in an earlier process. `stale`: objects that are the unit's and
+    that Git no longer has.
     """
 
     begun: Ms
-    is_idle: bool = False
     stale: tuple[Body, ...] = ()
 
 
+class Draft(msgspec.Struct, frozen=True):
+    """What is written of an object; `replaces`: in the place of all that is there."""
+
+    body: bytes
+    replaces: bool = False
+
+
 class Means(Protocol):
-    """Pure questions about one object, and one about a plan."""
+    """Pure questions about one object, and three about a plan."""
 
     def complete(self, plan: Plan, found: dict[str, Found]) -> Plan:
-        """The plan with what lives added to it: names, deletions; idle units run no hooks."""
+        """The plan with what lives added to it: names, and deletions."""
+        ...
+
+    def without_hooks(self, plan: Plan, units: set[str]) -> Plan:
+        """The plan without the hooks of these units, which have nothing else to do."""
+        ...
+
+    def without_settled(self, plan: Plan, settled: set[tuple[str, Ref]]) -> Plan:
+        """The plan without those of a unit's settled objects that it need not wait for.
+
+        They are as wanted, and their gates have opened for this very text.
+        """
         ...
 
     def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
@@ -60,8 +77,12 @@ class Means(Protocol):
         """
         ...
 
-    def seal(self, unit: PlannedUnit, live: Body) -> str:
-        """A name for everything in it that we own."""
+    def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
+        """What is written of it, given what lives."""
+        ...
+
+    def seal(self, unit: PlannedUnit, item: Item, live: Body) -> str:
+        """A name for what we brought, as a write has left it."""
         ...
 
     def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.engine.forgetting import forget_gone
 from tidegate.engine.lease import ASKS_AGAIN
 from tidegate.engine.means import Found
 from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.needs import unmet_needs
 from tidegate.engine.reach.preflight import Fault
+from tidegate.engine.reach.rights import ask_leave
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site, items_of, refuse
 from tidegate.engine.vocabulary import Spot
@@ -37,18 +39,22 @@ class Opening(msgspec.Struct, frozen=True):
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     spots = list(site.owner)
-    refuse((yield from site.outlook.catalogue(spot.cluster for spot in spots)))
+    clusters = (hold.keeper.cluster for hold in site.holds.values())
+    refuse((yield from site.outlook.catalogue(clusters)), site)
     for hold in tuple(site.holds.values()):
         yield from hold.load()
     stale = site.stale(asked) if site.settings.prunes else {}
     leaving = [spot for gone in stale.values() for spot in gone]
     site.outlook.want(leaving)
-    refuse((yield from site.outlook.view([*spots, *leaving])))
+    refuse((yield from site.outlook.view([*spots, *leaving])), site)
+    forgetful = forget_gone(site, stale)
     plan, examined = complete(site, asked, stale)
     faults = yield from unmet_needs(plan, examined, site.outlook)
-    faults += yield from site.inspector.faults(examined, late=False)
+    leave = yield from ask_leave(examined, site.outlook, consents=site.settings.consents)
+    faults += leave.faults
+    faults += yield from site.inspector.faults(leave.allowed, late=False)
     contested = False
-    for unit in _due(site, examined) if not faults else ():
+    for unit in dict.fromkeys((*_due(site, examined), *forgetful)) if not faults else ():
         contested |= yield from site.take(unit)
     if contested:
         # Another rollout was at work until now: what it left is what counts.
@@ -80,21 +86,23 @@ def _placed(fault: Fault, plan: Plan) -> Fault:
 
 def complete(site: Site, asked: Plan, stale: dict[str, list[Spot]]) -> tuple[Plan, list[Examined]]:
     """The plan with what lives added to it, and how its objects stand."""
-    examined = _examined(site, asked)
-    due = _due(site, examined)
     now, lives = site.world.now(), site.outlook.lives
     found = {
         unit.name: Found(
-            site.holds[unit.name].keeper.begun(unit.digest, now),
-            unit.name not in due and unit.name not in stale,
+            site.holds[unit.name].begin(now),
             tuple(read_body(lives[spot]) for spot in stale.get(unit.name, ()) if spot in lives),
         )
         for unit in asked.units
     }
     plan = site.means.complete(asked, found)
-    if plan is asked:
-        return asked, examined
-    site.enlist(plan.units, plan.steps, digest=plan.digest)
+    examined = _examined(site, plan)
+    due = _due(site, examined)
+    idle = {unit.name for unit in plan.units if unit.name not in due}
+    plan = site.means.without_hooks(plan, idle) if idle else plan
+    settled = {(one[0].unit, one[1].ref) for one in examined if not site.is_due(one)}
+    plan = site.means.without_settled(plan, settled)
+    if plan is not asked:
+        site.enlist(plan.units, plan.steps, digest=plan.digest)
     return plan, _examined(site, plan)
 
 

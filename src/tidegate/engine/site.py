@@ -9,15 +9,15 @@ from tidegate.engine.hold import Hold
 from tidegate.engine.journal import NAMESPACE, Keeper
 from tidegate.engine.lease import Lease
 from tidegate.engine.means import Body, Means
-from tidegate.engine.reach.checking import WRITTEN, Examined, Examiner, status_name
+from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import Surroundings
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Judged, Spot, Stand, Standing
+from tidegate.engine.vocabulary import Judged, Spot, Standing
 from tidegate.errors import Place
-from tidegate.model.objects import Live, Ref
+from tidegate.model.objects import Live, as_served, identity
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.world.facts import Refusal
@@ -34,6 +34,8 @@ class Settings:
     carries_on: bool = False
     namespace: str = NAMESPACE
     prunes: bool = False
+    consents: bool = False
+    """What asks first may be pruned and deleted."""
     runs_hooks: bool = False
     """Hooks are run though nothing has changed."""
     preflight: Preflight = Preflight.LOCAL
@@ -61,7 +63,7 @@ class Site:
         for unit in units:
             known[unit.name] = unit
             if unit.name in self.holds:
-                self.holds[unit.name].text = unit.digest
+                self.holds[unit.name].intend(unit.digest)
             else:
                 place = self.settings.namespace
                 lease = Lease(unit.name, unit.cluster, self.settings.holder, digest, place)
@@ -74,9 +76,11 @@ class Site:
             self.inspector.surroundings.enlist(spots)
             self.outlook.want(spots)
             self.owner.update(dict.fromkeys(spots, known[step.unit]))
-            items = (item for item in items_of(step) if item.hook is None)
-            kept = (item.ref for item in items if item.deed is not Deed.DELETE)
-            self.holds[step.unit].refs.update(dict.fromkeys(kept))
+            hold, items = self.holds[step.unit], items_of(step)
+            hold.hooks.update(item.ref for item in items if item.hook is not None)
+            ordinary = (item for item in items if item.hook is None)
+            kept = (item.ref for item in ordinary if item.deed is not Deed.DELETE)
+            hold.refs.update(dict.fromkeys(kept))
 
     def planned(self, cluster: str) -> list[tuple[Item, PlannedUnit]]:
         """All objects of a cluster that the steps speak of, with their units."""
@@ -111,26 +115,42 @@ class Site:
     def is_due(self, examined: Examined) -> bool:
         """Whether there is something to do: to write, or a gate to open for the first time."""
         step, item, standing = examined
-        if item.deed is Deed.DELETE:
-            return standing.stand is not Stand.ABSENT
+        if item.deed is not Deed.APPLY:
+            return self.is_written(item, standing)
         keeper = self.holds[step.unit].keeper
         if item.hook is not None:
             done = keeper.is_done(self.examiner.units[step.unit].digest)
             return self.settings.runs_hooks or not done
         known = keeper.entries.get(item.ref)
-        return standing.stand in WRITTEN or known is None or known.opened != item.digest
+        written = self.is_written(item, standing)
+        return written or known is None or known.opened != item.digest
+
+    def is_written(self, item: Item, standing: Standing) -> bool:
+        """Whether something is done to an object in this rollout."""
+        return is_touched(item, standing, consents=self.settings.consents)
 
     def stale(self, plan: Plan) -> dict[str, list[Spot]]:
-        """By unit: what it has brought and the plan does not speak of. Hooks are not kept."""
+        """By unit: what it has brought and the plan does not speak of. Hooks are not kept.
+
+        What was written in a version that is no longer served is known by another one from now on.
+        """
         items = ((step.cluster, item) for step in plan.steps for item in items_of(step))
         wanted = {(cluster, *identity(item.ref)) for cluster, item in items}
-        found: dict[str, list[Spot]] = {}
+        found: dict[str, dict[Spot, None]] = {}
         for name, hold in self.holds.items():
-            cluster = hold.keeper.cluster
-            for ref, entry in hold.keeper.entries.items():
-                if not entry.hook and (cluster, *identity(ref)) not in wanted:
-                    found.setdefault(name, []).append(Spot(cluster, ref))
-        return found
+            keeper, cluster = hold.keeper, hold.keeper.cluster
+            known = [ref for ref, entry in keeper.entries.items() if not entry.hook]
+            for ref in known:
+                if (cluster, *identity(ref)) not in wanted:
+                    served = as_served(ref, self.outlook.served.get(cluster, {}))
+                    keeper.rename(ref, served)
+                    found.setdefault(name, {})[Spot(cluster, served)] = None
+        return {name: list(spots) for name, spots in found.items()}
+
+    @property
+    def place(self) -> Place:
+        """Where to look when the cluster says no: the units that are rolled out."""
+        return Place(f"unit {', '.join(self.holds)}")
 
     def take(self, unit: str) -> Errand[bool]:
         """Hold a unit, whose objects are counted as its own before they are written.
@@ -147,16 +167,11 @@ class Site:
         return hold.epoch != before
 
 
-def identity(ref: Ref) -> tuple[str, str, str, str]:
-    """An object is the same in all versions of its kind."""
-    return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
-
-
 def items_of(step: Step) -> list[Item]:
     return [item for batch in step.batches for item in batch]
 
 
-def refuse(refused: Refusal | None) -> None:
+def refuse(refused: Refusal | None, site: Site) -> None:
     """Raise what keeps us from looking at the cluster."""
     if refused is not None:
-        raise refusal_error(refused, "looking at the cluster", where=Place("cluster"))
+        raise refusal_error(refused, "looking at the cluster", where=site.place)

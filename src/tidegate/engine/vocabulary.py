@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Propagation, Ref
 from tidegate.model.plan import Fragment, Item, Plan
 from tidegate.model.verdict import Verdict
 
@@ -32,6 +32,8 @@ class Stand(StrEnum):
     DIFFERENT = "different"
     IMMUTABLE = "immutable"
     """It differs where it cannot be changed."""
+    OBSOLETE = "obsolete"
+    """It is to be deleted and made again."""
     SAME = "same"
     FINISHED = "finished"
     """It did its work with this very text and removed itself."""
@@ -53,19 +55,24 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 
 
 class Compared(msgspec.Struct, frozen=True, gc=False):
-    """How a text stands against what lives; `fixed` are the fields that cannot be changed."""
+    """How a text stands against what lives; `fixed` are the fields that cannot be changed.
+
+    `replaces`: it is put in the place of all that is there.
+    """
 
     stand: Stand
     fixed: tuple[str, ...] = ()
+    replaces: bool = False
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """One object of a step, compared with what lives. `fixed`: fields that cannot be changed."""
+    """One object of a step, compared with what lives; `fixed` and `replaces` as found then."""
 
     spot: Spot
     stand: Stand
     live: Written | None = None
     fixed: tuple[str, ...] = ()
+    replaces: bool = False
 
 
 class Trouble(msgspec.Struct, frozen=True, gc=False):
@@ -210,6 +217,7 @@ class Delete(msgspec.Struct, frozen=True):
     step: str
     spot: Spot
     uid: str
+    propagation: Propagation
 
 
 class Look(msgspec.Struct, frozen=True):

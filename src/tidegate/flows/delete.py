@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.journal import Remembered, forget_unit, read_journal
-from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.looking import body_of, look_at, look_in
 from tidegate.flows.means import stale_of
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.outcome import notes_of
@@ -16,7 +16,7 @@ from tidegate.flows.units import Chosen, read_chosen
 from tidegate.health.budget import budget
 from tidegate.model.manifest import WantedUnit
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Consent, Deed, Plan
+from tidegate.model.plan import Deed, Plan
 from tidegate.plan.chains import items_of
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
@@ -28,7 +28,8 @@ from tidegate.world.protocol import World
 class Deletion:
     """The plan that ends a unit, what goes by it, and what stays by its own word.
 
-    `asking`: those of them that would go if somebody agreed.
+    `asking`: those of them that would go if somebody agreed. `is_under_way`: the same deletion was
+    begun before and not finished.
     """
 
     plan: Plan
@@ -37,6 +38,12 @@ class Deletion:
     going: tuple[Ref, ...] = ()
     staying: tuple[Ref, ...] = ()
     asking: tuple[Ref, ...] = ()
+    is_under_way: bool = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something goes, or hooks of the end may be left to run."""
+        return bool(self.going) or (self.is_under_way and self.runs_hooks)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -57,36 +64,49 @@ async def plan_deletion_on(chosen: Chosen, target: Target, *, confirmed: bool) -
 async def plan_deletion(chosen: Chosen, world: World, *, confirmed: bool = False) -> Deletion:
     """What is to be deleted: what the journal or the directory names, and says it is the unit's.
 
-    The directory counts as well: a hook is remembered only for as long as its rollout lasts.
+    `confirmed`: what asks first goes as well.
     """
     read = await read_chosen(chosen, world)
     wanted = read.unit
     remembered = await read_journal(wanted.unit, world)
-    lives = await _lives(wanted, remembered.journal.entries, world)
-    plan = build_deletion(wanted, lives, budget=budget, confirmed=confirmed)
-    deleted = _deleted(plan)
-    staying = [one for one in lives if one.ref not in deleted]
+    journal = remembered.journal
+    lives = await _lives(wanted, journal.entries, world)
+    plan = build_deletion(wanted, lives, budget=budget)
+    asks = _deleted(plan)
+    refs = [one.ref for one in lives]
+    going = {ref: None for ref in refs if ref in asks and (confirmed or not asks[ref])}
+    staying = [ref for ref in refs if ref not in going]
     return Deletion(
         plan=plan,
         rendered=read.rendered,
         remembered=remembered,
-        going=tuple(one.ref for one in lives if one.ref in deleted),
-        staying=tuple(one.ref for one in staying),
-        asking=tuple(one.ref for one in staying if one.handling.delete is not Consent.NO),
+        going=tuple(going),
+        staying=tuple(staying),
+        asking=tuple(ref for ref in staying if ref in asks),
+        is_under_way=journal.text == plan.units[0].digest != journal.done,
     )
 
 
 async def _lives(wanted: WantedUnit, entries: Iterable[Ref], world: World) -> list[Stale]:
-    named = (*wanted.manifests, *wanted.before_deletion)
-    refs = sorted({*entries, *(one.ref for one in named)})
-    found = await look_at(world, refs, cluster=wanted.unit.cluster)
-    lives = (stale_of(body_of(live), wanted.unit.name, hooks=True) for live in found)
+    """What there is of a unit.
+
+    Hooks are looked for among all objects of their kinds: they are remembered only for as long as
+    their rollout lasts, and the name of one may be made anew each time.
+    """
+    manifests = (*wanted.manifests, *wanted.before_deletion)
+    hooks = (one.ref for one in manifests if one.hook is not None)
+    cluster = wanted.unit.cluster
+    named = await look_at(world, {*entries, *(one.ref for one in manifests)}, cluster=cluster)
+    listed = await look_in(world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster)
+    found = {live.ref: live for live in (*named, *listed)}
+    lives = (stale_of(body_of(found[ref]), wanted.unit, hooks=True) for ref in sorted(found))
     return [one for one in lives if one is not None]
 
 
-def _deleted(plan: Plan) -> set[Ref]:
+def _deleted(plan: Plan) -> dict[Ref, bool]:
+    """All that the plan deletes, and whether it asks first."""
     items = (item for step in plan.steps for item in items_of(step))
-    return {item.ref for item in items if item.deed is Deed.DELETE}
+    return {item.ref: item.asks for item in items if item.deed is Deed.DELETE}
 
 
 def refuse_other(found: Deletion, shown: str) -> None:

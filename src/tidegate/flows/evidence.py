@@ -1,63 +1,137 @@
-"""Ask a cluster about an object that failed: which pods, what they printed, which Events.
+"""Ask a cluster about an object that failed: its pods, what they printed, its Events, its lacks.
 
 It is asked once, after the end, and never keeps anyone long: what does not answer is left out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import msgspec
 
 from tidegate.errors import foreign
-from tidegate.model.moment import SECOND, Ms
+from tidegate.flows.lacks import PATIENCE, POD, find_lacks
+from tidegate.flows.makers import find_item, find_makers, step_of
+from tidegate.flows.wiring import why_unserved
 from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.plan import Fragment, Plan
 from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
-from tidegate.report.rollout.evidence import Ended, Evidence, Note, PodEnd
+from tidegate.report.rollout.evidence import (
+    Comes,
+    Ended,
+    Evidence,
+    Lack,
+    Maker,
+    Note,
+    PodEnd,
+)
+from tidegate.report.rollout.failure import failing_refs, refused_refs
+from tidegate.sandbox.operators.catalogue import Catalogue
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Logs, Request, Selection
 from tidegate.world.facts import Done, Listed, Outcome, Said
 from tidegate.world.protocol import World
 
-POD = Kind("", "v1", "Pod")
 EVENT = Kind("", "v1", "Event")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
-PATIENCE = Ms(5 * SECOND)
 LAST_LINES = 10
 MOST_PODS = 2
 MOST_READ = 500
 """How many objects of a namespace are looked through."""
 OPENING = frozenset({"ContainerCreating", "PodInitializing"})
 """What waiting containers say that are only not begun yet."""
+CREATED = re.compile(r"Created pod: (\S+)")
+"""How controllers tell of a pod; one that is deleted is remembered by its Events alone."""
 
 Body = dict[str, Json]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What is known besides the cluster: what was to be done, and what operators do.
+
+    `discretion` knows what must not be said.
+    """
+
+    plan: Plan = field(default_factory=lambda: Plan.of(Fragment()))
+    catalogue: Catalogue = field(default_factory=lambda: Catalogue({}, {}))
+    discretion: Discretion = field(default_factory=Discretion)
+
+
+async def inquire(world: World, course: Course, background: Background) -> tuple[Evidence, ...]:
+    """What is known of the objects that a rollout failed for."""
+    refused = () if course.failures() else refused_refs(course)
+    catalogue = background.catalogue
+    return (
+        *await collect_evidence(world, failing_refs(course), background),
+        *(Evidence(ref=ref, unserved=why_unserved(world, ref.kind, catalogue)) for ref in refused),
+    )
+
+
 async def collect_evidence(
-    world: World, refs: Iterable[Ref], discretion: Discretion, *, cluster: str = ""
+    world: World, refs: Iterable[Ref], background: Background, *, cluster: str = ""
 ) -> tuple[Evidence, ...]:
     """What is known of these objects."""
-    return tuple([await _Asking(world, cluster, discretion).about(ref) for ref in refs])
+    return tuple([await _Asking(world, cluster, background).about(ref) for ref in refs])
 
 
 class _Asking:
     """Questions to one cluster."""
 
-    def __init__(self, world: World, cluster: str, discretion: Discretion) -> None:
+    def __init__(self, world: World, cluster: str, background: Background) -> None:
         self._world = world
         self._cluster = cluster
-        self._discretion = discretion
+        self._background = background
 
     async def about(self, ref: Ref) -> Evidence:
         (found,) = await self._ask(Get(ref))
-        if not isinstance(found, Done) or found.live is None:
-            return Evidence(ref=ref)
-        pods = await self._pods(found.live)
+        live = found.live if isinstance(found, Done) else None
+        lacks = await self._lacks(ref, live)
+        unserved = why_unserved(self._world, ref.kind, self._background.catalogue)
+        if live is None:
+            return Evidence(ref=ref, lacks=lacks, unserved=unserved)
+        pods = await self._pods(live)
         bad = sorted(pods, key=_badness)[-MOST_PODS:][::-1]
         ends = tuple([await self._end(pod) for pod in bad])
-        notes = await self._notes([found.live.uid, *(text(pod, "metadata", "uid") for pod in bad)])
-        return Evidence(ref=ref, pods=ends, notes=notes)
+        notes = await self._notes(live, bad)
+        return Evidence(ref=ref, pods=ends, notes=notes, lacks=lacks, unserved=unserved)
+
+    async def _lacks(self, ref: Ref, live: Live | None) -> tuple[Lack, ...]:
+        """What it needs and is not there, and what those lack that should have made it by now."""
+        found: dict[Ref, Lack] = {}
+        bodies = {ref: self._body(ref, live)}
+        pending = [ref]
+        while pending:
+            one = pending.pop(0)
+            for missing in await self._missing(one, bodies[one]):
+                makers = self._makers(missing, wanted_by=ref)
+                found.setdefault(missing, Lack(ref=missing, makers=makers))
+                late = [maker.ref for maker in makers if maker.comes is not Comes.BEHIND]
+                new = [maker for maker in late if maker not in bodies]
+                bodies |= {maker: self._body(maker) for maker in new}
+                pending += new
+        return tuple(found.values())
+
+    async def _missing(self, ref: Ref, body: Body) -> list[Ref]:
+        catalogue = self._background.catalogue
+        return await find_lacks(self._world, ref, body, catalogue, cluster=self._cluster)
+
+    def _makers(self, missing: Ref, *, wanted_by: Ref) -> tuple[Maker, ...]:
+        plan, catalogue = self._background.plan, self._background.catalogue
+        step = step_of(plan, wanted_by)
+        here = step.id if step else ""
+        return tuple(find_makers(plan, missing, catalogue, here=here))
+
+    def _body(self, ref: Ref, live: Live | None = None) -> Body:
+        """As it lives; a hook may be gone, and the plan still has its text."""
+        step = step_of(self._background.plan, ref)
+        item = find_item(step, ref) if step else None
+        body: Body = msgspec.json.decode(live.body if live else item.body if item else b"{}")
+        return body
 
     async def _ask(self, *requests: Request) -> tuple[Outcome, ...]:
         return await ask(self._world, *requests, cluster=self._cluster, within=PATIENCE)
@@ -107,14 +181,19 @@ class _Asking:
             restarts=number(status, "restartCount"),
         )
 
-    async def _notes(self, uids: Iterable[str]) -> tuple[Note, ...]:
-        asked = [
-            List(Selection(EVENT, fields=f"involvedObject.uid={uid}"), MOST_READ) for uid in uids
-        ]
-        found = [body for outcome in await self._ask(*asked) for body in _items(outcome)]
+    async def _notes(self, live: Live, pods: list[Body]) -> tuple[Note, ...]:
+        found = await self._events(live.ref, f"involvedObject.uid={live.uid}")
+        names = [text(pod, "metadata", "name") for pod in pods] or _gone(found)[-MOST_PODS:]
+        for name in names:
+            about = f"involvedObject.kind=Pod,involvedObject.name={name}"
+            found += await self._events(live.ref, about)
         found.sort(key=lambda body: (_told_at(body), text(body, "metadata", "name")))
-        notes = {self._note(body): None for body in found}
-        return tuple(notes)
+        return tuple(dict.fromkeys(map(self._note, found)))
+
+    async def _events(self, ref: Ref, fields: str) -> list[Body]:
+        wanted = Selection(EVENT, ref.namespace, fields=fields)
+        (found,) = await self._ask(List(wanted, MOST_READ))
+        return _items(found)
 
     def _note(self, body: Body) -> Note:
         involved = mapping(body, "involvedObject")
@@ -133,7 +212,7 @@ class _Asking:
         return tuple(map(self._say, lines))
 
     def _say(self, words: str) -> str:
-        return foreign(self._discretion.hide(words))
+        return foreign(self._background.discretion.hide(words))
 
 
 def _read(live: Live) -> Body:
@@ -182,6 +261,12 @@ def _badness(pod: Body) -> tuple[bool, str, str]:
     metadata = mapping(pod, "metadata")
     failed = text(pod, "status", "phase") == "Failed"
     return failed, text(metadata, "creationTimestamp"), text(metadata, "name")
+
+
+def _gone(events: Iterable[Body]) -> list[str]:
+    """The pods that a controller says it has created."""
+    found = (CREATED.fullmatch(text(event, "message")) for event in events)
+    return [one[1] for one in found if one is not None]
 
 
 def _told_at(body: Body) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.errors import Place
-from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, Live, Ref, as_served
 from tidegate.world.ask import ask
-from tidegate.world.calls import Get, Kinds
-from tidegate.world.facts import Catalogue, Done, Missing, NotServed, is_refusal
+from tidegate.world.calls import Get, Kinds, List, Selection
+from tidegate.world.facts import Catalogue, Done, Listed, Missing, NotServed, is_refusal
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
@@ -26,8 +26,9 @@ async def look_at(world: World, refs: Iterable[Ref], *, cluster: str = "") -> li
     """
     line = Line(world)
     (catalogue,) = await ask(line, Kinds(), cluster=cluster)
-    served = [one.kind for one in catalogue.kinds] if isinstance(catalogue, Catalogue) else []
-    wanted = dict.fromkeys(_as_served(ref, served) for ref in refs)
+    kinds = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
+    served = dict.fromkeys(one.kind for one in kinds)
+    wanted = dict.fromkeys(as_served(ref, served) for ref in refs)
     outcomes = await ask(line, *map(Get, wanted), cluster=cluster)
     found = []
     for ref, outcome in zip(wanted, outcomes, strict=True):
@@ -38,14 +39,24 @@ async def look_at(world: World, refs: Iterable[Ref], *, cluster: str = "") -> li
     return found
 
 
+async def look_in(
+    world: World, places: Iterable[tuple[Kind, str]], *, cluster: str = ""
+) -> list[Live]:
+    """All objects of these kinds in these namespaces. Raises ClusterError."""
+    wanted = [Selection(*place) for place in dict.fromkeys(places)]
+    outcomes = await ask(Line(world), *map(List, wanted), cluster=cluster)
+    found: list[Live] = []
+    for selection, outcome in zip(wanted, outcomes, strict=True):
+        if isinstance(outcome, Listed):
+            found += outcome.items
+        elif is_refusal(outcome) and not isinstance(outcome, NotServed):
+            where = Place(selection.kind.name)
+            raise refusal_error(outcome, "looking at the cluster", where=where)
+    return found
+
+
 def body_of(live: Live) -> dict[str, Json]:
+    """What an object says; items of a list do not say what kind they are of."""
     body: dict[str, Json] = msgspec.json.decode(live.body)
-    return body
-
-
-def _as_served(ref: Ref, served: list[Kind]) -> Ref:
-    if ref.kind in served:
-        return ref
-    name = (ref.kind.group, ref.kind.name)
-    kind = next((one for one in served if (one.group, one.name) == name), ref.kind)
-    return Ref(kind, ref.namespace, ref.name)
+    kind = live.ref.kind
+    return {"apiVersion": kind.api_version, "kind": kind.name, **body}

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 import msgspec
 
 from tidegate.dialect.living import read_living
-from tidegate.engine.means import Body, Found
+from tidegate.dialect.options import CHANGED_ONLY
+from tidegate.engine.means import Body, Draft, Found
 from tidegate.engine.vocabulary import Compared, Stand
+from tidegate.flows.comparing import (
+    draft_of,
+    find_difference,
+    is_forced,
+    patch_to_adopt,
+    seal_written,
+)
+from tidegate.health.budget import farewell
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
 from tidegate.model.change import Fate
@@ -17,12 +26,10 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.model.verdict import Health, Verdict
-from tidegate.plan.diff.adoption import adopted_managers, adoption_patch
-from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.seal import seal as seal_of
 from tidegate.plan.hooks import without_hooks
 from tidegate.plan.naming import name_generated
-from tidegate.plan.pruning import Stale, add_prunes
+from tidegate.plan.pruning import Stale, prune_units
+from tidegate.plan.settled import without_settled
 from tidegate.schema.fit import Misfit, find_misfit
 from tidegate.world.calls import Local
 from tidegate.world.facts import Outcome, Said, is_refusal
@@ -30,6 +37,7 @@ from tidegate.world.facts import Outcome, Said, is_refusal
 STANDS = {
     Fate.CREATE: Stand.ABSENT,
     Fate.CHANGE: Stand.DIFFERENT,
+    Fate.REPLACE: Stand.DIFFERENT,
     Fate.RECREATE: Stand.IMMUTABLE,
     Fate.KEEP: Stand.SAME,
 }
@@ -55,43 +63,52 @@ class Craft:
         return self.rules.judge(body, now, rules=unit.rules)
 
     def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Compared:
-        sealed = live is not None and seal and seal == seal_of(live, unit.manager)
-        if sealed and live is not None and not adopted_managers(live, unit.manager):
-            return Compared(Stand.SAME)
-        wanted: Body = msgspec.json.decode(item.body)
-        difference = compare(wanted, live, manager=unit.manager)
-        return Compared(STANDS[difference.deed], difference.because)
+        difference = find_difference(unit, item, live, seal)
+        stand = STANDS[difference.deed]
+        if stand is Stand.IMMUTABLE and live is not None:
+            makes_room = item.recreates or is_forced(item, live)
+            stand = Stand.OBSOLETE if makes_room else stand
+        return Compared(stand, difference.because, difference.deed is Fate.REPLACE)
 
     def complete(self, plan: Plan, found: dict[str, Found]) -> Plan:
-        idle = {name for name, one in found.items() if one.is_idle}
-        completed = without_hooks(plan, idle) if idle else plan
-        begun = min((one.begun for one in found.values()), default=Ms(0))
-        completed = name_generated(completed, revision=plan.digest, begun=begun)
-        for unit in plan.units:
-            stale = (stale_of(body, unit.name) for body in found[unit.name].stale)
-            completed = add_prunes(completed, unit, [one for one in stale if one is not None])
-        return completed
+        named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
+        stale = [
+            (unit, [one for body in found[unit.name].stale if (one := stale_of(body, unit))])
+            for unit in plan.units
+        ]
+        return prune_units(named, stale)
+
+    def without_hooks(self, plan: Plan, units: set[str]) -> Plan:
+        return without_hooks(plan, units)
+
+    def without_settled(self, plan: Plan, settled: set[tuple[str, Ref]]) -> Plan:
+        sparing = {unit.name for unit in plan.units if CHANGED_ONLY in unit.options}
+        return without_settled(plan, settled, sparing=sparing)
 
     def misfit(self, item: Item, definition: bytes) -> Misfit | None:
         body: Body = msgspec.json.decode(item.body)
         applied = item.deed is Deed.APPLY and not item.handling.replaces
         return find_misfit(item.ref.kind, body, definition=definition, applied=applied)
 
-    def seal(self, unit: PlannedUnit, live: Body) -> str:
-        return seal_of(live, unit.manager)
+    def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
+        return draft_of(unit, item, live)
+
+    def seal(self, unit: PlannedUnit, item: Item, live: Body) -> str:
+        return seal_written(unit, item, live)
 
     def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
-        return adoption_patch(live, unit.manager)
+        return patch_to_adopt(unit, live)
 
 
-def stale_of(body: Body, unit: str, *, hooks: bool = False) -> Stale | None:
+def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | None:
     """What a living object says about its own end; None where it is not the unit's to prune.
 
-    `hooks`: they go as well, as they do when the whole unit is deleted.
+    `hooks`: they go as well, as they do when the whole unit is deleted; those that are run behind
+    everything do not.
     """
-    living = read_living(body, unit)
-    if living is None or (living.is_hook and not hooks):
+    living = read_living(body, unit.name, unit.options)
+    if living is None or living.outlives or (living.is_hook and not hooks):
         return None
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
-    return Stale(ref, wave=living.wave, handling=living.handling)
+    return Stale(ref, wave=living.wave, handling=living.handling, budget=farewell(body))

@@ -88,6 +88,12 @@ def for_cluster(wanted: Wanted, cluster: Capabilities) -> Wanted:
     )
 
 
+def refuse_nowhere(wanted: Wanted) -> None:
+    """Raise a RenderError for what is no directory or chart here, and no address either."""
+    if _find_here(wanted) is None:
+        _source(wanted)
+
+
 async def render_all(
     wanted: Iterable[Wanted], setting: Setting
 ) -> tuple[Rendered | Unrendered, ...]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from tidegate.dialect.living import shared
+from tidegate.dialect.options import REFUSES_SHARED
 from tidegate.errors import Place, PlanError, foreign
 from tidegate.flows.looking import body_of, look_at
 from tidegate.model.plan import Item, Plan, PlannedUnit
 from tidegate.plan.chains import items_of
 from tidegate.world.protocol import World
 
-HINT = "remove it from one of the two units; without `--fail-on-shared` this one takes it over"
+HINT = f"remove it from one of the two units; without `{REFUSES_SHARED}` this one takes it over"
 
 
 async def refuse_shared(plan: Plan, world: World) -> None:
-    """Raise a PlanError, or a group of them, for what lives and says that another unit has it."""
-    errors = [error for unit in plan.units for error in await _shared(unit, plan, world)]
+    """Raise a PlanError, or a group of them, for what lives and says that another unit has it.
+
+    Units that have not asked for it take such objects over.
+    """
+    strict = [unit for unit in plan.units if REFUSES_SHARED in unit.options]
+    errors = [error for unit in strict for error in await _shared(unit, plan, world)]
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import msgspec
 
 from tidegate.engine.drive import drive
 from tidegate.errors import TidegateError
-from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
+from tidegate.flows.evidence import Background, inquire
+from tidegate.flows.sync import Rolling, Target, Venue, make_driver, make_plan, open_target
 from tidegate.flows.units import Chosen
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event
+from tidegate.flows.wiring import known_operators
+from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
+from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import Semantics
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.evidence import Evidence
 
 HOLDER = "simulation"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """What happened by one set of rules; times count from the start."""
+    """What happened by one set of rules.
+
+    `evidence`: what is known of what failed. `unwaited`: objects that were applied, become ready
+    some time later, and were not waited for.
+    """
 
     semantics: Semantics
     plan: Plan
     events: tuple[Event, ...]
     notes: tuple[TidegateError, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    unwaited: tuple[Ref, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -38,20 +51,54 @@ class Simulated:
 
 
 async def simulate(
-    chosen: Chosen, engines: Iterable[Semantics], simulation: Simulation, *, until: Ms
+    chosen: Chosen, engines: Iterable[Semantics], target: Target, *, until: Ms
 ) -> list[Simulated]:
     """Each on a new cluster that begins alike."""
-    return [await _simulate(chosen, rules, simulation, until) for rules in engines]
+    found = []
+    for rules in engines:
+        async with open_target(target) as place:
+            found.append(await _simulate(chosen, rules, place, target, until=until))
+    return found
 
 
 async def _simulate(
-    chosen: Chosen, rules: Semantics, simulation: Simulation, until: Ms
+    chosen: Chosen, rules: Semantics, place: Venue, target: Target, *, until: Ms
 ) -> Simulated:
-    place = Venue(make_living(simulation), own_craft())
     world = place.world
     planned = await make_plan(chosen, world)
     plan = planned.plan
+    discretion, course = Discretion.of(plan), Course(world.now())
+    course.expect(plan)
     events: list[Event] = []
-    driver = make_driver(plan, place, Rolling(holder=HOLDER, semantics=rules), events.append)
+
+    def hear(event: Event) -> None:
+        events.append(discretion.hide_in(event))
+        course.take(events[-1])
+
+    driver = make_driver(plan, place, Rolling(holder=HOLDER, semantics=rules), hear)
     await drive(driver, until=Ms(world.now() + until))
-    return Simulated(rules, plan, tuple(events), planned.notes)
+    written = {event.ref for event in events if event.told is Told.OBJECT_WRITTEN}
+    known = known_operators(target.simulation)
+    background = Background(plan=plan, catalogue=known, discretion=discretion)
+    return Simulated(
+        semantics=rules,
+        plan=plan,
+        events=tuple(events),
+        notes=planned.notes,
+        evidence=await inquire(world, course, background),
+        unwaited=tuple(ref for ref in _unchecked(plan, rules, place) if ref in written),
+    )
+
+
+def _unchecked(plan: Plan, rules: Semantics, place: Venue) -> Iterator[Ref]:
+    """Objects of operators that these rules have no check for, where something comes behind."""
+    craft, now = place.craft, place.world.now()
+    units = {unit.name: unit for unit in plan.units}
+    for step in plan.steps if not rules.falls_back else ():
+        for item in (item for batch in step.batches for item in batch if not step.last):
+            row = craft.rules.rows.get((item.ref.kind.group, item.ref.kind.name))
+            if row is None or not row.ready_when:
+                continue
+            unit, body = units[step.unit], msgspec.json.decode(item.body)
+            if craft.script(unit, body, now) is None and not craft.judge(unit, body, now).checked:
+                yield item.ref

@@ -12,7 +12,7 @@ from pathlib import Path
 from tidegate.engine.drive import Driver
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
-from tidegate.errors import ClusterError, ConfigError, TidegateError
+from tidegate.errors import ClusterError, ConfigError, PlanError, TidegateError
 from tidegate.flows.lua import lua_workers
 from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
@@ -63,6 +63,8 @@ class Rolling:
     semantics: Semantics = TIDEGATE
     carries_on: bool = False
     prunes: bool = False
+    consents: bool = False
+    """What asks first may be pruned and deleted."""
     runs_hooks: bool = False
     preflight: Preflight = Preflight.LOCAL
     holder: str = ""
@@ -76,6 +78,7 @@ class Rolling:
             semantics=self.semantics,
             carries_on=self.carries_on,
             prunes=self.prunes,
+            consents=self.consents,
             runs_hooks=self.runs_hooks,
             preflight=self.preflight,
         )
@@ -124,14 +127,19 @@ class Planned:
         return notes_of(self.rendered)
 
 
-async def make_plan(chosen: Chosen, world: World) -> Planned:
-    """The plan of what the user points at, and of that only what is chosen."""
+async def make_plan(chosen: Chosen, world: World, *, prunes: bool = False) -> Planned:
+    """The plan of what the user points at, and of that only what is chosen.
+
+    `prunes`: what is the unit's and not in the plan is to go, so the plan must be all of it.
+    """
+    if prunes and chosen.resources:
+        problem = "only a whole unit can be pruned, and this is a part of one"
+        raise PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
     read = await read_chosen(chosen, world)
     plan = build_plan([read.unit], budget=budget)
     if chosen.resources:
         plan = select(plan, chosen.resources)
-    if chosen.refuses_shared:
-        await refuse_shared(plan, world)
+    await refuse_shared(plan, world)
     return Planned(plan, read.rendered)
 
 

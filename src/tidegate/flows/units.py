@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tidegate.dialect.ignoring import read_ignored
 from tidegate.dialect.plain import read_unit
 from tidegate.documents import Document
 from tidegate.flows.render import Wanted, for_cluster, own_setting, render_all
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.capabilities import ask_capabilities
+from tidegate.model.ignoring import Ignored
 from tidegate.model.manifest import WantedUnit
 from tidegate.model.objects import Kind
 from tidegate.model.plan import PlannedUnit
@@ -25,14 +27,14 @@ from tidegate.world.protocol import World
 class Chosen:
     """A directory, a chart or an overlay, and how it is to be understood.
 
-    `resources`: only these of its objects, and no hooks. `creates_namespace`: its namespace is made
-    where it is not there. `refuses_shared`: nothing of another unit may be among its objects.
+    `resources`: only these of its objects, and no hooks. `options`: Argo CD's sync options.
+    `ignores`: fields that are no difference.
     """
 
     wanted: Wanted
     ignores_waves: bool = False
-    creates_namespace: bool = False
-    refuses_shared: bool = False
+    options: tuple[str, ...] = ()
+    ignores: tuple[Ignored, ...] = ()
     resources: tuple[str, ...] = ()
     offline: bool = False
     maps: tuple[str, ...] = field(default=())
@@ -41,7 +43,9 @@ class Chosen:
     def unit(self) -> PlannedUnit:
         wanted = self.wanted
         name = wanted.name or Path(wanted.what).resolve().name
-        return PlannedUnit(name=f"{wanted.namespace}/{name}")
+        return PlannedUnit(
+            name=f"{wanted.namespace}/{name}", options=self.options, ignores=self.ignores
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,11 @@ class Read:
 
     unit: WantedUnit
     rendered: Rendered
+
+
+def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
+    """The fields that a file says are no difference. Raises what is wrong with it."""
+    return () if path is None else read_ignored(path.read_bytes(), str(path))
 
 
 async def read_chosen(chosen: Chosen, world: World) -> Read:
@@ -70,7 +79,6 @@ async def _read_unit(documents: tuple[Document, ...], chosen: Chosen, world: Wor
         namespace=chosen.wanted.namespace,
         is_namespaced=lambda kind: (kind.group, kind.name) not in cluster_wide,
         ignores_waves=chosen.ignores_waves,
-        creates_namespace=chosen.creates_namespace,
     )
 
 

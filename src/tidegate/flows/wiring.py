@@ -13,6 +13,7 @@ import msgspec
 
 from tidegate.errors import ClusterError, Place
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http
 from tidegate.world.facts import NotServed, Outcome, Said, is_refusal
@@ -26,6 +27,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 if TYPE_CHECKING:
     from tidegate.model.operators import Hold, Row
+    from tidegate.sandbox.operators.catalogue import Catalogue
     from tidegate.sandbox.operators.given.bodies import Seat
     from tidegate.sandbox.physics.course import Profile
     from tidegate.sandbox.scenario import Scenario
@@ -86,7 +88,7 @@ def make_living(simulation: Simulation, workers: Mapping[str, Worker] | None = N
     """A new simulated cluster: controllers, kubelet and operators, and what it begins with."""
     from tidegate.sandbox.living import base_objects, living
     from tidegate.sandbox.operators.given.arrival import arrive
-    from tidegate.sandbox.operators.given.bodies import at_once, bodies_of, together
+    from tidegate.sandbox.operators.given.bodies import at_once, together
     from tidegate.sandbox.operators.pacing import paced
     from tidegate.sandbox.world import Sandbox
 
@@ -96,24 +98,62 @@ def make_living(simulation: Simulation, workers: Mapping[str, Worker] | None = N
     controllers = living(profile, paced(rows, profile.stages), _holds(simulation))
     seed = simulation.seed or story.seed
     sandbox = Sandbox(seed=seed, faults=story.faults, controllers=controllers, workers=workers)
-    sandbox.give(together(base_objects(), bodies_of(seats, rows), story.given.objects))
+    sandbox.give(together(base_objects(), given_bodies(simulation)))
     places, now = [seat.namespace for seat in seats], sandbox.now()
     for cluster in sandbox.clusters.values():
         arrive(cluster.view, cluster.give, controllers, namespaces=places, now=now)
     return sandbox
 
 
+def given_bodies(simulation: Simulation) -> list[dict[str, Json]]:
+    """What is in a simulated cluster already, besides what every cluster has."""
+    from tidegate.sandbox.operators.given.bodies import bodies_of, together
+
+    story = _story(simulation)
+    return together(bodies_of(_seats(simulation, story), _rows(simulation)), story.given.objects)
+
+
 async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
-    """Our kubelet and operators at work on a cluster that has controllers of its own."""
+    """Our kubelet and operators at work on a cluster that has controllers of its own.
+
+    The operators are those that the scenario gives; their kinds must be served.
+    """
     from tidegate.sandbox.living import LOOKED_AT, inhabitants
     from tidegate.sandbox.loose import Loose
+    from tidegate.sandbox.operators.given.bodies import kinds_of
     from tidegate.sandbox.operators.pacing import paced
     from tidegate.world.line import Line
 
     rows, story = _rows(simulation), _story(simulation)
     profile = _profile(simulation, rows).with_rules(story.behaviours)
     controllers = inhabitants(profile, paced(rows, profile.stages), _holds(simulation))
-    await Loose(Line(world), controllers, kinds=LOOKED_AT).run(until)
+    kinds = (*LOOKED_AT, *kinds_of(_seats(simulation, story), rows))
+    await Loose(Line(world), controllers, kinds=kinds).run(until)
+
+
+def known_operators(simulation: Simulation | None = None) -> Catalogue:
+    """What is known of operators: what tidegate brings, and the user's own in a simulation."""
+    from tidegate.sandbox.operators.catalogue import Catalogue
+
+    return Catalogue.of(_rows(simulation or Simulation()))
+
+
+def why_unserved(world: World, kind: Kind, catalogue: Catalogue) -> str:
+    """Why nobody serves a custom kind in a simulated cluster, and what to do about it.
+
+    Empty where somebody does. Of a real cluster nobody can say: its operators may be anywhere.
+    """
+    from tidegate.sandbox.world import Sandbox
+
+    row = catalogue.row_of(kind)
+    if not isinstance(world, Sandbox) or row is None:
+        return ""
+    for cluster in world.clusters.values():
+        if not catalogue.is_served(cluster.view, kind):
+            why = catalogue.why_unserved(cluster.view, kind)
+            given = f"; a scenario has it with `given: {{operators: [{row.operator}]}}`"
+            return why + (given if row.operator else "")
+    return ""
 
 
 def _story(simulation: Simulation) -> Scenario:

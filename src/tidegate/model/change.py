@@ -17,6 +17,8 @@ class Fate(StrEnum):
 
     CREATE = "create"
     CHANGE = "change"
+    REPLACE = "replace"
+    """All that is there makes room for what is wanted."""
     RECREATE = "recreate"
     """It differs in fields that cannot be changed: it is deleted and made again."""
     KEEP = "keep"

@@ -38,6 +38,8 @@ class Told(StrEnum):
     OBJECT_WRITTEN = "object.written"
     OBJECT_UNCHANGED = "object.unchanged"
     OBJECT_PRUNED = "object.pruned"
+    OBJECT_KEPT = "object.kept"
+    """It was to be pruned, and is left alone."""
     OBJECT_REFUSED = "object.refused"
     OBJECT_READY = "object.ready"
     """A gate waited for it, and waits for it no longer."""

@@ -16,9 +16,9 @@ VERSION = 1
 class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One object of a unit.
 
-    `digest` is of the text that was applied, `seal` of what we then owned of it. `opened` is the
+    `digest` is of the text that was written, `seal` of what that left. `opened` is the
     digest for which its gate opened, while its uid was `uid`. A hook is remembered only for as
-    long as its rollout lasts.
+    long as its rollout lasts; `ran` are the digests with which it passed, one for each phase.
     """
 
     digest: str = ""
@@ -26,6 +26,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     uid: str = ""
     opened: str = ""
     hook: bool = False
+    ran: tuple[str, ...] = ()
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):

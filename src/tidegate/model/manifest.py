@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Handling, HookPolicy, PlannedUnit
+from tidegate.model.plan import Deed, Handling, HookPolicy, PlannedUnit
 
 
 class Phase(StrEnum):
@@ -23,7 +23,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """One object as Git wants it. The phase and the wave are those its dialect gives it.
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
-    brings; empty for everything else.
+    brings; empty for everything else. `deed`: what is done to it.
     """
 
     ref: Ref
@@ -34,6 +34,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     hook: tuple[HookPolicy, ...] | None = None
     handling: Handling = Handling()
     defines: tuple[str, str] = ("", "")
+    deed: Deed = Deed.APPLY
 
 
 class WantedUnit(msgspec.Struct, frozen=True, kw_only=True):

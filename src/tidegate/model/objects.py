@@ -6,6 +6,8 @@ else, which costs a fraction of parsing the whole.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
@@ -45,6 +47,20 @@ class Ref(msgspec.Struct, frozen=True, order=True, gc=False):
         return f"{self.kind.name} {spot}"
 
 
+def identity(ref: Ref) -> tuple[str, str, str, str]:
+    """An object is the same in all versions of its kind."""
+    return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
+
+
+def as_served(ref: Ref, served: Collection[Kind]) -> Ref:
+    """The same object in a version of its kind that is served, where there is one."""
+    if ref.kind in served:
+        return ref
+    name = (ref.kind.group, ref.kind.name)
+    kind = next((one for one in served if (one.group, one.name) == name), ref.kind)
+    return Ref(kind, ref.namespace, ref.name)
+
+
 class Live(msgspec.Struct, frozen=True, gc=False):
     """One object as a server told it: what a fence asks for, and its bytes.
 
@@ -56,6 +72,17 @@ class Live(msgspec.Struct, frozen=True, gc=False):
     generation: int
     version: str
     body: bytes
+
+
+class Propagation(StrEnum):
+    """What a deletion does to the objects that the deleted one owns.
+
+    In the foreground they go first, and it waits for them; in the background they follow it.
+    """
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
 
 
 class Served(msgspec.Struct, frozen=True, order=True, gc=False):

@@ -11,8 +11,9 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Propagation, Ref
 
 VERSION = 1
 FINALIZER = "argocd.argoproj.io/hook-finalizer"
@@ -24,6 +25,7 @@ class Deed(StrEnum):
 
     APPLY = "apply"
     CREATE = "create"
+    """It is made where it is not there, and left alone where it is."""
     DELETE = "delete"
 
 
@@ -48,7 +50,8 @@ class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `replaces`: put in place of what is there, not merged into it. `forces`: deleted and made again
     where it cannot be changed. `checks`: validated before. `waits_for_kind`: its kind may come
-    later. `last`: pruned after everything else.
+    later. `last`: pruned after everything else. `propagation`: what becomes of what it owns when it
+    is pruned or deleted.
     """
 
     replaces: bool = False
@@ -58,6 +61,7 @@ class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     prune: Consent = Consent.YES
     delete: Consent = Consent.YES
     last: bool = False
+    propagation: Propagation = Propagation.FOREGROUND
 
 
 class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -66,7 +70,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     `budget`: how long it may take by its own word. `expires`: it removes itself when it is
     finished. `suspends`: Git itself asks for the pause. `recreates`: where an immutable field
     differs, it is deleted and made again. `hook`: it is run, not kept; when it is deleted.
-    `generates`: its name is completed when the rollout begins.
+    `generates`: its name is completed when the rollout begins. `asks`: it is deleted only if
+    somebody agrees.
     """
 
     ref: Ref
@@ -80,6 +85,7 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     recreates: bool = False
     hook: tuple[HookPolicy, ...] | None = None
     generates: bool = False
+    asks: bool = False
     handling: Handling = Handling()
 
 
@@ -137,7 +143,8 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps of one unit share.
 
     `digest` covers what Git says of it. `manager` owns the fields it applies. `rules` names how
-    its objects are judged. `options` are its sync options, in Argo CD's words.
+    its objects are judged. `options` are its sync options, in Argo CD's words. `ignores`: fields
+    of its objects that are no difference.
     """
 
     name: str
@@ -146,6 +153,7 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     manager: str = "tidegate"
     rules: str = "argo"
     options: tuple[str, ...] = ()
+    ignores: tuple[Ignored, ...] = ()
 
 
 class Fragment(msgspec.Struct, frozen=True, kw_only=True):

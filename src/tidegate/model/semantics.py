@@ -51,7 +51,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     ask for more; 0 is for ever. `suspended`: how long Suspended may last. `quiet`: how long
     nothing may change while a gate waits; 0 is for ever. `batch_stops`: a refused write keeps
     later batches of its step from starting. `patient`: an object that fails ends a gate only when
-    the others have settled.
+    the others have settled. `awaits_consent`: where somebody must agree to a deletion, its step is
+    held until then; else what asks is left alone.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     vanishing: Vanishing
     batch_stops: bool
     patient: bool
+    awaits_consent: bool
     retry: Retry
 
 
@@ -92,6 +94,7 @@ TIDEGATE = Semantics(
     vanishing=Vanishing.REAPPLY,
     batch_stops=True,
     patient=False,
+    awaits_consent=False,
     retry=Retry(limit=5, first=Ms(5 * SECOND), factor=2, cap=Ms(3 * MINUTE)),
 )
 
@@ -112,6 +115,7 @@ ARGOCD = Semantics(
     vanishing=Vanishing.FAIL,
     batch_stops=False,
     patient=True,
+    awaits_consent=True,
     retry=Retry(
         limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True, gates=True
     ),
@@ -134,6 +138,7 @@ FLUX = Semantics(
     vanishing=Vanishing.FAIL,
     batch_stops=True,
     patient=False,
+    awaits_consent=False,
     retry=Retry(
         limit=5, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
     ),

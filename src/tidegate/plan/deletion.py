@@ -9,9 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from tidegate.model.manifest import Manifest, WantedUnit
-from tidegate.model.plan import Consent, Fragment, Item, Plan, PlannedUnit, Step, digest_step
-from tidegate.plan.build import digest_units, step_id
+from tidegate.model.plan import (
+    Consent,
+    Fragment,
+    HookPolicy,
+    Item,
+    Plan,
+    PlannedUnit,
+    Step,
+    digest_bytes,
+    digest_step,
+)
+from tidegate.plan.build import step_id
 from tidegate.plan.chains import items_of, link_chain
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.pruning import Batch, Stale, deletion_of, is_definition, reversed_batches
@@ -21,44 +33,47 @@ DELETE = "delete"
 AFTER = "postdelete"
 
 
-def build_deletion(
-    wanted: WantedUnit, lives: Iterable[Stale], *, budget: Budget, confirmed: bool = False
-) -> Plan:
+def build_deletion(wanted: WantedUnit, lives: Iterable[Stale], *, budget: Budget) -> Plan:
     """The plan that ends a unit. `lives`: all that is the unit's, its hooks of earlier syncs too.
 
-    `confirmed`: somebody has agreed to what asks for it.
+    What goes only if somebody agrees is in the plan, too, and says so.
     """
     unit = wanted.unit
     before = _hooks(unit, BEFORE, wanted.before_deletion, budget)
     after = _hooks(unit, AFTER, wanted.after_deletion, budget)
     known = {one.ref: one for one in (*_left_behind(wanted, before), *lives)}
-    going = sorted(
-        (one for one in known.values() if _may_go(one, confirmed=confirmed)),
-        key=lambda one: one.ref,
-    )
+    going = [known[ref] for ref in sorted(known) if known[ref].handling.delete is not Consent.NO]
     if wanted.staged:
         deletions = _staged(unit, going)
     else:
         deletions = _waves(unit, [one for one in going if not is_definition(one.ref.kind)])
     steps = (*before, *deletions, *after)
-    units = digest_units((unit,), steps)
-    return Plan.of(Fragment(units=units, steps=steps, edges=tuple(link_chain(steps))))
+    ending = msgspec.structs.replace(unit, digest=_digest((*before, *after)))
+    return Plan.of(Fragment(units=(ending,), steps=steps, edges=tuple(link_chain(steps))))
+
+
+def _digest(hooks: Iterable[Step]) -> str:
+    """Covers what Git says of a unit's end, and not what is left of the unit.
+
+    So a deletion that is taken up again is the same one, and knows that its hooks have run.
+    """
+    told = (f"{step.id} {step.digest}".encode() for step in hooks)
+    return digest_bytes(DELETE.encode(), *told)
 
 
 def _left_behind(wanted: WantedUnit, before: tuple[Step, ...]) -> list[Stale]:
     """The hooks that run before: they are the unit's objects, and go with the others.
 
-    One whose name is made when the rollout begins stays: nobody knows it yet.
+    One whose name is made when the rollout begins goes at the end: nobody knows it yet.
     """
     waves = {one.ref: one.wave for one in wanted.before_deletion}
     items = (item for step in before for item in items_of(step) if not item.generates)
     return [Stale(item.ref, waves[item.ref], item.handling) for item in items]
 
 
-def _may_go(one: Stale, *, confirmed: bool) -> bool:
+def _deletion_of(one: Stale) -> Item:
     """Who asks before it is pruned asks before it is deleted, too."""
-    asks = Consent.ASK in {one.handling.delete, one.handling.prune}
-    return one.handling.delete is not Consent.NO and (confirmed or not asks)
+    return deletion_of(one, asks=Consent.ASK in {one.handling.delete, one.handling.prune})
 
 
 def _hooks(
@@ -66,20 +81,31 @@ def _hooks(
 ) -> tuple[Step, ...]:
     """All hooks of one end, at once: their waves do not count, and nothing holds them."""
     items = (make_item(one, phase, budget, held=False) for one in manifests)
-    ordered: tuple[Item, ...] = tuple(sorted(items, key=lambda item: (item.ref, item.digest)))
+    ordered = tuple(sorted(items, key=lambda item: (item.ref, item.digest)))
+    if phase == BEFORE:
+        ordered = tuple(map(_going_at_the_end, ordered))
     return (_step(unit, phase, (ordered,)),) if ordered else ()
+
+
+def _going_at_the_end(item: Item) -> Item:
+    """A hook that no wave can name; it goes when everything else is gone."""
+    if not item.generates or item.handling.delete is Consent.NO:
+        return item
+    policies = dict.fromkeys((*(item.hook or ()), HookPolicy.SUCCEEDED))
+    return msgspec.structs.replace(item, hook=tuple(policies))
 
 
 def _waves(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
     by_wave: dict[int, list[Item]] = {}
     for one in going:
-        by_wave.setdefault(one.wave, []).append(deletion_of(one))
+        by_wave.setdefault(one.wave, []).append(_deletion_of(one))
     waves = sorted(by_wave, reverse=True)
     return tuple(_step(unit, DELETE, (tuple(by_wave[wave]),), wave) for wave in waves)
 
 
 def _staged(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
-    return (_step(unit, DELETE, reversed_batches(going)),) if going else ()
+    batches = reversed_batches(map(_deletion_of, going))
+    return (_step(unit, DELETE, batches),) if batches else ()
 
 
 def _step(

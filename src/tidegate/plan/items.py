@@ -33,6 +33,7 @@ def make_item(manifest: Manifest, phase: str, budget: Budget, *, held: bool = Tr
         ref=manifest.ref,
         body=applied,
         digest=digest_text(applied, manifest.hook, phase),
+        deed=manifest.deed,
         origin=manifest.origin,
         budget=budget(body) or Ms(0),
         expires=expires and not is_hook,

@@ -5,11 +5,13 @@ They are completed when a rollout begins; one that is taken up again keeps its n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.plan import Item, Plan, Step, digest_step
+from tidegate.model.plan import HookPolicy, Item, Plan, Step, digest_step
 from tidegate.model.reading import mapping
 from tidegate.plan.chains import items_of
 from tidegate.plan.items import digest_text
@@ -17,13 +19,24 @@ from tidegate.plan.items import digest_text
 SHORT = 7
 
 
-def name_generated(plan: Plan, *, revision: str, begun: Ms) -> Plan:
-    """The plan with every name complete; its digest still covers what Git says."""
+def name_generated(plan: Plan, *, begun: Mapping[str, Ms], revision: str = "") -> Plan:
+    """The plan with every name complete; its digest still covers what Git says.
+
+    `begun`: when the rollout of each unit began. Where nobody names the revision, the digest of a
+    unit does.
+    """
     if not any(item.generates for step in plan.steps for item in items_of(step)):
         return plan
-    short = revision[:SHORT] if len(revision) > SHORT else revision
-    steps = tuple(_named(step, f"{short}-{step.phase}-{begun // SECOND}") for step in plan.steps)
-    return msgspec.structs.replace(plan, steps=steps)
+    revisions = {unit.name: _short(revision or unit.digest) for unit in plan.units}
+    seconds = {unit.name: begun[unit.name] // SECOND for unit in plan.units}
+    steps = (
+        _named(one, f"{revisions[one.unit]}-{one.phase}-{seconds[one.unit]}") for one in plan.steps
+    )
+    return msgspec.structs.replace(plan, steps=tuple(steps))
+
+
+def _short(revision: str) -> str:
+    return revision[:SHORT] if len(revision) > SHORT else revision
 
 
 def _named(step: Step, suffix: str) -> Step:
@@ -39,7 +52,10 @@ def _named(step: Step, suffix: str) -> Step:
 
 
 def _complete(item: Item, suffix: str, phase: str, seen: dict[Ref, int]) -> Item:
-    """The item under its whole name; of several with the same beginning, later ones are counted."""
+    """The item under its whole name; of several with the same beginning, later ones are counted.
+
+    What has that name already is an earlier try, which makes room.
+    """
     if not item.generates:
         return item
     number = seen[item.ref] = seen.get(item.ref, 0) + 1
@@ -55,4 +71,5 @@ def _complete(item: Item, suffix: str, phase: str, seen: dict[Ref, int]) -> Item
         body=text,
         digest=digest_text(text, item.hook, phase),
         generates=False,
+        hook=tuple(dict.fromkeys((*(item.hook or ()), HookPolicy.BEFORE_CREATION))),
     )

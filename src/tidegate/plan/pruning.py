@@ -4,7 +4,8 @@ In Argo CD's order the waves of what goes are turned round, and each wave delete
 In Flux's order deletions come behind everything that is applied, last kinds first.
 
 Takes a plan and what is stale; gives the plan with deletions in it. Its digest stays: it covers
-what Git says, and what lives is added when a rollout begins.
+what Git says, and what lives is added when a rollout begins. What goes only if somebody agrees is
+in the plan, too, and says so.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import groupby
 import msgspec
 
 from tidegate.model.manifest import Phase
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import (
     Consent,
@@ -38,11 +40,15 @@ Batch = tuple[Item, ...]
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """An object of a unit that Git no longer has; wave and handling are those it lives with."""
+    """An object of a unit that Git no longer has; wave and handling are those it lives with.
+
+    `budget`: how long its end may take.
+    """
 
     ref: Ref
     wave: int = 0
     handling: Handling = Handling()
+    budget: Ms = Ms(0)
 
 
 def swap_waves(waves: Iterable[int]) -> dict[int, int]:
@@ -51,31 +57,16 @@ def swap_waves(waves: Iterable[int]) -> dict[int, int]:
     return dict(zip(ordered, reversed(ordered), strict=True))
 
 
-def add_prunes(
-    plan: Plan,
-    unit: PlannedUnit,
-    stale: Iterable[Stale],
-    *,
-    staged: bool = False,
-    confirmed: bool = False,
-) -> Plan:
-    """The plan with these deletions in it; what may not be pruned is left alone.
-
-    `confirmed`: somebody has agreed to what asks for it. `staged`: the unit has Flux's order, which
-    also shows in its steps where it has any.
-    """
-    names = {unit.name} if staged else set[str]()
-    return prune_units(plan, [(unit, tuple(stale))], staged=names, confirmed=confirmed)
-
-
 def prune_units(
     plan: Plan,
     stale: Iterable[tuple[PlannedUnit, Sequence[Stale]]],
     *,
     staged: Collection[str] = (),
-    confirmed: bool = False,
 ) -> Plan:
-    """The same for several units at once, at the cost of one."""
+    """The plan with the deletions of these units in it; what may not be pruned is left alone.
+
+    `staged`: units with Flux's order, which also shows in their steps where they have any.
+    """
     by_unit: dict[str, list[Step]] = {}
     for step in plan.steps:
         by_unit.setdefault(step.unit, []).append(step)
@@ -83,9 +74,9 @@ def prune_units(
     for unit, all_stale in stale:
         mine = by_unit.get(unit.name, [])
         if unit.name in staged or any(step.stage for step in mine):
-            steps = _behind_stages(mine, unit, _consenting(all_stale, confirmed=confirmed))
+            steps = _behind_stages(mine, unit, [one for one in all_stale if _may_go(one)])
         else:
-            steps = _into_waves(mine, unit, all_stale, confirmed=confirmed)
+            steps = _into_waves(mine, unit, all_stale)
         if steps != mine:
             changed.append((mine, mark_last(steps)))
     return _with_steps(plan, changed) if changed else plan
@@ -96,25 +87,27 @@ def is_definition(kind: Kind) -> bool:
     return (kind.group, kind.name) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
-def deletion_of(one: Stale) -> Item:
-    return Item(ref=one.ref, deed=Deed.DELETE, handling=one.handling)
+def deletion_of(one: Stale, *, asks: bool) -> Item:
+    handling, budget = one.handling, one.budget
+    return Item(ref=one.ref, deed=Deed.DELETE, asks=asks, handling=handling, budget=budget)
 
 
-def reversed_batches(stale: Iterable[Stale]) -> tuple[Batch, ...]:
+def reversed_batches(items: Iterable[Item]) -> tuple[Batch, ...]:
     """Deletions in Flux's order turned round; kind after kind, objects of a kind at once."""
-    ordered = sorted(stale, key=lambda one: rank_of(one.ref), reverse=True)
-    kinds = groupby(ordered, key=lambda one: one.ref.kind.name)
-    return tuple(tuple(map(deletion_of, batch)) for _, batch in kinds)
+    ordered = sorted(items, key=lambda item: rank_of(item.ref), reverse=True)
+    kinds = groupby(ordered, key=lambda item: item.ref.kind.name)
+    return tuple(tuple(batch) for _, batch in kinds)
 
 
-def _consenting(stale: Iterable[Stale], *, confirmed: bool) -> list[Stale]:
-    agreed = {Consent.YES, Consent.ASK} if confirmed else {Consent.YES}
-    return [one for one in stale if one.handling.prune in agreed]
+def _may_go(one: Stale) -> bool:
+    return one.handling.prune is not Consent.NO
 
 
-def _into_waves(
-    mine: list[Step], unit: PlannedUnit, stale: Sequence[Stale], *, confirmed: bool
-) -> list[Step]:
+def _prune_of(one: Stale) -> Item:
+    return deletion_of(one, asks=one.handling.prune is Consent.ASK)
+
+
+def _into_waves(mine: list[Step], unit: PlannedUnit, stale: Sequence[Stale]) -> list[Step]:
     """The unit's steps with the deletions of each wave before what the wave applies.
 
     What may not be pruned still counts where waves are turned round.
@@ -123,10 +116,10 @@ def _into_waves(
     kept = (step.wave for step in mine if step.phase == Phase.SYNC)
     last = max([0, *kept, *swapped.values()]) + 1
     by_wave: dict[int, list[Item]] = {}
-    for one in sorted(_consenting(stale, confirmed=confirmed), key=lambda one: one.ref):
+    for one in sorted(filter(_may_go, stale), key=lambda one: one.ref):
         if not is_definition(one.ref.kind):
             wave = last if one.handling.last else swapped[one.wave]
-            by_wave.setdefault(wave, []).append(deletion_of(one))
+            by_wave.setdefault(wave, []).append(_prune_of(one))
     if not by_wave:
         return mine
     steps = {(step.phase, step.wave): step for step in mine}
@@ -141,7 +134,7 @@ def _behind_stages(mine: list[Step], unit: PlannedUnit, going: list[Stale]) -> l
     if not going:
         return mine
     *others, last = mine or [_empty(unit, LAST_STAGE)]
-    return [*others, _holding(last, (*last.batches, *reversed_batches(going)))]
+    return [*others, _holding(last, (*last.batches, *reversed_batches(map(_prune_of, going))))]
 
 
 def _holding(step: Step, batches: tuple[Batch, ...]) -> Step:

@@ -21,7 +21,8 @@ def deletion_lines(plan: Plan, staying: Sequence[Ref], asking: Sequence[Ref]) ->
     width = max((len(name) for name in names.values()), default=0)
     for step in plan.steps:
         name = names[step.id]
-        for item in (item for batch in step.batches for item in batch):
+        items = (item for batch in step.batches for item in batch)
+        for item in (item for item in items if not (item.asks and item.ref in asking)):
             yield f"  {name:{width}}  {_deed(item):6}  {item.ref}"
             name = ""
     for ref in staying:

@@ -11,6 +11,7 @@ from tidegate.model.plan import Item, Plan, Step
 DEEDS = {
     Fate.CREATE: "create",
     Fate.CHANGE: "change",
+    Fate.REPLACE: "replace",
     Fate.RECREATE: "recreate",
     Fate.KEEP: "keep",
     Fate.PRUNE: "prune",
@@ -42,8 +43,9 @@ def step_name(step: Step, *, several: bool = False) -> str:
 
 def _item_line(item: Item, difference: Difference | None) -> str:
     deed = DEEDS[difference.deed] if difference else "delete"
-    hook = " (hook)" if item.hook is not None else ""
-    return f"{deed:8}  {item.ref}{hook}"
+    asks = difference is not None and difference.deed is Fate.KEEP and item.asks
+    note = " (hook)" if item.hook is not None else " (asks for confirmation)" if asks else ""
+    return f"{deed:8}  {item.ref}{note}"
 
 
 def _field_lines(difference: Difference | None, indent: str) -> Iterator[str]:

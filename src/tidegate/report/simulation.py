@@ -1,4 +1,4 @@
-"""Simulated rollouts side by side: when each step was applied and when its gate opened."""
+"""Simulated rollouts side by side: when each step was applied, and when its gate opened."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.report.plan import step_name
+from tidegate.report.rollout.course import Course as Rollout
+from tidegate.report.rollout.evidence import Evidence
+from tidegate.report.rollout.names import listing
+from tidegate.report.rollout.reasons import reasons
+from tidegate.report.rollout.rows import plain
 
 NEVER = "-"
+MOST_NAMED = 3
 ENDS = {
     Told.STEP_PASSED: "",
     Told.STEP_FAILED: "failed",
@@ -19,48 +26,70 @@ ENDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one engine did: its events, what is known of what failed, what it did not wait for."""
+
+    name: str
+    events: Sequence[Event]
+    evidence: Sequence[Evidence] = ()
+    unwaited: Sequence[Ref] = ()
+
+
 @dataclass(slots=True)
-class Course:
-    """How one step went."""
+class StepTimes:
+    """When one step was applied, and when and how it ended."""
 
     applied: Ms | None = None
     ended: Ms | None = None
     how: str = ""
 
 
-def courses(events: Iterable[Event]) -> dict[str, Course]:
-    """The last course of each step; times count from the first event."""
-    found: dict[str, Course] = {}
+def step_times(events: Iterable[Event]) -> dict[str, StepTimes]:
+    """The last try of each step; times count from the first event."""
+    found: dict[str, StepTimes] = {}
     start: Ms | None = None
     for event in events:
         start = event.at if start is None else start
-        course = found.setdefault(event.step, Course()) if event.step else Course()
+        times = found.setdefault(event.step, StepTimes()) if event.step else StepTimes()
         at = Ms(event.at - start)
         if event.told is Told.STEP_APPLYING:
-            course.applied = at
+            times.applied = at
         elif event.told in ENDS:
-            course.ended, course.how = at, ENDS[event.told]
+            times.ended, times.how = at, ENDS[event.told]
     return found
 
 
-def side_by_side(plan: Plan, runs: Sequence[tuple[str, Sequence[Event]]]) -> Iterator[str]:
-    """A table with a line for each step and two columns for each engine."""
-    told = [(name, courses(events)) for name, events in runs]
+def side_by_side(plan: Plan, runs: Sequence[Run]) -> Iterator[str]:
+    """A table with a line for each step and two columns for each engine, and how each ended."""
+    told = [(run.name, step_times(run.events)) for run in runs]
     names = [step_name(step, several=len(plan.units) > 1) for step in plan.steps]
     width = max([len("step"), *map(len, names)])
     head = "  ".join(f"{name + ' applies':>18}  {'opens':>14}" for name, _ in told)
     yield f"{'step':{width}}  {head}".rstrip()
     for name, step in zip(names, plan.steps, strict=True):
-        cells = "  ".join(_cell(found.get(step.id, Course())) for _, found in told)
+        cells = "  ".join(_cell(found.get(step.id, StepTimes())) for _, found in told)
         yield f"{name:{width}}  {cells}".rstrip()
     yield ""
-    for name, events in runs:
-        yield f"{name}: {_end(events)}"
+    for run in runs:
+        yield f"{run.name}: {_end(run.events)}"
+        yield from _reasons(plan, run)
 
 
-def _cell(course: Course) -> str:
-    opens = f"{course.how} {seconds(course.ended)}" if course.how == "failed" else course.how
-    return f"{seconds(course.applied):>18}  {opens or seconds(course.ended):>14}"
+def _cell(times: StepTimes) -> str:
+    opens = f"{times.how} {seconds(times.ended)}" if times.how == "failed" else times.how
+    return f"{seconds(times.applied):>18}  {opens or seconds(times.ended):>14}"
+
+
+def _reasons(plan: Plan, run: Run) -> Iterator[str]:
+    """Why it did not pass, and what it passed by."""
+    course = Rollout(run.events[0].at)
+    course.expect(plan)
+    for found in run.evidence:
+        yield from map(plain, reasons(course, found, brief=True))
+    if run.unwaited:
+        named = listing(run.unwaited, MOST_NAMED)
+        yield f"  {run.name} has no health check for {named}, and does not wait for it"
 
 
 def seconds(moment: Ms | None) -> str:

@@ -16,7 +16,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, Live, Propagation, Ref
 from tidegate.world.calls import (
     Call,
     Get,
@@ -24,7 +24,6 @@ from tidegate.world.calls import (
     Kinds,
     List,
     PatchForm,
-    Propagation,
     Request,
     Selection,
     Ticket,

@@ -11,7 +11,7 @@ from typing import NewType
 
 import msgspec
 
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Kind, Propagation, Ref
 
 Ticket = NewType("Ticket", int)
 """Names a call among those outstanding. Callers use positive numbers; a line's own are negative."""
@@ -38,14 +38,6 @@ class PatchForm(StrEnum):
     JSON = "json"
     MERGE = "merge"
     STRATEGIC = "strategic"
-
-
-class Propagation(StrEnum):
-    """What a deletion does to the objects that the deleted one owns."""
-
-    BACKGROUND = "Background"
-    FOREGROUND = "Foreground"
-    ORPHAN = "Orphan"
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from tidegate.dialect.plain import read_unit
 from tidegate.documents import Document
 from tidegate.errors import Place
@@ -42,15 +44,16 @@ def a_document(
     return Document(body, Place("shop.yaml", line))
 
 
-def read(*documents: Document, ignores_waves: bool = False, creates: bool = False) -> WantedUnit:
+def read(
+    *documents: Document, ignores_waves: bool = False, options: tuple[str, ...] = ()
+) -> WantedUnit:
     """The unit `shop/web` of these documents, in the namespace `shop`."""
     return read_unit(
         documents,
-        SHOP,
+        structs.replace(SHOP, options=options),
         namespace="shop",
         is_namespaced=_is_namespaced,
         ignores_waves=ignores_waves,
-        creates_namespace=creates,
     )
 
 

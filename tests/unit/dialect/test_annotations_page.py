@@ -41,6 +41,11 @@ def test_everything_that_is_read_is_on_the_page(name: str) -> None:
     assert f"`{name}" in PAGE
 
 
+@pytest.mark.parametrize("name", [*options.UNIT_OPTIONS])
+def test_every_option_of_a_unit_is_on_the_page(name: str) -> None:
+    assert f"| `{name}=" in PAGE
+
+
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_on_the_page_is_read(option: str) -> None:
     plain = options.read_handling({"metadata": {}})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.dialect.documents import HOOK, OPTIONS, WAVE, noting
 from tidegate.dialect.living import Living, read_living, shared
 from tidegate.model.objects import Json
@@ -30,6 +32,17 @@ def test_a_hook_that_lives_is_told_to_be_one() -> None:
 
     assert living is not None
     assert living.is_hook
+
+
+@pytest.mark.parametrize(
+    ("hook", "outlives"),
+    [("PostDelete", True), ("PostDelete,PreSync", False), ("PreDelete", False), ("Sync", False)],
+)
+def test_only_what_runs_behind_everything_outlives_its_unit(hook: str, *, outlives: bool) -> None:
+    living = read_living(noting({UNIT: "shop/web", HOOK: hook}), "shop/web")
+
+    assert living is not None
+    assert living.outlives is outlives
 
 
 def test_what_does_not_name_the_unit_is_not_its_to_delete() -> None:

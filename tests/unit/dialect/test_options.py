@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.documents import OPTIONS, noting
-from tidegate.dialect.options import notes_of, read_handling, read_list, value_of
+from tidegate.dialect.options import (
+    UNIT_OPTIONS,
+    notes_of,
+    read_handling,
+    read_list,
+    value_of,
+    what_is_wrong,
+)
+from tidegate.model.objects import Propagation
 from tidegate.model.plan import Consent, Handling
 
 
@@ -106,3 +114,51 @@ def test_what_helm_keeps_stays_when_its_unit_goes_and_is_still_pruned(policy: st
     body = noting({"helm.sh/resource-policy": policy, OPTIONS: "Delete=true"})
 
     assert read_handling(body) == Handling(delete=Consent.NO)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [f"{name}={value}" for name, values in UNIT_OPTIONS.items() for value in values],
+)
+def test_nothing_is_wrong_with_the_options_there_are(option: str) -> None:
+    assert what_is_wrong(option) == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("CreateNamespaces=true", "did you mean `CreateNamespace`?"),
+        ("createnamespace=true", "there is no option `createnamespace`"),
+        ("Force=true", "`Force` is for one object at a time"),
+        ("Prune", "`Prune` needs a value; it is one of true, false, confirm"),
+        ("Prune=maybe", "`Prune` is not `maybe`; it is one of true, false, confirm"),
+        ("Replace=True", "`Replace` is not `True`; it is one of true, false"),
+        ("=true", "there are ApplyOutOfSyncOnly, "),
+    ],
+)
+def test_what_a_unit_cannot_say_is_told_with_what_it_can(option: str, told: str) -> None:
+    assert told in what_is_wrong(option)
+
+
+@pytest.mark.parametrize(
+    ("words", "propagation"),
+    [
+        ((), Propagation.FOREGROUND),
+        (("orphan",), Propagation.ORPHAN),
+        (("orphan", "foreground"), Propagation.FOREGROUND),
+        (("foreground", "orphan", "background"), Propagation.BACKGROUND),
+        (("Orphan",), Propagation.FOREGROUND),
+    ],
+)
+def test_a_unit_says_what_becomes_of_what_its_objects_own(
+    words: tuple[str, ...], propagation: Propagation
+) -> None:
+    defaults = tuple(f"PrunePropagationPolicy={word}" for word in words)
+
+    assert read_handling(noting({}), defaults).propagation is propagation
+
+
+def test_an_object_does_not_say_what_becomes_of_what_it_owns() -> None:
+    own = noting({OPTIONS: "PrunePropagationPolicy=orphan"})
+
+    assert read_handling(own).propagation is Propagation.FOREGROUND

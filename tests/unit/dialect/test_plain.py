@@ -201,7 +201,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_a_namespace_is_made_for_a_unit_that_brings_none() -> None:
-    created, other = read(a_document(), creates=True).manifests
+    created, other = read(a_document(), options=("CreateNamespace=true",)).manifests
 
     assert created.ref == Ref(Kind("", "v1", "Namespace"), "", "shop")
     assert (created.phase, created.wave, created.hook) == (Phase.PRE_SYNC, 0, None)
@@ -209,7 +209,7 @@ def test_a_namespace_is_made_for_a_unit_that_brings_none() -> None:
 
 
 def test_no_namespace_is_made_where_the_unit_brings_its_own() -> None:
-    unit = read(a_document("v1 Namespace", "shop"), a_document(), creates=True)
+    unit = read(a_document("v1 Namespace", "shop"), a_document(), options=("CreateNamespace=true",))
 
     assert [one.phase for one in unit.manifests] == [Phase.SYNC, Phase.SYNC]
 

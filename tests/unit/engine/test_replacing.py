@@ -38,7 +38,7 @@ class Replacing:
         self.name, self.spot = step.id, Spot(step.cluster, step.batches[0][0].ref)
         self.rollout = Rollout(TIDEGATE, carries_on=False)
         self.hear(Begun(plan))
-        standing = Standing(self.spot, Stand.IMMUTABLE, OLD)
+        standing = Standing(self.spot, Stand.OBSOLETE, OLD)
         (self.deletion,) = self.hear(Checked(self.name, (standing,)))
 
     @property

@@ -3,100 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
 import pytest
 
+from tests.unit.flows.deletions import (
+    JOB,
+    SECRET,
+    SETTINGS,
+    a_directory,
+    a_hook,
+    a_setting,
+    bring,
+    delete,
+    names,
+    waves_of,
+)
 from tidegate.engine.drive import drive
 from tidegate.engine.journal import NAMESPACE
 from tidegate.engine.lease import LEASE
 from tidegate.errors import PlanError
-from tidegate.flows.delete import Deletion, finish_deletion, plan_deletion, refuse_other
+from tidegate.flows.delete import Deletion, plan_deletion, refuse_other
 from tidegate.flows.journal import forget_unit, read_journal
 from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
+from tidegate.flows.sync import Rolling, Venue, make_driver, own_craft
 from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Plan
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection, Verb, Write
 from tidegate.world.facts import Listed, is_refusal
-from tidegate.world.protocol import World
 
 FIRST = Path(__file__).parents[3] / "examples" / "first"
-SECRET = Kind("", "v1", "Secret")
-SETTINGS = Kind("", "v1", "ConfigMap")
-JOB = Kind("batch", "v1", "Job")
-HOOK = """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {name}
-  annotations:
-    argocd.argoproj.io/hook: {hook}
-    argocd.argoproj.io/hook-delete-policy: {policy}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      containers: [{{name: main, image: "busybox:1"}}]
-"""
-
-
-def a_setting(name: str, wave: int = 0, sync_options: str = "") -> str:
-    notes = {"argocd.argoproj.io/sync-wave": str(wave)}
-    if sync_options:
-        notes["argocd.argoproj.io/sync-options"] = sync_options
-    metadata = {"name": name, "annotations": notes}
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-    return msgspec.json.encode(body).decode()
-
-
-def a_hook(name: str, hook: str, policy: str = "BeforeHookCreation") -> str:
-    return HOOK.format(name=name, hook=hook, policy=policy)
-
-
-def a_directory(folder: Path, *texts: str) -> Chosen:
-    for number, text in enumerate(texts):
-        (folder / f"{number}.yaml").write_text(text)
-    return Chosen(wanted=Wanted(what=str(folder), name="shop", namespace="default"))
-
-
-async def run(world: World, plan: Plan) -> list[Event]:
-    events: list[Event] = []
-    rolling = Rolling(holder="somebody")
-    await drive(make_driver(plan, Venue(world, own_craft()), rolling, events.append))
-    assert events[-1].reason == "passed"
-    return events
-
-
-async def bring(world: World, chosen: Chosen) -> None:
-    await run(world, (await make_plan(chosen, world)).plan)
-
-
-async def delete(world: World, chosen: Chosen, *, confirmed: bool = False) -> list[Event]:
-    found = await plan_deletion(chosen, world, confirmed=confirmed)
-    events = await run(world, found.plan)
-    await finish_deletion(found, world)
-    return events
-
-
-async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:
-    (page,) = await ask(world, List(Selection(kind, namespace)))
-    assert isinstance(page, Listed)
-    found = [live.ref.name for live in page.items]
-    return sorted(name for name in found if name != "kube-root-ca.crt")
-
-
-def waves_of(events: Iterable[Event]) -> list[int]:
-    """The waves in which something went, each once, in their order."""
-    pruned = (event for event in events if event.told is Told.OBJECT_PRUNED)
-    return list(dict.fromkeys(int(event.step.rpartition("/")[2]) for event in pruned))
 
 
 async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
@@ -285,7 +225,7 @@ async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
     world = make_living(Simulation())
     a_directory(tmp_path, a_setting("one"))
     wanted = Wanted(what=str(tmp_path), name="shop", namespace="web")
-    chosen = Chosen(wanted=wanted, creates_namespace=True)
+    chosen = Chosen(wanted=wanted, options=("CreateNamespace=true",))
     await bring(world, chosen)
 
     await delete(world, chosen)

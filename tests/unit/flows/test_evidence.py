@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.flows.evidence import collect_evidence
+from tidegate.flows.evidence import Background, collect_evidence
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -28,9 +28,10 @@ def pods_that(more: Body) -> Body:
     return {"containers": [container]}
 
 
-def a_job_that(more: Body) -> Body:
+def a_job_that(more: Body, **limits: Json) -> Body:
     pod: Body = {"restartPolicy": "Never", **pods_that(more)}
-    return an_object("batch/v1 Job", "migrate", spec={"backoffLimit": 0, "template": {"spec": pod}})
+    spec: Body = {"backoffLimit": 0, "template": {"spec": pod}, **limits}
+    return an_object("batch/v1 Job", "migrate", spec=spec)
 
 
 def a_deployment_that(more: Body) -> Body:
@@ -61,7 +62,9 @@ async def living_with(*bodies: Body) -> World:
 
 
 async def evidence_of(world: World, body: Body, *hidden: str) -> Evidence:
-    (found,) = await collect_evidence(world, [ref_of(body)], Discretion(hidden))
+    (found,) = await collect_evidence(
+        world, [ref_of(body)], Background(discretion=Discretion(hidden))
+    )
     return found
 
 
@@ -90,6 +93,18 @@ async def test_a_deployment_has_some_pods_of_its_replica_set() -> None:
     (container,) = found.pods[0].containers
     assert container.reason == "CreateContainerConfigError"
     assert "missing" in container.message
+
+
+async def test_pods_that_are_gone_are_remembered_by_their_events() -> None:
+    job = a_job_that(NEEDS, activeDeadlineSeconds=60)
+    world = await living_with(job)
+
+    found = await evidence_of(world, job)
+
+    assert found.pods == ()
+    told = [(note.reason, note.message) for note in found.notes]
+    assert ("Failed", 'Error: secret "missing" not found') in told
+    assert told[-1] == ("DeadlineExceeded", "Job was active longer than specified deadline")
 
 
 async def test_pods_of_others_are_no_evidence() -> None:

@@ -13,13 +13,12 @@ from tidegate.kube.requests import (
     watch_request,
     write_request,
 )
-from tidegate.model.objects import Kind, Ref, Served
+from tidegate.model.objects import Kind, Propagation, Ref, Served
 from tidegate.world.calls import (
     Get,
     List,
     Logs,
     PatchForm,
-    Propagation,
     Selection,
     Verb,
     View,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from tidegate.model.manifest import Manifest, Phase, WantedUnit
@@ -9,7 +11,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Handling, HookPolicy, Item, Plan, PlannedUnit, Step
 from tidegate.plan.build import build_plan
-from tidegate.plan.pruning import Stale
+from tidegate.plan.pruning import Stale, prune_units
 
 Body = dict[str, Json]
 DEFAULT = (HookPolicy.BEFORE_CREATION,)
@@ -98,8 +100,19 @@ def stale(kind: str, name: str, wave: int = 0, handling: Handling | None = None)
     return Stale(ref_of(kind, name), wave, handling or Handling())
 
 
+def add_prunes(
+    plan: Plan, unit: PlannedUnit, going: Iterable[Stale], *, staged: bool = False
+) -> Plan:
+    """The plan with the deletions of one unit."""
+    names = {unit.name} if staged else set[str]()
+    return prune_units(plan, [(unit, tuple(going))], staged=names)
+
+
 def names_of(step: Step) -> list[list[str]]:
-    """The names of a step's objects, batch by batch; what is deleted has a minus."""
+    """The names of a step's objects, batch by batch.
+
+    What is deleted has a minus, and a question mark where somebody must agree.
+    """
     return [[_name(item) for item in batch] for batch in step.batches]
 
 
@@ -116,4 +129,5 @@ def step_of(plan: Plan, name: str) -> Step:
 
 
 def _name(item: Item) -> str:
-    return f"-{item.ref.name}" if item.deed == "delete" else item.ref.name
+    name = f"{item.ref.name}?" if item.asks else item.ref.name
+    return f"-{name}" if item.deed == "delete" else name

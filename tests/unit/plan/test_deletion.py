@@ -31,12 +31,11 @@ def ending(
     before: tuple[Manifest, ...] = (),
     after: tuple[Manifest, ...] = (),
     staged: bool = False,
-    confirmed: bool = False,
 ) -> Plan:
     unit = msgspec.structs.replace(
         a_unit_of(staged=staged), before_deletion=before, after_deletion=after
     )
-    return build_deletion(unit, lives, budget=no_budget, confirmed=confirmed)
+    return build_deletion(unit, lives, budget=no_budget)
 
 
 def a_job(name: str, *, wave: int = 0, policies: tuple[HookPolicy, ...] = ()) -> Manifest:
@@ -79,15 +78,12 @@ def test_what_may_not_be_pruned_goes_with_its_unit() -> None:
     assert told(plan) == {"shop/delete/0": [["-a"]]}
 
 
-def test_what_asks_first_stays_until_somebody_agrees() -> None:
+def test_what_asks_first_is_in_the_plan_and_says_so() -> None:
     asking = stale("Pod", "a", 0, ASKS)
     pruning = stale("Pod", "b", 0, Handling(prune=Consent.ASK))
     staying = stale("Pod", "c", 0, Handling(delete=Consent.NO, prune=Consent.ASK))
 
-    assert told(ending(asking, pruning, staying)) == {}
-    assert told(ending(asking, pruning, staying, confirmed=True)) == {
-        "shop/delete/0": [["-a", "-b"]]
-    }
+    assert told(ending(asking, pruning, staying)) == {"shop/delete/0": [["-a?", "-b?"]]}
 
 
 def test_hooks_run_before_and_after_all_at_once_whatever_their_waves() -> None:
@@ -127,10 +123,23 @@ def test_a_hook_that_lives_from_an_earlier_time_goes_in_the_wave_it_lives_with()
     assert told(plan) == {"shop/predelete": [["save"]], "shop/delete/4": [["-save"]]}
 
 
-def test_a_hook_whose_name_nobody_knows_yet_is_left_to_its_policy() -> None:
+def test_a_hook_whose_name_nobody_knows_yet_goes_at_the_end() -> None:
     plan = ending(before=(a_nameless_hook("save-", Phase.SYNC),))
 
+    (item,) = step_of(plan, "shop/predelete").batches[0]
     assert told(plan) == {"shop/predelete": [["save-"]]}
+    assert item.hook == (HookPolicy.BEFORE_CREATION, HookPolicy.SUCCEEDED)
+
+
+def test_a_deletion_is_the_same_one_whatever_is_left_to_go() -> None:
+    hooks = (a_job("save"),)
+    begun = ending(stale("Pod", "a"), stale("Pod", "b", 1), before=hooks)
+
+    resumed = ending(stale("Pod", "a"), before=hooks)
+    other = ending(stale("Pod", "a"), before=(a_job("save", wave=0), a_job("lock")))
+
+    assert resumed.units == begun.units
+    assert other.units != begun.units
 
 
 def test_a_hook_that_wants_to_stay_stays() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.plan.orders import Body, a_nameless_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.manifest import Phase
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
+from tidegate.model.plan import HookPolicy, Plan
 from tidegate.model.reading import mapping
 from tidegate.plan.naming import name_generated
 
@@ -16,7 +16,7 @@ BEGUN = Ms(1_700_000_000_999)
 
 
 def named(plan: Plan, revision: str = "FooBarBaz") -> Plan:
-    return name_generated(plan, revision=revision, begun=BEGUN)
+    return name_generated(plan, revision=revision, begun={one.name: BEGUN for one in plan.units})
 
 
 def a_twice_run_plan() -> Plan:
@@ -83,3 +83,27 @@ def test_a_plan_in_which_everything_has_a_name_stays_what_it_is() -> None:
     plan = plan_of(a_unit_of(a_thing("Pod", "a")))
 
     assert named(plan) is plan
+
+
+def test_the_hooks_of_a_unit_are_named_by_its_own_beginning() -> None:
+    early = a_unit_of(a_nameless_hook("seed-", Phase.PRE_SYNC), name="early")
+    late = a_unit_of(a_nameless_hook("seed-", Phase.PRE_SYNC), name="late")
+
+    plan = name_generated(
+        plan_of(early, late), revision="foo", begun={"early": Ms(1_000), "late": Ms(9_000)}
+    )
+
+    assert told(plan) == {
+        "early/presync/0": [["seed-foo-presync-1"]],
+        "late/presync/0": [["seed-foo-presync-9"]],
+    }
+
+
+def test_an_earlier_try_with_the_same_name_makes_room() -> None:
+    hook = a_nameless_hook("seed-", Phase.PRE_SYNC)
+    kept = msgspec.structs.replace(hook, hook=(HookPolicy.SUCCEEDED,))
+
+    plan = named(plan_of(kept))
+
+    item = plan.steps[0].batches[0][0]
+    assert item.hook == (HookPolicy.SUCCEEDED, HookPolicy.BEFORE_CREATION)

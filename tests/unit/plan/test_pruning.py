@@ -10,6 +10,7 @@ from tests.unit.plan.orders import (
     a_hook,
     a_thing,
     a_unit_of,
+    add_prunes,
     links_of,
     plan_of,
     stale,
@@ -17,7 +18,7 @@ from tests.unit.plan.orders import (
 )
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import Consent, Handling, Plan, PlannedUnit
-from tidegate.plan.pruning import Stale, add_prunes, prune_units, swap_waves
+from tidegate.plan.pruning import Stale, prune_units, swap_waves
 
 LAST = Handling(last=True)
 NEVER = Handling(prune=Consent.NO)
@@ -141,19 +142,8 @@ def test_what_may_not_be_pruned_still_counts_where_waves_are_turned_round() -> N
     assert pruned(NOTHING, *going) == {"shop/sync/1": [["-p4a"]], "shop/sync/3": [["-p3a"]]}
 
 
-def test_what_asks_first_stays_until_somebody_agrees() -> None:
-    plan, asking = kept(0), gone(0, handling=ASKS)
-
-    assert add_prunes(plan, SHOP, asking) is plan
-    assert told(add_prunes(plan, SHOP, asking, confirmed=True)) == {
-        "shop/sync/0": [["-p0a"], ["k0"]]
-    }
-
-
-def test_agreeing_does_not_prune_what_may_not_be() -> None:
-    plan = kept(0)
-
-    assert add_prunes(plan, SHOP, gone(0, handling=NEVER), confirmed=True) is plan
+def test_what_asks_first_is_in_the_plan_and_says_so() -> None:
+    assert pruned(kept(0), *gone(0, handling=ASKS)) == {"shop/sync/0": [["-p0a?"], ["k0"]]}
 
 
 def test_definitions_are_never_pruned() -> None:

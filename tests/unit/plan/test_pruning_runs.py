@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.plan.orders import SHOP, a_thing, plan_of, ref_of
+from tests.unit.plan.orders import SHOP, a_thing, add_prunes, plan_of, ref_of
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Told
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
-from tidegate.plan.pruning import Stale, add_prunes
+from tidegate.plan.pruning import Stale
 from tidegate.testing.rollouts import roll_out, settings_of
 
 NO_DELETIONS = "faults: [{effect: error, when: {verb: delete, name: old}}]\n"

@@ -11,6 +11,7 @@ from tests.unit.plan.orders import (
     a_nameless_hook,
     a_thing,
     a_unit_of,
+    add_prunes,
     no_budget,
     plan_of,
     stale,
@@ -20,7 +21,6 @@ from tidegate.model.manifest import Phase
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import add_prunes
 from tidegate.plan.wire import from_json, to_json
 
 SECRET = a_thing("Secret", "login", data={"password": "aHVudGVyMg=="})

@@ -17,8 +17,8 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.evidence import Ended, Evidence, Note, PodEnd
-from tidegate.report.rollout.failure import explain_failure, failing_refs
+from tidegate.report.rollout.evidence import Comes, Ended, Evidence, Lack, Maker, Note, PodEnd
+from tidegate.report.rollout.failure import explain_failure, failing_refs, refused_refs
 from tidegate.report.rollout.rows import Row, plain
 from tidegate.report.rollout.summary import Commands, go_on, summarize
 
@@ -149,6 +149,37 @@ def test_a_pod_whose_containers_say_nothing_speaks_for_itself() -> None:
     ]
 
 
+def test_what_is_missing_is_told_with_who_would_make_it_and_where_that_stands() -> None:
+    login = Ref(Kind("", "v1", "Secret"), "default", "login")
+    settings = Ref(Kind("", "v1", "ConfigMap"), "default", "settings")
+    lacks = (
+        Lack(ref=login, makers=(Maker(ref=LATE, step=TWO.id, comes=Comes.BEHIND),)),
+        Lack(ref=settings, makers=(Maker(ref=settings, step=ONE.id, comes=Comes.SAME),)),
+        Lack(ref=POD),
+        Lack(ref=login, makers=(Maker(ref=WEB, step=ONE.id, comes=Comes.BEFORE),)),
+    )
+
+    shown = text_of(explain_failure(a_failure(), [Evidence(ref=WEB, lacks=lacks)]))
+
+    behind = "Deployment default/late would make it, in wave 2, behind this step"
+    before = "Deployment default/web has not made it, in wave 1, before this step"
+    assert shown[1:5] == [
+        f"  why      Secret default/login is not there; {behind}",
+        "           ConfigMap default/settings is not there; the plan brings it, in this same step",
+        "           Pod default/web-1 is not there, and nothing in the plan makes it",
+        f"           Secret default/login is not there; {before}",
+    ]
+
+
+def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
+    pod = PodEnd(ref=POD, phase="Pending")
+    found = Evidence(ref=WEB, pods=(pod,), unserved="nobody serves Deployment")
+
+    shown = text_of(explain_failure(a_failure(), [found]))
+
+    assert shown[1] == "  why      nobody serves Deployment"
+
+
 def test_a_failure_without_evidence_is_still_told() -> None:
     course = a_failure("nobody knows why")
 
@@ -168,9 +199,13 @@ def test_the_object_that_failed_is_the_one_that_the_sentence_names() -> None:
 def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:
     refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", "spec.replicas: -1")
 
-    shown = text_of(explain_failure(told(refused, ended(0, "invalid"))))
+    course = told(refused, ended(0, "invalid"))
+    unserved = Evidence(ref=LATE, unserved="nobody serves Deployment")
+    shown = text_of(explain_failure(course, [unserved]))
 
-    assert shown[:2] == [
+    assert refused_refs(course) == [LATE]
+    assert shown[:3] == [
         "✗ nothing was written: the cluster would refuse 1 object",
         "  wave 2   Deployment default/late: spec.replicas: -1",
+        "  why      nobody serves Deployment",
     ]

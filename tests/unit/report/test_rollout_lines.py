@@ -35,6 +35,24 @@ def test_what_a_step_applied_is_one_line() -> None:
     ]
 
 
+def test_what_a_step_deleted_is_told_when_it_is_gone() -> None:
+    events = [
+        Event(Ms(0), Told.STEP_CHECKING, ONE.id),
+        Event(Ms(0), Told.STEP_GATING, ONE.id),
+        *(Event(Ms(3_000), Told.OBJECT_PRUNED, ONE.id, ref) for ref in (WEB, DB)),
+        *passed(ONE, 3_000),
+        ended(3_000),
+    ]
+
+    gone, end = lines_of(events)[-2:]
+
+    assert gone == (
+        "     3.0s  wave 1   passed in 3.0s; deleted 2 objects:"
+        " Deployment default/web, Deployment default/db"
+    )
+    assert end == "     3.0s  rollout  passed in 3.0s: 2 deleted"
+
+
 def test_a_wait_that_is_over_in_a_moment_is_not_told() -> None:
     events = [
         *applied(ONE, 0),

@@ -34,6 +34,17 @@ def told(course: Course, *events: Event) -> Course:
     return course
 
 
+def test_before_the_first_step_it_says_what_is_looked_at() -> None:
+    course = course_of(ONE, TWO)
+
+    assert seen(course, 300) == [
+        "⠋ looks at 3 objects before the first write",
+        "◦ next: wave 1 (2 objects), wave 2 (1 object)",
+        "────────────  0.3s · 0 of 2 steps · 0 of 3 objects      shop",
+    ]
+    assert len(seen(course, 300, height=2)) == 2
+
+
 def test_a_gate_shows_each_object_that_holds_it_with_its_reason() -> None:
     course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
 

@@ -31,7 +31,7 @@ def cache(context: click.Context) -> None:
         context.invoke(show)
 
 
-@cache.command()
+@cache.command(short_help="Show what the cache holds.")
 @options.text_or_json
 def show(output: str = "text") -> None:
     """Show what the cache holds: how many, how large, and when it was used last."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import TARGET, UNIT, TargetOptions, UnitOptions, chosen_of, takes
 
 if TYPE_CHECKING:
@@ -49,19 +50,26 @@ def delete(what: str, **told: Unpack[DeleteOptions]) -> int:
       tidegate delete examples/first --context test
       tidegate delete overlays/prod --context prod --yes --confirm
     """
+    doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
 
     from tidegate.cli.rolling import Watching, target_of
     from tidegate.flows.delete import plan_deletion_on
 
     chosen, target = chosen_of(what, told), target_of(told)
-    limit = options.duration(told["timeout"], "--timeout")
+    limit = options.limit(told["timeout"], "--timeout")
     watching = Watching(
-        title=chosen.unit.name, limit=limit, pace=told["pace"], json=told["output"] == "json"
+        title=chosen.unit.name,
+        doing=doing,
+        limit=limit,
+        pace=told["pace"],
+        json=told["output"] == "json",
     )
     shown = ""
     if not told["yes"]:
+        doing.say(f"looking for what {what} has brought")
         found = asyncio.run(plan_deletion_on(chosen, target, confirmed=told["confirm"]))
+        doing.clear()
         if found.going and not _agrees(found):
             click.echo("nothing was deleted", err=True)
             return STOPPED
@@ -89,25 +97,28 @@ async def _delete(
 ) -> int:
     import os
 
-    from tidegate.cli.rolling import PASSED, exit_code_of, show_rollout
+    from tidegate.cli.rolling import PASSED, exit_code_of, reach, show_rollout
     from tidegate.cli.screen import Screen
     from tidegate.flows.delete import finish_deletion, plan_deletion, refuse_other
     from tidegate.flows.rendering import refuse_unsound
-    from tidegate.flows.sync import Rolling, open_target
+    from tidegate.flows.sync import Rolling
 
     on_screen = Screen.on(sys.stdout, os.environ, json=watching.json)
-    async with on_screen as screen, open_target(target) as place:
+    then = f"looking for what {chosen.wanted.what} has brought"
+    async with on_screen as screen, reach(target, watching.doing, then) as place:
         found = await plan_deletion(chosen, place.world, confirmed=confirmed)
         refuse_other(found, shown)
         if target.simulation is None and found.runs_hooks:
             refuse_unsound(found.rendered, takes_broken_seals=False)
+        watching.doing.clear()
         options.say_notes(found.notes)
         result = PASSED
-        if found.going:
-            result = await show_rollout(screen, place, found.plan, target, Rolling(), watching)
+        if found.is_due:
+            rolling = Rolling(consents=confirmed)
+            result = await show_rollout(screen, place, found.plan, target, rolling, watching)
         if result == PASSED:
             await finish_deletion(found, place.world)
-    if not found.going:
+    if not found.is_due:
         click.echo(NOTHING, err=watching.json)
     _say_staying(found)
     return exit_code_of(result)

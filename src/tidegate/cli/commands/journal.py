@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tidegate.cli import options
+from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import CLUSTER, NAMING, takes
 
 
@@ -24,6 +25,7 @@ def journal(
       tidegate journal examples/first
       tidegate journal overlays/prod --context prod -o json
     """
+    doing = say_first(f"looking for the journal of {what}", quiet=output == "json")
     import asyncio
 
     import msgspec
@@ -37,6 +39,7 @@ def journal(
     unit = Chosen(wanted=Wanted(what=what, name=name, namespace=namespace)).unit
     target = Target(kubeconfig=kubeconfig, context=context)
     found = asyncio.run(read_journal_on(unit, target))
+    doing.clear()
     remembered = found.journal if found.secrets else None
     if output == "json":
         click.echo(msgspec.json.encode(journal_document(unit.name, remembered)).decode())

@@ -6,15 +6,23 @@ from pathlib import Path
 
 import click
 
+from tidegate.cli import options
+
 FILE = click.Path(exists=True, path_type=Path)
 
 
 @click.group()
 def sandbox() -> None:
-    """Try things on a simulated cluster."""
+    """Try things on a simulated cluster.
+
+    \b
+    Examples:
+      tidegate sandbox run deployment.yaml
+      tidegate sandbox run manifests/ --kind Job --until 30m
+    """
 
 
-@sandbox.command()
+@sandbox.command(short_help="Apply files to an empty cluster, and print what happens.")
 @click.argument("files", nargs=-1, required=True, type=FILE)
 @click.option("--scenario", type=FILE, help="What goes wrong, and what is there already.")
 @click.option("--profile", type=FILE, help="How long things take.")
@@ -50,13 +58,9 @@ def run(
 
     from tidegate.flows.play import play
     from tidegate.flows.wiring import Simulation
-    from tidegate.model.moment import parse_duration
     from tidegate.report.timeline import as_text, timeline
 
-    try:
-        end = parse_duration(until)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--until") from None
+    end = options.duration(until, "--until")
     simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
     happenings = asyncio.run(play(files, simulation, until=end))
     wanted = {kind.lower() for kind in kinds}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import SIMULATION, UNIT, UnitOptions, chosen_of, takes
+from tidegate.cli.doing import say_first
+from tidegate.cli.unit_options import HEALTH, SIMULATION, UNIT, UnitOptions, chosen_of, takes
 
 if TYPE_CHECKING:
-    from tidegate.model.event import Event
+    from tidegate.report.simulation import Run
 
 INVALID, FAILED = 3, 4
 ENGINES = ("tidegate", "argocd", "flux")
@@ -26,7 +27,7 @@ ENGINES = ("tidegate", "argocd", "flux")
     show_default=True,
     help="Whose rules: tidegate, argocd or flux; several parted by commas.",
 )
-@takes(UNIT, SIMULATION)
+@takes(UNIT, SIMULATION, HEALTH)
 @click.option("--until", default="2h", show_default=True, help="How long at most, in its own time.")
 @options.text_or_json
 def simulate(
@@ -36,6 +37,7 @@ def simulate(
     profile: Path | None,
     operators: Path | None,
     seed: int,
+    health_rules: Path | None,
     until: str,
     output: str,
     **told: Unpack[UnitOptions],
@@ -49,14 +51,16 @@ def simulate(
       tidegate simulate examples/first
       tidegate simulate examples/first --engine tidegate,argocd
       tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
+      tidegate simulate charts/laravel --engine argocd --health-rules argocd-cm.yaml
     """
+    doing = say_first(f"simulating {what}", quiet=output == "json")
     import asyncio
 
     from tidegate.flows.simulate import simulate as run
+    from tidegate.flows.sync import Target
     from tidegate.flows.wiring import Simulation
-    from tidegate.model.moment import parse_duration
     from tidegate.model.semantics import BY_NAME
-    from tidegate.report.simulation import side_by_side
+    from tidegate.report.simulation import Run, side_by_side
 
     names = [name.strip() for name in engine.split(",")]
     unknown = [name for name in names if name not in BY_NAME]
@@ -68,23 +72,24 @@ def simulate(
         run(
             chosen_of(what, told),
             [BY_NAME[name] for name in names],
-            simulation,
-            until=parse_duration(until),
+            Target(simulation=simulation, health_rules=health_rules),
+            until=options.duration(until, "--until"),
         )
     )
+    doing.clear()
     options.say_notes(runs[0].notes)
-    pairs = [(one.semantics.name, one.events) for one in runs]
-    for line in side_by_side(runs[0].plan, pairs) if output == "text" else _documents(pairs):
+    shown = [Run(one.semantics.name, one.events, one.evidence, one.unwaited) for one in runs]
+    for line in side_by_side(runs[0].plan, shown) if output == "text" else _documents(shown):
         click.echo(line)
     if any(one.is_invalid for one in runs):
         return INVALID
     return 0 if all(one.passed for one in runs) else FAILED
 
 
-def _documents(runs: list[tuple[str, tuple[Event, ...]]]) -> Iterator[str]:
+def _documents(runs: list[Run]) -> Iterator[str]:
     """One line for each event, with the engine it is of."""
     import msgspec
 
-    for name, events in runs:
-        for event in events:
-            yield msgspec.json.encode({"engine": name, **msgspec.to_builtins(event)}).decode()
+    for run in runs:
+        for event in run.events:
+            yield msgspec.json.encode({"engine": run.name, **msgspec.to_builtins(event)}).decode()

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Unpack
 
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import CLUSTER, UNIT, UnitOptions, chosen_of, takes
+from tidegate.cli.doing import say_first
+from tidegate.cli.unit_options import CLUSTER, HEALTH, UNIT, UnitOptions, chosen_of, takes
 
 
 @click.command()
 @click.argument("what", metavar="DIR")
-@takes(UNIT, CLUSTER)
+@takes(UNIT, CLUSTER, HEALTH)
 @options.text_or_json
 def status(
     what: str,
     kubeconfig: str | None,
     context: str | None,
+    health_rules: Path | None,
     output: str,
     **told: Unpack[UnitOptions],
 ) -> None:
@@ -28,6 +31,7 @@ def status(
       tidegate status examples/first
       tidegate status overlays/prod --context prod -o json
     """
+    doing = say_first(f"looking at {what}", quiet=output == "json")
     import asyncio
 
     import msgspec
@@ -36,9 +40,9 @@ def status(
     from tidegate.flows.sync import Target
     from tidegate.report.status import status_lines
 
-    found = asyncio.run(
-        read_status(chosen_of(what, told), Target(kubeconfig=kubeconfig, context=context))
-    )
+    target = Target(kubeconfig=kubeconfig, context=context, health_rules=health_rules)
+    found = asyncio.run(read_status(chosen_of(what, told), target))
+    doing.clear()
     if output == "json":
         for one in found:
             click.echo(msgspec.json.encode(one).decode())

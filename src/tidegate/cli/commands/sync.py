@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import TARGET, UNIT, TargetOptions, UnitOptions, chosen_of, takes
+from tidegate.cli.doing import say_first
+from tidegate.cli.unit_options import (
+    PRUNING,
+    TARGET,
+    UNIT,
+    TargetOptions,
+    UnitOptions,
+    chosen_of,
+    takes,
+)
 
 if TYPE_CHECKING:
+    from tidegate.cli.doing import Doing
     from tidegate.cli.rolling import Watching
+    from tidegate.flows.preview import Pruning
     from tidegate.flows.sync import Rolling, Target
     from tidegate.flows.units import Chosen
 
@@ -21,9 +32,8 @@ class SyncOptions(UnitOptions, TargetOptions):
     """All that can be said to `tidegate sync`."""
 
     resources: tuple[str, ...]
-    create_namespace: bool
-    fail_on_shared: bool
     prune: bool
+    confirm: bool
     hooks: bool
     dry_run: bool
     preflight: str
@@ -36,7 +46,7 @@ class SyncOptions(UnitOptions, TargetOptions):
 
 @click.command()
 @click.argument("what", metavar="DIR")
-@takes(UNIT, TARGET)
+@takes(UNIT, TARGET, PRUNING)
 @click.option(
     "--resource",
     "resources",
@@ -44,9 +54,6 @@ class SyncOptions(UnitOptions, TargetOptions):
     metavar="GROUP:KIND:[NAMESPACE/]NAME",
     help="Only this object, and no hooks; `*` is any, `!` before it leaves out; may be repeated.",
 )
-@click.option("--create-namespace", is_flag=True, help="Create the namespace if it is not there.")
-@click.option("--fail-on-shared", is_flag=True, help="Refuse to take objects of another unit.")
-@click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR.")
 @click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
@@ -79,45 +86,51 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
     Examples:
       tidegate sync examples/first --sandbox
       tidegate sync overlays/prod --context prod --prune
-      tidegate sync charts/web -f values-prod.yaml --namespace web --create-namespace
+      tidegate sync charts/web --namespace web --sync-option CreateNamespace=true
       tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
     """
+    doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
 
+    from tidegate.cli.previewing import pruning_of
     from tidegate.cli.rolling import Watching, target_of
     from tidegate.engine.reach.preflight import Preflight
     from tidegate.flows.sync import Rolling
 
-    if told["prune"] and told["resources"]:
-        raise click.UsageError("--prune looks at the whole unit: it does not go with --resource")
-    chosen = dataclasses.replace(
-        chosen_of(what, told),
-        resources=told["resources"],
-        creates_namespace=told["create_namespace"],
-        refuses_shared=told["fail_on_shared"],
-    )
+    chosen = dataclasses.replace(chosen_of(what, told), resources=told["resources"])
     target = target_of(told)
     if told["dry_run"]:
-        return asyncio.run(_preview(chosen, target, json=told["output"] == "json"))
+        pruning = pruning_of(prunes=told["prune"], consents=told["confirm"])
+        return asyncio.run(_preview(chosen, target, pruning, doing, json=told["output"] == "json"))
     rolling = Rolling(
         carries_on=told["on_failure"] == "continue",
         prunes=told["prune"],
+        consents=told["confirm"],
         runs_hooks=told["hooks"],
         preflight=Preflight(told["preflight"]),
     )
-    limit = options.duration(told["timeout"], "--timeout")
+    limit = options.limit(told["timeout"], "--timeout")
     watching = Watching(
-        title=chosen.unit.name, limit=limit, pace=told["pace"], json=told["output"] == "json"
+        title=chosen.unit.name,
+        doing=doing,
+        limit=limit,
+        pace=told["pace"],
+        json=told["output"] == "json",
     )
     broken_seals = told["take_broken_seals"]
     return asyncio.run(_sync(chosen, target, rolling, watching, broken_seals=broken_seals))
 
 
-async def _preview(chosen: Chosen, target: Target, *, json: bool) -> int:
+async def _preview(
+    chosen: Chosen, target: Target, pruning: Pruning, doing: Doing, *, json: bool
+) -> int:
     from tidegate.cli.previewing import show_preview
     from tidegate.flows.preview import preview_on
 
-    show_preview(await preview_on(chosen, target), json=json)
+    doing.say(f"comparing {chosen.wanted.what} with what lives")
+    found = await preview_on(chosen, target, pruning)
+    doing.clear()
+    show_preview(found, json=json)
     return 0
 
 
@@ -126,16 +139,20 @@ async def _sync(
 ) -> int:
     import os
 
-    from tidegate.cli.rolling import exit_code_of, show_rollout
+    from tidegate.cli.rolling import exit_code_of, reach, show_rollout
     from tidegate.cli.screen import Screen
     from tidegate.flows.rendering import refuse_unsound
-    from tidegate.flows.sync import make_plan, open_target
+    from tidegate.flows.sync import make_plan
 
     shown = Screen.on(sys.stdout, os.environ, json=watching.json)
-    async with shown as screen, open_target(target) as place:
-        planned = await make_plan(chosen, place.world)
+    then = f"rendering {chosen.wanted.what}"
+    async with shown as screen, reach(target, watching.doing, then) as place:
+        planned = await make_plan(chosen, place.world, prunes=rolling.prunes)
         if target.simulation is None:
             refuse_unsound(planned.rendered, takes_broken_seals=broken_seals)
+        watching.doing.clear()
         options.say_notes(planned.notes)
         result = await show_rollout(screen, place, planned.plan, target, rolling, watching)
+    for left in screen.course.kept:
+        click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
     return exit_code_of(result)

@@ -22,7 +22,7 @@ Examined: TypeAlias = tuple[Step, Item, Standing]
 Asked: TypeAlias = tuple[PlannedUnit, Item, Entry, tuple[str, str] | None]
 """All that the standing of an object follows from; what lives, by its uid and version."""
 NOTHING = Entry()
-WRITTEN = frozenset({Stand.ABSENT, Stand.DIFFERENT, Stand.IMMUTABLE})
+WRITTEN = frozenset({Stand.ABSENT, Stand.DIFFERENT, Stand.IMMUTABLE, Stand.OBSOLETE})
 TELLING = frozenset({Proof.NEWER, Proof.CONDITION})
 """Proofs that ask whether a status has changed."""
 
@@ -62,12 +62,19 @@ class Examiner:
         found = Written(
             live.uid, live.generation, live.version, status_name(live, body), trusted=trusted
         )
-        return Standing(spot, how.stand, found, how.fixed)
+        return Standing(spot, how.stand, found, how.fixed, how.replaces)
 
     def _compare(self, step: Step, item: Item, live: Body, seal: str) -> Compared:
-        if item.deed is Deed.DELETE:
+        if item.deed is not Deed.APPLY:
             return Compared(Stand.SAME)
         return self.means.stand(self.units[step.unit], item, live, seal)
+
+
+def is_touched(item: Item, standing: Standing, *, consents: bool) -> bool:
+    """Whether an object is put there or, where that needs no consent or has it, taken away."""
+    if item.deed is Deed.DELETE:
+        return (consents or not item.asks) and standing.stand is not Stand.ABSENT
+    return standing.stand in WRITTEN
 
 
 def status_name(live: Live, body: Body) -> str:
@@ -84,6 +91,6 @@ def has_newer_status(body: Body, manager: str) -> bool:
         at = text(entry, "time")
         if text(entry, "subresource") == "status":
             status = max(status, at)
-        elif text(entry, "manager") == manager and text(entry, "operation") == "Apply":
+        elif text(entry, "manager") == manager:
             ours = max(ours, at)
     return bool(ours) and status > ours

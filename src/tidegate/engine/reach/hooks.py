@@ -6,73 +6,156 @@ before the hook is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 import msgspec
 
-from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.errands import Ask, Errand, Pause
 from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.writing import delete, read_body
-from tidegate.engine.vocabulary import Collect, Spot, Stand
+from tidegate.engine.reach.writing import delete, is_leaving, read_body
+from tidegate.engine.vocabulary import Collect, Spot, Stand, Written
 from tidegate.model.journal import Entry
-from tidegate.model.objects import Json, Live
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Live, Propagation
 from tidegate.model.plan import FINALIZER, HookPolicy, Item, Step
 from tidegate.model.reading import listed
-from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import is_refusal
+from tidegate.world.calls import Get, Verb, Write
+from tidegate.world.facts import (
+    Conflict,
+    Done,
+    Failed,
+    Lost,
+    Missing,
+    Outcome,
+    Throttled,
+    is_refusal,
+)
+
+WITHIN = Ms(30 * SECOND)
+"""How long troubles of a cluster may keep us from letting a hook go."""
+AGAIN = Ms(SECOND // 5)
+Now: TypeAlias = Callable[[], Ms]
+Passing: TypeAlias = Lost | Throttled | Failed
 
 
 def stand_of_hook(item: Item, live: Live | None, known: Entry) -> Stand | None:
     """How a hook stands in this rollout; None where what lives must be compared.
 
-    A hook of an earlier rollout does not count. With its default policy it makes room.
+    A hook of an earlier rollout does not count. With its default policy, or if it is on its way out
+    anyhow, it makes room. What was made since the hook was announced is of this rollout, though
+    nobody may have heard of it.
     """
-    if known.opened == item.digest != "":
+    if item.digest in known.ran:
         return Stand.FINISHED
     if live is None:
         return Stand.ABSENT
     if (known.uid, known.digest) == (live.uid, item.digest):
         return Stand.SAME
-    makes_room = HookPolicy.BEFORE_CREATION in (item.hook or ())
-    return Stand.IMMUTABLE if makes_room else None
+    if is_announced(known) and known.uid != live.uid:
+        return None
+    makes_room = HookPolicy.BEFORE_CREATION in (item.hook or ()) or is_leaving(live)
+    return Stand.OBSOLETE if makes_room else None
 
 
-def let_go(spots: Iterable[Spot], outlook: Outlook) -> Errand[None]:
+def is_announced(known: Entry) -> bool:
+    """Whether the journal says that a hook is about to be made in the place of `uid`, if any."""
+    return known.hook and not known.digest
+
+
+def announcement(live: Written | None, known: Entry) -> Entry:
+    """What is remembered before a hook is made, so that it is known whose it is."""
+    uid = "" if live is None else live.uid
+    return msgspec.structs.replace(known, digest="", seal="", uid=uid, hook=True)
+
+
+def let_go(spots: Iterable[Spot], outlook: Outlook, now: Now) -> Errand[None]:
     """Take our finalizer off these, where they still have it."""
-    asks = []
-    for spot in spots:
-        live = outlook.lives.get(spot)
-        kept = _other_finalizers(live)
-        if live is not None and kept is not None:
-            body = msgspec.json.encode({"metadata": {"finalizers": kept}})
-            write = Write(verb=Verb.PATCH, ref=spot.ref, body=body, uid=live.uid)
-            asks.append(Ask(spot.cluster, write))
-    yield tuple(asks)
+    lives = ((spot, outlook.lives.get(spot)) for spot in spots)
+    freed = yield from _let_go({spot: live for spot, live in lives if live is not None}, now)
+    for spot, live in freed.items():
+        known = outlook.lives.get(spot)
+        if known is not None and known.uid == live.uid:
+            outlook.wrote(spot, live)
 
 
-def _other_finalizers(live: Live | None) -> list[Json] | None:
-    """The finalizers that are not ours; None where ours is not there."""
-    held = listed(read_body(live), "metadata", "finalizers") if live is not None else []
-    return [one for one in held if one != FINALIZER] if FINALIZER in held else None
+def free(spots: Iterable[Spot], now: Now) -> Errand[None]:
+    """The same for hooks that nobody has in view any more."""
+    yield from _let_go((yield from _find(dict.fromkeys(spots))), now)
 
 
-def collect(command: Collect, steps: Iterable[Step], outlook: Outlook) -> Errand[tuple[Spot, ...]]:
+def _let_go(lives: dict[Spot, Live], now: Now) -> Errand[dict[Spot, Live]]:
+    """What they are then. Troubles of the cluster are waited out, for a while."""
+    ends, freed = now() + WITHIN, dict[Spot, Live]()
+    while held := {spot: live for spot, live in lives.items() if _is_held(live)}:
+        outcomes = yield tuple(_release(spot, live) for spot, live in held.items())
+        left: dict[Spot, Live] = {}
+        for (spot, live), outcome in zip(held.items(), outcomes, strict=True):
+            if isinstance(outcome, Done) and outcome.live is not None:
+                freed[spot] = outcome.live
+            elif isinstance(outcome, Conflict | Passing):
+                left[spot] = live
+        if not left or now() >= ends:
+            break
+        if any(isinstance(outcome, Passing) for outcome in outcomes):
+            yield Pause(Ms(now() + AGAIN))
+        lives = yield from _find(left)
+    return freed
+
+
+def _find(known: Mapping[Spot, Live | None]) -> Errand[dict[Spot, Live]]:
+    """Those of these that are there, or may be by what was known; another object is not."""
+    outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in known)
+    found: dict[Spot, Live] = {}
+    for (spot, before), outcome in zip(known.items(), outcomes, strict=True):
+        live = outcome.live if isinstance(outcome, Done) else before
+        is_same = before is None or live is None or before.uid == live.uid
+        if live is not None and is_same and not isinstance(outcome, Missing):
+            found[spot] = live
+    return found
+
+
+def _is_held(live: Live) -> bool:
+    return FINALIZER in listed(read_body(live), "metadata", "finalizers")
+
+
+def _release(spot: Spot, live: Live) -> Ask:
+    """Leave the finalizers of others as they are, which is why what lives must be the newest."""
+    held = listed(read_body(live), "metadata", "finalizers")
+    kept = [one for one in held if one != FINALIZER]
+    body = msgspec.json.encode({"metadata": {"finalizers": kept}})
+    write = Write(verb=Verb.PATCH, ref=spot.ref, body=body, uid=live.uid, version=live.version)
+    return Ask(spot.cluster, write)
+
+
+def collect(
+    command: Collect, steps: Iterable[Step], outlook: Outlook, now: Now
+) -> Errand[tuple[Spot, ...]]:
     """Let all hooks go, and delete those whose policy fits the end of their unit."""
     wanted = {
         **dict.fromkeys(command.passed, HookPolicy.SUCCEEDED),
         **dict.fromkeys(command.failed, HookPolicy.FAILED),
     }
     hooks = [
-        (Spot(step.cluster, item.ref), wanted[step.unit] in item.hook)
+        (Spot(step.cluster, item.ref), item.handling.propagation, wanted[step.unit] in item.hook)
         for step in steps
         for batch in step.batches
         for item in batch
         if item.hook is not None and step.unit in wanted
     ]
-    yield from let_go((spot for spot, _ in hooks), outlook)
+    yield from let_go((spot for spot, *_ in hooks), outlook, now)
     deleted: list[Spot] = []
-    for spot in dict.fromkeys(spot for spot, goes in hooks if goes):
+    for spot, how in {spot: how for spot, how, goes in hooks if goes}.items():
         live = outlook.lives.get(spot)
-        if live is not None and not is_refusal((yield from delete(spot, live.uid))):
+        if live is not None and not is_refusal((yield from _delete(spot, live, how, now))):
             deleted.append(spot)
     return tuple(deleted)
+
+
+def _delete(spot: Spot, live: Live, how: Propagation, now: Now) -> Errand[Outcome]:
+    ends = now() + WITHIN
+    while True:
+        outcome = yield from delete(spot, live.uid, how, live)
+        if not isinstance(outcome, Passing) or now() >= ends:
+            return outcome
+        yield Pause(Ms(now() + AGAIN))

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tidegate.engine.reach.checking import WRITTEN, Examined
+from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.errands import Ask, Errand, Pause
 from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.preflight import Fault
+from tidegate.engine.reach.preflight import Fault, is_written
 from tidegate.engine.reach.probing import defined_kinds
 from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE
 from tidegate.engine.vocabulary import Spot, Trouble
@@ -33,7 +33,7 @@ def unmet_needs(plan: Plan, examined: list[Examined], outlook: Outlook) -> Erran
     """The objects that would be written and for which something is not there and will not be."""
     if any(step.expands for step in plan.steps):
         return []
-    wanted = [one for one in examined if one[2].stand in WRITTEN and one[1].deed is not Deed.DELETE]
+    wanted = [one for one in examined if is_written(one)]
     strange = [one for one in wanted if not outlook.serves(one[2].spot)]
     strange = [one for one in strange if not one[1].handling.waits_for_kind]
     clusters = dict.fromkeys(step.cluster for step, *_ in strange)

@@ -1,9 +1,10 @@
 """Would the cluster take what is to be written? Told before the first write, as far as can be.
 
 Texts are checked here, by the schemas of their kinds. The server is asked, with a dry run, where
-only it can tell: a webhook or a policy has a word, a schema asks for more than is checked here, or
-something looks wrong. What comes with the plan itself (a CRD, a namespace, a webhook) cannot be
-asked about before it is there: until then what is wrong by the text counts, and the step asks.
+only it can tell: a webhook or a policy has a word, a schema asks for more than is checked here,
+something is replaced as a whole, or something looks wrong. What comes with the plan itself (a CRD,
+a namespace, a webhook) cannot be asked about before it is there: until then what is wrong by the
+text counts, and the step asks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tidegate.engine.means import Means
 from tidegate.engine.reach.checking import WRITTEN, Examined
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.surroundings import Guards, Surroundings
-from tidegate.engine.reach.writing import told_causes, trouble_of, wish
+from tidegate.engine.reach.writing import read_body, told_causes, trouble_of, wish
 from tidegate.engine.vocabulary import Spot, Stand, Trouble
 from tidegate.errors import foreign
 from tidegate.model.objects import Ref
@@ -98,7 +99,7 @@ class Inspector:
 
         Before a rollout, what cannot be known yet is left for later; later it is a fault.
         """
-        wanted = [one for one in examined if _is_written(one)]
+        wanted = [one for one in examined if is_written(one)]
         rewritten = frozenset() if late else frozenset(how.spot for *_, how in wanted)
         found = [_fixed(one) for one in wanted if _is_fixed(one)]
         return found + (yield from self._look_at(wanted, rewritten, late=late))
@@ -149,8 +150,11 @@ class Inspector:
 
     def _dry_run(self, case: _Case) -> Ask:
         """Where something looks wrong, fields that would only be dropped are asked about too."""
-        step, item, _ = case.examined
-        write = wish(item, self.units[step.unit], dry_run=True)
+        step, item, standing = case.examined
+        unit = self.units[step.unit]
+        live = self.surroundings.outlook.lives.get(standing.spot)
+        draft = self.means.draft(unit, item, None if live is None else read_body(live))
+        write = wish(item, unit, draft, live, dry_run=True)
         strict = bool(case.misfit.unreadable)
         return Ask(step.cluster, msgspec.structs.replace(write, strict=strict))
 
@@ -171,26 +175,27 @@ class Inspector:
         served = around.outlook.serves(standing.spot)
         if definition is not None and definition.spot in rewritten:
             awaits, served = [definition.spot, *awaits], False
-        exists = standing.stand is not Stand.IMMUTABLE
+        exists = standing.stand is not Stand.OBSOLETE
         return _Case(
             examined,
             misfit=misfit or FITTING,
-            doubtful=self.depth is Preflight.SERVER or misfit != FITTING or bool(now),
+            doubtful=self.depth is Preflight.SERVER
+            or misfit != FITTING
+            or standing.replaces
+            or bool(now),
             askable=served and exists and all(guard.harmless for guard in now),
             mendable=any(guard.mutates for guard in (*now, *later)),
             awaits=tuple(dict.fromkeys(awaits)),
         )
 
 
-def _is_written(examined: Examined) -> bool:
+def is_written(examined: Examined) -> bool:
     _, item, standing = examined
     return standing.stand in WRITTEN and item.deed is not Deed.DELETE
 
 
 def _is_fixed(examined: Examined) -> bool:
-    _, item, standing = examined
-    makes_room = item.recreates or item.hook is not None
-    return standing.stand is Stand.IMMUTABLE and not makes_room
+    return examined[2].stand is Stand.IMMUTABLE
 
 
 def _fixed(examined: Examined) -> Fault:

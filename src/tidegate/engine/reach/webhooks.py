@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.engine.means import Body
+from tidegate.engine.means import Body, Draft
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.matching import NAMESPACES, is_asked, labels_of
 from tidegate.engine.reach.outlook import Outlook
@@ -124,7 +124,7 @@ class _Probe:
     def _trial(self, item: Item, unit: PlannedUnit, served: Served) -> Write | None:
         lives = Spot(self.cluster, item.ref) in self.outlook.lives
         if is_asked(self.hook, served, "UPDATE" if lives else "CREATE"):
-            return wish(item, unit, dry_run=True)
+            return wish(item, unit, Draft(item.body), None, dry_run=True)
         if lives and is_asked(self.hook, served, "CREATE"):
             # That it is there already is said after all webhooks have been asked.
             return Write(verb=Verb.CREATE, ref=item.ref, body=item.body, dry_run=True)

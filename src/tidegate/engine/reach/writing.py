@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.means import Body, Means
+from tidegate.engine.means import Body, Draft, Means
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.vocabulary import Spot, Trouble, Written
 from tidegate.errors import foreign
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, Live, Propagation, Ref
 from tidegate.model.plan import Deed, Item, PlannedUnit
-from tidegate.world.calls import Get, PatchForm, Propagation, Verb, Write
+from tidegate.model.reading import text
+from tidegate.world.calls import Get, PatchForm, Verb, Write
 from tidegate.world.facts import (
     Cause,
     Conflict,
     Done,
+    Exists,
     Failed,
     Invalid,
+    Missing,
     Outcome,
     Refusal,
     is_refusal,
@@ -25,6 +28,8 @@ from tidegate.world.facts import (
 SECRET = Kind("", "v1", "Secret")
 ADOPTIONS = 3
 """How often an adoption is tried against others who write at the same time."""
+REPLACEMENTS = 5
+"""The same for an object that is put there as a whole."""
 
 
 def read_body(live: Live) -> Body:
@@ -39,31 +44,59 @@ def read_body(live: Live) -> Body:
 def apply(
     spot: Spot, item: Item, unit: PlannedUnit, *, live: Live | None, means: Means, urgent: bool
 ) -> Errand[Outcome]:
-    """Put an object there; before that, make fields ours that earlier appliers left."""
-    if live is not None:
-        yield from _adopt(spot, unit, live, means)
-    write = wish(item, unit)
-    (outcome,) = yield (Ask(spot.cluster, write, urgent),)
+    """Put an object there, as a whole or by our fields.
+
+    In the second case, fields that earlier appliers left are made ours before.
+    """
+    body = None if live is None else read_body(live)
+    draft = means.draft(unit, item, body)
+    if draft.replaces:
+        return (yield from _replace(spot, item, unit, live=live, means=means, urgent=urgent))
+    if body is not None:
+        yield from _adopt(spot, unit, body, means)
+    (outcome,) = yield (Ask(spot.cluster, wish(item, unit, draft, live), urgent),)
     return outcome
 
 
-def wish(item: Item, unit: PlannedUnit, *, dry_run: bool = False) -> Write:
+def _replace(
+    spot: Spot, item: Item, unit: PlannedUnit, *, live: Live | None, means: Means, urgent: bool
+) -> Errand[Outcome]:
+    """Put an object there as a whole. Who has overtaken us is read first, and then replaced."""
+    tries = 0
+    while True:
+        draft = means.draft(unit, item, None if live is None else read_body(live))
+        write = wish(item, unit, Draft(draft.body, replaces=True), live)
+        (outcome,) = yield (Ask(spot.cluster, write, urgent),)
+        tries += 1
+        if tries == REPLACEMENTS or not isinstance(outcome, Conflict | Exists | Missing):
+            return outcome
+        (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
+        live = found.live if isinstance(found, Done) else None
+
+
+def wish(
+    item: Item, unit: PlannedUnit, draft: Draft, live: Live | None, *, dry_run: bool = False
+) -> Write:
     """The write that brings an object as it is wanted."""
-    if item.deed is Deed.CREATE:
-        return Write(verb=Verb.CREATE, ref=item.ref, body=item.body, dry_run=dry_run)
+    verb = Verb.APPLY
+    if item.deed is Deed.CREATE or (draft.replaces and live is None):
+        verb = Verb.CREATE
+    elif draft.replaces:
+        verb = Verb.REPLACE
     return Write(
-        verb=Verb.APPLY,
+        verb=verb,
         ref=item.ref,
-        body=item.body,
+        body=draft.body,
         manager=unit.manager,
-        force=True,
+        force=verb is Verb.APPLY,
+        version=live.version if live is not None and verb is Verb.REPLACE else "",
         dry_run=dry_run,
     )
 
 
-def _adopt(spot: Spot, unit: PlannedUnit, live: Live, means: Means) -> Errand[None]:
+def _adopt(spot: Spot, unit: PlannedUnit, live: Body, means: Means) -> Errand[None]:
     for _ in range(ADOPTIONS):
-        patch = means.adopt(unit, read_body(live))
+        patch = means.adopt(unit, live)
         if patch is None:
             return
         request = Write(verb=Verb.PATCH, ref=spot.ref, body=patch, form=PatchForm.JSON)
@@ -73,13 +106,20 @@ def _adopt(spot: Spot, unit: PlannedUnit, live: Live, means: Means) -> Errand[No
         (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
         if not isinstance(found, Done) or found.live is None:
             return
-        live = found.live
+        live = read_body(found.live)
 
 
-def delete(spot: Spot, uid: str) -> Errand[Outcome]:
-    request = Write(verb=Verb.DELETE, ref=spot.ref, uid=uid, propagation=Propagation.BACKGROUND)
+def delete(spot: Spot, uid: str, propagation: Propagation, known: Live | None) -> Errand[Outcome]:
+    """Have an object deleted; one that is known to be on its way already is left to that."""
+    if known is not None and known.uid == uid and is_leaving(known):
+        return Done(known)
+    request = Write(verb=Verb.DELETE, ref=spot.ref, uid=uid, propagation=propagation)
     (outcome,) = yield (Ask(spot.cluster, request),)
     return outcome
+
+
+def is_leaving(live: Live) -> bool:
+    return bool(text(read_body(live), "metadata", "deletionTimestamp"))
 
 
 def trouble_of(outcome: Outcome, ref: Ref | None = None) -> Trouble:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.engine.fences import is_older
-from tidegate.engine.turns.gating import open_gate, set_deadline, settle
+from tidegate.engine.turns.gating import open_gate, set_deadline, settle, tell_wait
 from tidegate.engine.turns.ordering import failed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
 from tidegate.engine.vocabulary import (
@@ -18,9 +18,12 @@ from tidegate.engine.vocabulary import (
     Wrote,
 )
 from tidegate.model.event import StepState, Told
-from tidegate.model.plan import Deed
+from tidegate.model.objects import Propagation
+from tidegate.model.plan import Deed, Item
 from tidegate.model.semantics import Vanishing
 
+UNCONFIRMED = "Unconfirmed"
+ASKS = "it asks for confirmation before it is deleted"
 REAPPLIES = 3
 """How often an object that somebody takes away is put back before the step fails."""
 
@@ -50,14 +53,13 @@ def resume(turn: Turn, step: StepRun) -> None:
 
 def _go_on(turn: Turn, step: StepRun) -> None:
     """Begin batches until one has something to wait for; behind the last is the gate."""
-    while not step.outstanding and not turn.rollout.held:
+    while not step.outstanding and not turn.rollout.held and not _awaits_consent(turn, step):
         rules = turn.rollout.semantics
-        done = step.batch == len(step.step.batches)
-        if step.trouble is not None and (done or rules.batch_stops or _cannot_prune(step)):
+        if step.trouble is not None and (rules.batch_stops or _cannot_prune(step)):
             trouble = step.trouble
             failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
             return
-        if done:
+        if step.batch == len(step.step.batches):
             open_gate(turn, step)
             return
         first = sum(len(batch) for batch in step.step.batches[: step.batch])
@@ -75,10 +77,7 @@ def _cannot_prune(step: StepRun) -> bool:
 def _put(turn: Turn, run: ItemRun) -> None:
     """Do what brings an object from how it stands to how it is wanted."""
     if run.item.deed is Deed.DELETE:
-        if run.stand is Stand.ABSENT:
-            run.state = ItemState.PASSED
-        else:
-            _delete(turn, run)
+        _put_away(turn, run)
         return
     match run.stand:
         case Stand.ABSENT | Stand.DIFFERENT:
@@ -89,18 +88,49 @@ def _put(turn: Turn, run: ItemRun) -> None:
             run.state = ItemState.PASSED
             told, sentence = Told.OBJECT_UNCHANGED, "it finished with this text and removed itself"
             turn.tell(told, run.step, ref=run.item.ref, reason="Finished", sentence=sentence)
-        case Stand.IMMUTABLE if run.item.recreates or run.item.hook is not None:
+        case Stand.OBSOLETE:
             _delete(turn, run)
         case Stand.IMMUTABLE:
             sentence = "it differs from what lives in fields that cannot be changed"
             _refuse(turn, run, Trouble("Immutable", sentence, final=True))
 
 
+def _put_away(turn: Turn, run: ItemRun) -> None:
+    if run.stand is Stand.ABSENT:
+        run.state = ItemState.PASSED
+    elif _lacks_consent(turn, run):
+        run.state = ItemState.PASSED
+        turn.tell(Told.OBJECT_KEPT, run.step, ref=run.item.ref, reason=UNCONFIRMED, sentence=ASKS)
+    else:
+        _delete(turn, run)
+
+
+def _lacks_consent(turn: Turn, run: ItemRun) -> bool:
+    """Whether it would go, and nobody has agreed to that."""
+    return run.item.asks and run.stand is not Stand.ABSENT and not turn.rollout.consents
+
+
+def _awaits_consent(turn: Turn, step: StepRun) -> bool:
+    """Whether a step is held: by some rules nothing of it is done before somebody agrees."""
+    if not turn.rollout.semantics.awaits_consent:
+        return False
+    asking = [run for run in step.items if _lacks_consent(turn, run)]
+    for run in asking:
+        tell_wait(turn, run, UNCONFIRMED, ASKS)
+    return bool(asking)
+
+
 def _delete(turn: Turn, run: ItemRun) -> None:
     run.state = ItemState.DELETING
     _ask(turn, run)
     uid = run.found.uid if run.found else ""
-    turn.order(Delete(run.step.step.id, run.spot, uid))
+    turn.order(Delete(run.step.step.id, run.spot, uid, _propagation(run.item)))
+
+
+def _propagation(item: Item) -> Propagation:
+    """What is put back at once does not wait for what it owned, as with `kubectl replace`."""
+    goes = item.deed is Deed.DELETE or item.hook is not None
+    return item.handling.propagation if goes else Propagation.BACKGROUND
 
 
 def _apply(turn: Turn, run: ItemRun) -> None:
@@ -146,10 +176,12 @@ def wrote(turn: Turn, heard: Wrote) -> None:
 def _go_on_with(turn: Turn, step: StepRun) -> None:
     if step.state is StepState.APPLYING:
         _go_on(turn, step)
-    elif step.state is StepState.GATING and step.trouble is not None:
+    elif step.state is not StepState.GATING:
+        return
+    elif step.trouble is not None and not turn.rollout.semantics.patient:
         trouble = step.trouble
         failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
-    elif step.state is StepState.GATING:
+    else:
         turn.ring_at(turn.now, step)
 
 
@@ -188,7 +220,7 @@ def _deleted(turn: Turn, run: ItemRun) -> None:
 
 def gone(turn: Turn, heard: Gone) -> None:
     for run in turn.rollout.items.get(heard.spot, ()):
-        if run.state is ItemState.DELETING and run.found and run.found.uid == heard.uid:
+        if run.state is ItemState.DELETING and _is_found(run, heard.uid):
             if run.asked:
                 run.found = None  # the answer comes next, and must not be taken for a later one's
                 continue
@@ -196,6 +228,14 @@ def gone(turn: Turn, heard: Gone) -> None:
             _go_on_with(turn, run.step)
         elif run.state is ItemState.GATING and run.written and run.written.uid == heard.uid:
             _vanished(turn, run)
+        elif run.item.asks and run.state is ItemState.PENDING and _is_found(run, heard.uid):
+            run.stand = Stand.ABSENT
+            _go_on_with(turn, run.step)
+
+
+def _is_found(run: ItemRun, uid: str) -> bool:
+    """Whether this is what lived when the step was checked."""
+    return run.found is not None and run.found.uid == uid
 
 
 def replaced(turn: Turn, heard: Judged) -> None:
@@ -210,6 +250,8 @@ def replaced(turn: Turn, heard: Judged) -> None:
 
 def _vanished(turn: Turn, run: ItemRun) -> None:
     step = run.step
+    if step.is_final:
+        return  # it failed, and a hook may go then
     if run.item.deed is Deed.DELETE:
         turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
         settle(turn, run, ItemState.PASSED)
@@ -223,4 +265,7 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
         return
     sentence = f"{run.item.ref} is missing, it might have been deleted"
     step.trouble = step.trouble or Trouble("Missing", sentence)
-    _go_on_with(turn, step)
+    if turn.rollout.semantics.patient:
+        settle(turn, run, ItemState.FAILED)
+    else:
+        _go_on_with(turn, step)

@@ -31,18 +31,21 @@ def open_gate(turn: Turn, step: StepRun) -> None:
     step.open = sum(run.state is ItemState.GATING for run in step.items)
     turn.enter(step, StepState.GATING)
     if not rules.gates_last and step.step.last:
-        _await_hooks_only(step)
+        _await_hooks_only(turn, step)
     if not step.open:
         _close(turn, step)
         return
     set_deadline(turn, step)
-    step.look_at = Ms(turn.now + rules.pause)
+    if any(after.step.unit == step.step.unit for after in step.after):
+        step.look_at = Ms(turn.now + rules.pause)
     look(turn, step)
 
 
-def _await_hooks_only(step: StepRun) -> None:
+def _await_hooks_only(turn: Turn, step: StepRun) -> None:
     for run in step.items:
         if run.state is ItemState.GATING and run.item.hook is None:
+            if run.item.deed is Deed.DELETE:
+                turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
             run.state = ItemState.PASSED
             step.open -= 1
 
@@ -87,7 +90,7 @@ def probed(turn: Turn, heard: Probed) -> None:
         if heard.trouble is None:
             _look_at(turn, run)
             continue
-        _tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
+        tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
         run.probes += 1
         pause = min(SLOWEST_PROBE, FIRST_PROBE << min(run.probes, 10))
         turn.ring_at(Ms(turn.now + pause), run.step)
@@ -137,7 +140,7 @@ def look(turn: Turn, step: StepRun) -> None:
 
 def _look_at(turn: Turn, run: ItemRun) -> None:
     if run.item.deed is Deed.DELETE:
-        _tell_wait(turn, run, "Deleting", "it is being deleted")
+        tell_wait(turn, run, "Deleting", "it is being deleted")
         return
     weighed = weigh(run, turn.rollout.semantics, turn.now)
     match weighed.weight:
@@ -146,7 +149,7 @@ def _look_at(turn: Turn, run: ItemRun) -> None:
             _tell_unproven(turn, run, weighed.doubt)
             settle(turn, run, ItemState.PASSED)
         case Weight.WAITS:
-            _tell_wait(turn, run, weighed.reason, weighed.sentence)
+            tell_wait(turn, run, weighed.reason, weighed.sentence)
             if weighed.until is not None:
                 turn.ring_at(weighed.until, run.step)
         case Weight.PROBES:
@@ -174,13 +177,16 @@ def _object_fails(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
     step = run.step
     if weighed.by_time and not _is_sure(turn, step):
         return
-    sentence = f"{run.item.ref}: {weighed.sentence or weighed.reason}"
     if step.trouble is None or weighed.final:
-        step.trouble = Trouble(weighed.reason, sentence, weighed.final)
+        step.trouble = Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
     if turn.rollout.semantics.patient:
         settle(turn, run, ItemState.FAILED)
     else:
         _close(turn, step)
+
+
+def _told_failure(run: ItemRun, weighed: Weighed) -> str:
+    return f"{run.item.ref}: {weighed.sentence or weighed.reason}"
 
 
 def settle(turn: Turn, run: ItemRun, state: ItemState) -> None:
@@ -194,15 +200,30 @@ def settle(turn: Turn, run: ItemRun, state: ItemState) -> None:
 
 
 def _close(turn: Turn, step: StepRun) -> None:
-    trouble = step.trouble
+    trouble = step.trouble or _failed_beside_hooks(turn, step)
     if trouble is None:
         _pass_gate(turn, step)
     else:
         _fail_gate(turn, step, trouble)
 
 
+def _failed_beside_hooks(turn: Turn, step: StepRun) -> Trouble | None:
+    """Where hooks alone were waited for, what has failed by now fails the step all the same."""
+    rules = turn.rollout.semantics
+    hooked = any(run.item.hook is not None for run in step.items)
+    if rules.gates_last or not step.step.last or not hooked:
+        return None
+    beside = (run for run in step.items if run.item.hook is None and run.written is not None)
+    for run in beside:
+        weighed = weigh(run, rules, turn.now)
+        if weighed.weight is Weight.FAILS and run.item.deed is not Deed.DELETE:
+            return Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
+    return None
+
+
 def _fail_gate(turn: Turn, step: StepRun, trouble: Trouble) -> None:
-    final = trouble.final or not turn.rollout.semantics.retry.gates
+    retry = turn.rollout.semantics.retry
+    final = not retry.gates or (trouble.final and not retry.whole)
     failed(turn, step, trouble.reason, trouble.sentence, final=final)
 
 
@@ -244,7 +265,7 @@ def _fail_waiting(turn: Turn, step: StepRun, reason: str, sentence: str) -> bool
     return True
 
 
-def _tell_wait(turn: Turn, run: ItemRun, reason: str, sentence: str) -> None:
+def tell_wait(turn: Turn, run: ItemRun, reason: str, sentence: str) -> None:
     """Say what a gate waits for, once for each reason."""
     if run.waits == sentence:
         return

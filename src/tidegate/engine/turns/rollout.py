@@ -109,6 +109,8 @@ class Rollout:
     semantics: Semantics
     carries_on: bool = False
     """What lies behind a failed step starts all the same."""
+    consents: bool = False
+    """Somebody has agreed that what asks first is deleted."""
     digest: str = ""
     begun: Ms = Ms(0)
     steps: dict[str, StepRun] = field(default_factory=dict)

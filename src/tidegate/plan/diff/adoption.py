@@ -44,19 +44,21 @@ def _beginnings(adopted: frozenset[str]) -> tuple[str, ...]:
     return tuple(name[:-1] for name in adopted if name.endswith("*"))
 
 
-def adopted_managers(live: Body, manager: str) -> tuple[str, ...]:
+def adopted_managers(
+    live: Body, manager: str, adopted: frozenset[str] = ADOPTED
+) -> tuple[str, ...]:
     """The managers whose fields become ours when we take the object over."""
-    found = {text(entry, "manager") for entry in entries_of(live) if is_adopted(entry, manager)}
-    return tuple(sorted(found))
+    taken = (entry for entry in entries_of(live) if is_adopted(entry, manager, adopted))
+    return tuple(sorted({text(entry, "manager") for entry in taken}))
 
 
-def adoption_patch(live: Body, manager: str) -> bytes | None:
+def adoption_patch(live: Body, manager: str, adopted: frozenset[str] = ADOPTED) -> bytes | None:
     """A JSON patch that makes their fields ours, for this version of the object only.
 
     None where there is nothing to take over.
     """
     entries = entries_of(live)
-    taken = [entry for entry in entries if is_adopted(entry, manager)]
+    taken = [entry for entry in entries if is_adopted(entry, manager, adopted)]
     if not taken:
         return None
     ours = [entry for entry in entries if is_entry_of(entry, manager)]

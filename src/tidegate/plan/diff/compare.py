@@ -58,10 +58,10 @@ def compare(
             mine = unite(mine, fields)
         else:
             others.append(fields)
-    walk = _walk(wanted, live, mine, others)
+    walk = walk_along(wanted, live, mine, others)
     if not (walk.found or walk.claims or taken):
         return Difference(deed=Fate.KEEP)
-    return _difference(walk, live, wanted, claims=walk.claims or bool(taken))
+    return difference_of(walk, live, wanted, claims=walk.claims or bool(taken))
 
 
 def stale(inventory: Iterable[Ref], wanted: Iterable[Ref]) -> tuple[Ref, ...]:
@@ -74,7 +74,8 @@ def _identity(ref: Ref) -> tuple[str, str, str, str]:
     return ref.kind.group, ref.kind.name, ref.namespace, ref.name
 
 
-def _walk(wanted: Body, live: Body, mine: Fields, others: list[Fields]) -> Walk:
+def walk_along(wanted: Body, live: Body, mine: Fields, others: list[Fields]) -> Walk:
+    """What parts two objects; fields that are mine go where they are not wanted."""
     group, slash, _ = str(wanted.get("apiVersion", "")).rpartition("/")
     is_builtin = (group if slash else "") in GROUPS
     is_definition = wanted.get("kind") == "CustomResourceDefinition"
@@ -108,7 +109,8 @@ def _fold_fields(mine: Fields) -> Fields:
     return {**rest, "f:data": unite(mine.get("f:data", {}), texts)}
 
 
-def _difference(walk: Walk, live: Body, wanted: Body, *, claims: bool) -> Difference:
+def difference_of(walk: Walk, live: Body, wanted: Body, *, claims: bool = False) -> Difference:
+    """What such a walk has found, as people read it."""
     show = _show_masked if is_secret(live) else _show
     names = [names_of(found.place) for found in walk.found]
     frozen = frozenset(find_frozen(names, live, wanted))

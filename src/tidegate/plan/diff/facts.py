@@ -86,6 +86,7 @@ DEFAULTS: dict[str, tuple[Json, ...]] = {
     "attachRequired": (True,),
     "backoffLimit": (6,),
     "completionMode": ("NonIndexed",),
+    "completions": (1,),
     "concurrencyPolicy": ("Allow",),
     "count": (1,),
     "defaultMode": (420,),

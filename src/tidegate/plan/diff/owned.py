@@ -164,7 +164,7 @@ def read_items(fields: Fields) -> Items:
             names, key = read_key(element)
             keyed[key] = inner
         elif start == "v":
-            values.add(_read_value(element))
+            values.add(read_value(element))
         elif start == "i":
             places.add(int(element[2:]))
     return Items(names, keyed, values, places)
@@ -178,7 +178,7 @@ def read_key(element: str) -> Key:
 
 
 @lru_cache(maxsize=KNOWN)
-def _read_value(element: str) -> Scalar:
+def read_value(element: str) -> Scalar:
     value: Scalar = msgspec.json.decode(element[2:])
     return value
 

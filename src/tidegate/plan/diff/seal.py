@@ -38,7 +38,7 @@ def seal(live: Body, manager: str) -> str:
     """
     uid = text(live, "metadata", "uid")
     if is_secret(live):
-        return _digest(uid, text(live, "metadata", "resourceVersion"))
+        return digest_parts(uid, text(live, "metadata", "resourceVersion"))
     mine: Fields = {}
     others: list[Fields] = []
     for entry in entries_of(live):
@@ -49,15 +49,15 @@ def seal(live: Body, manager: str) -> str:
             others.append(fields)
     values: list[Json] = []
     _gather(live, mine, others, values)
-    return _digest(uid, mine, values)
+    return digest_parts(uid, mine, values)
 
 
 def digest_of(wanted: Body) -> str:
     """A name for exactly this content; none for a Secret, whose values could be guessed from it."""
-    return "" if is_secret(wanted) else _digest(wanted)
+    return "" if is_secret(wanted) else digest_parts(wanted)
 
 
-def _digest(*parts: object) -> str:
+def digest_parts(*parts: object) -> str:
     return hashlib.sha256(_encode(parts)).hexdigest()[:SIZE]
 
 

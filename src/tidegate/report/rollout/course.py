@@ -108,6 +108,8 @@ class Course:
         self.deeds: Counter[Told] = Counter()
         self.unproven: list[Remark] = []
         self.refused: list[Remark] = []
+        self.kept: dict[Ref, None] = {}
+        """What was to be pruned and is left alone."""
         self.retries = 0
         self.result = ""
         self.sentence = ""
@@ -134,6 +136,11 @@ class Course:
     def counted(self) -> list[StepCourse]:
         """The steps that belong to every rollout of the plan, and those that had a turn."""
         return [step for step in self.steps.values() if not step.is_idle]
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no step has had its turn."""
+        return not (self.active or self.done or self.result)
 
     def failures(self) -> list[StepCourse]:
         return [step for step in self.done.values() if step.state is StepState.FAILED]
@@ -198,6 +205,8 @@ class Course:
         told = event.told
         if told in DEEDS:
             self._deed(step, ref, told)
+        if told is Told.OBJECT_KEPT:
+            self.kept[ref] = None
         if told in SETTLED:
             step.waits.pop(ref, None)
         elif told is Told.GATE_WAITING:

@@ -1,6 +1,8 @@
-"""What a cluster knows of an object that failed: its pods, what they printed, its Events."""
+"""What is known of an object that failed: its pods, what they printed, Events, what it lacks."""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 import msgspec
 
@@ -38,9 +40,38 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     times: int = 1
 
 
+class Comes(StrEnum):
+    """Where a step stands, seen from the one that failed."""
+
+    BEFORE = "before this step"
+    SAME = "in this same step"
+    BESIDE = "beside this step"
+    BEHIND = "behind this step"
+
+
+class Maker(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of the plan that is what is missing, or from which an operator makes it."""
+
+    ref: Ref
+    step: str
+    comes: Comes
+
+
+class Lack(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is needed and not there, and who in the plan would make it."""
+
+    ref: Ref
+    makers: tuple[Maker, ...] = ()
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was found of one object, as far as it may be shown."""
+    """Everything that was found of one object, as far as it may be shown.
+
+    `unserved` says why nobody does anything about it, where that is so.
+    """
 
     ref: Ref
     pods: tuple[PodEnd, ...] = ()
     notes: tuple[Note, ...] = ()
+    lacks: tuple[Lack, ...] = ()
+    unserved: str = ""

@@ -115,7 +115,7 @@ class Lines:
 
     def _step(self, step: StepCourse, event: Event) -> Iterator[str]:
         match event.told:
-            case Told.STEP_GATING if _has_changed(step):
+            case Told.STEP_GATING if Told.OBJECT_WRITTEN in step.deeds.values():
                 yield self._line(event.at, step, _applied(step))
             case Told.STEP_PASSED:
                 yield self._line(event.at, step, _passed(step))
@@ -184,7 +184,11 @@ def _has_changed(step: StepCourse) -> bool:
 
 
 def _passed(step: StepCourse) -> str:
+    """What is deleted is told here: until now it was on its way."""
     spent = f"passed in {seconds(step.spent(step.since))}"
+    gone = [ref for ref, told in step.deeds.items() if told is Told.OBJECT_PRUNED]
+    if gone:
+        return f"{spent}; deleted {count(len(gone), 'object')}: {listing(gone, MOST_NAMED)}"
     return spent if _has_changed(step) else f"{spent}, {count(step.size, 'object')} unchanged"
 
 
@@ -194,7 +198,6 @@ def _applied(step: StepCourse) -> str:
         word: [ref for ref, told in step.deeds.items() if told is deed]
         for deed, word in (
             (Told.OBJECT_WRITTEN, "applied"),
-            (Told.OBJECT_PRUNED, "pruned"),
             (Told.OBJECT_UNCHANGED, "unchanged"),
         )
     }
@@ -203,7 +206,7 @@ def _applied(step: StepCourse) -> str:
         for word, refs in groups.items()
         if refs
     ]
-    return "; ".join(parts) or "nothing to apply"
+    return "; ".join(parts)
 
 
 def _at_work(step: StepCourse, now: Ms) -> Iterator[str]:

@@ -104,6 +104,8 @@ def _name_width(course: Course, view: View) -> int:
 
 def _blocks(course: Course, view: View, now: Ms, names: int, *, room: int) -> list[Row]:
     """The steps that run, each with the objects that hold its gate."""
+    if course.is_fresh:
+        return _beginning(course, view)[:room]
     active = list(course.active.values())
     keep = 1 if course.done else 0
     if len(active) > room - keep:
@@ -121,9 +123,19 @@ def _blocks(course: Course, view: View, now: Ms, names: int, *, room: int) -> li
     return rows
 
 
+def _beginning(course: Course, view: View) -> list[Row]:
+    objects = count(sum(step.size for step in course.counted), "object")
+    told = f"looks at {objects} before the first write"
+    mark = Span(f"{_turning(view)} ", Style.BUSY)
+    return [(mark, Span(clip(told, max(0, view.width - STEP_MARK), view.marks.dots)))]
+
+
+def _turning(view: View) -> str:
+    return view.marks.spinner[view.beat % len(view.marks.spinner)]
+
+
 def _head(course: Course, step: StepCourse, view: View, now: Ms, names: int) -> Row:
-    mark = view.marks.spinner[view.beat % len(view.marks.spinner)]
-    style = Style.BUSY
+    mark, style = _turning(view), Style.BUSY
     if step.state is StepState.WAITING:
         mark, style = view.marks.waiting, Style.ODD
     name = pad(cut(course.title(step), names, view.marks.dots), names)

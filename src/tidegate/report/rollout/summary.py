@@ -14,7 +14,7 @@ MOST_UNPROVEN = 5
 DEEDS = (
     (Told.OBJECT_WRITTEN, "written"),
     (Told.OBJECT_UNCHANGED, "unchanged"),
-    (Told.OBJECT_PRUNED, "pruned"),
+    (Told.OBJECT_PRUNED, "deleted"),
 )
 
 
@@ -59,7 +59,8 @@ def go_on(course: Course, commands: Commands) -> list[Row]:
     """What a rollout that was stopped leaves, and how to take it up again."""
     applied = sum(course.deeds.values())
     objects = sum(step.size for step in course.counted)
-    told = f"  applied {applied:,} of {count(objects, 'object')}; they stay as they are"
+    end = "they stay as they are" if commands.resumes else "they are gone with their cluster"
+    told = f"  applied {applied:,} of {count(objects, 'object')}; {end}"
     word = "go on" if commands.resumes else "begin again"
     again = Span(f"  {word} with:  {commands.again}", Style.STRONG)
     return [(Span(told),), *([(again,)] if commands.again else [])]

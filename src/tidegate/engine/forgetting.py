@@ -1,0 +1,59 @@
+"""What a journal need not know any more.
+
+Objects are forgotten when they are gone. That a hook ran counts for as long as its rollout lasts,
+though the hook is gone; where the rollout failed, its hooks begin anew with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.engine.site import Site, items_of
+from tidegate.engine.turns.rollout import Rollout
+from tidegate.engine.vocabulary import Spot
+from tidegate.model.event import StepState
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Deed, Step
+
+
+def forget_gone(site: Site, stale: dict[str, list[Spot]]) -> list[str]:
+    """Remember nothing of what is neither wanted nor there; the units whose journals did."""
+    forgetful: dict[str, None] = {}
+    for unit, spots in stale.items():
+        unseen = site.outlook.hidden(spots)
+        for spot in spots:
+            if spot not in site.outlook.lives and spot not in unseen:
+                site.holds[unit].keeper.forget(spot.ref)
+                forgetful[unit] = None
+    return list(forgetful)
+
+
+def forget_deleted(site: Site, step: Step) -> None:
+    """Remember nothing of what a step was to delete and is gone, whoever deleted it."""
+    for item in items_of(step):
+        if item.deed is Deed.DELETE and Spot(step.cluster, item.ref) not in site.outlook.lives:
+            forget_object(site, step, item.ref)
+
+
+def forget_object(site: Site, step: Step, ref: Ref) -> None:
+    keeper = site.holds[step.unit].keeper
+    known = keeper.entries.get(ref)
+    if known is not None and not known.hook:
+        keeper.forget(ref)
+
+
+def forget_hooks(site: Site, steps: Iterable[Step]) -> None:
+    """Let the hooks of these run again."""
+    for step in steps:
+        for item in items_of(step):
+            if item.hook is not None:
+                site.holds[step.unit].keeper.forget(item.ref)
+
+
+def forget_failed(site: Site, rollout: Rollout) -> None:
+    """What failed begins anew the next time, and its hooks with it."""
+    runs = rollout.steps.values()
+    failed = {one.step.unit for one in runs if one.state is StepState.FAILED}
+    whole = rollout.semantics.retry.whole
+    anew = (one for one in runs if whole or one.state is StepState.FAILED or one.step.rescues)
+    forget_hooks(site, (one.step for one in anew if one.step.unit in failed))

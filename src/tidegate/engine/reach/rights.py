@@ -1,0 +1,131 @@
+"""Whether we may write what a plan brings and delete what it takes away.
+
+Asked before the first write, where that can be asked: one question for each kind, namespace and
+deed, and only about what would be done.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.engine.reach.checking import Examined, is_touched
+from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.outlook import Outlook
+from tidegate.engine.reach.preflight import Fault
+from tidegate.engine.vocabulary import Stand, Standing, Trouble
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.plan import Deed, Item
+from tidegate.world.calls import Verb, Write
+from tidegate.world.facts import Done, Outcome
+
+REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
+"""The question to a cluster whether we may do something."""
+
+
+class Leave(NamedTuple):
+    """What we may not do, told of the first object of its kind in its namespace; and the rest."""
+
+    faults: list[Fault]
+    allowed: list[Examined]
+
+
+def ask_leave(examined: list[Examined], outlook: Outlook, *, consents: bool) -> Errand[Leave]:
+    """Ask for all that is needed. `consents`: what asks first is deleted, too."""
+    needed = [
+        _rights(one, outlook) if is_touched(one[1], one[2], consents=consents) else []
+        for one in examined
+    ]
+    rights = list(dict.fromkeys(right for some in needed for right in some))
+    outcomes = yield tuple(_review(right, outlook) for right in rights)
+    denied = {right for right, how in zip(rights, outcomes, strict=True) if _is_denied(how)}
+    leave, told = Leave([], []), set[_Right]()
+    for one, some in zip(examined, needed, strict=True):
+        missing = [right for right in some if right in denied]
+        if not missing:
+            leave.allowed.append(one)
+        elif not told.issuperset(missing):
+            leave.faults.append(_forbidden(one, missing, outlook))
+            told.update(missing)
+    return leave
+
+
+class _Right(NamedTuple):
+    """Leave to do something to the objects of a kind in a namespace."""
+
+    cluster: str
+    kind: Kind
+    namespace: str
+    verb: str
+
+
+def _rights(examined: Examined, outlook: Outlook) -> list[_Right]:
+    """What must be allowed for an object; nothing where the cluster cannot be asked about it."""
+    step, item, standing = examined
+    if not outlook.serves(standing.spot) or REVIEW not in outlook.served.get(step.cluster, ()):
+        return []
+    place = (step.cluster, item.ref.kind, item.ref.namespace)
+    return [_Right(*place, verb) for verb in _verbs(item, standing)]
+
+
+def _verbs(item: Item, standing: Standing) -> list[str]:
+    """An object that is applied is patched; one that is not there is created by that."""
+    if item.deed is Deed.DELETE:
+        return []
+    makes = standing.replaces or item.deed is Deed.CREATE
+    match standing.stand:
+        case Stand.ABSENT:
+            return ["create"] if makes else ["create", "patch"]
+        case Stand.OBSOLETE:
+            return ["delete", "create"] if makes else ["delete", "create", "patch"]
+        case _:
+            return ["update"] if standing.replaces else ["patch"]
+
+
+def _review(right: _Right, outlook: Outlook) -> Ask:
+    body = {
+        "apiVersion": REVIEW.api_version,
+        "kind": REVIEW.name,
+        "spec": {
+            "resourceAttributes": {
+                "group": right.kind.group,
+                "version": right.kind.version,
+                "resource": outlook.served[right.cluster][right.kind].plural,
+                "namespace": right.namespace,
+                "verb": right.verb,
+            }
+        },
+    }
+    question = Write(
+        verb=Verb.CREATE, ref=Ref(REVIEW, "", ""), body=msgspec.json.encode(body), dry_run=True
+    )
+    return Ask(right.cluster, question)
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _Reviewed(msgspec.Struct, frozen=True):
+    status: _Answer = _Answer(allowed=True)
+
+
+def _is_denied(outcome: Outcome) -> bool:
+    """A cluster that does not answer denies nothing yet."""
+    if not isinstance(outcome, Done) or outcome.live is None:
+        return False
+    return not msgspec.json.decode(outcome.live.body, type=_Reviewed).status.allowed
+
+
+def _forbidden(examined: Examined, rights: list[_Right], outlook: Outlook) -> Fault:
+    step, item, _ = examined
+    verbs = " or ".join(right.verb for right in rights)
+    what = outlook.served[step.cluster][item.ref.kind].plural
+    what += f".{item.ref.kind.group}" if item.ref.kind.group else ""
+    place = f" in namespace `{item.ref.namespace}`" if item.ref.namespace else ""
+    sentence = (
+        f"this user may not {verbs} `{what}`{place};"
+        " ask for the right, or choose another context or user"
+    )
+    return step, item.ref, Trouble("Forbidden", sentence, final=True)

@@ -1,0 +1,92 @@
+"""What is to be written of an object, and why: by its options, what lives, and its unit's options.
+
+Whether it is replaced or forced is said by the wanted object or by the one that lives.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from tidegate.dialect.options import FORCES, KEEPS_LIVING, LEAVES_OTHERS, REPLACES, says
+from tidegate.engine.means import Body, Draft
+from tidegate.model.change import Difference, Fate
+from tidegate.model.ignoring import Ignored
+from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.plan.diff.adoption import ADOPTED, adopted_managers, adoption_patch
+from tidegate.plan.diff.compare import compare
+from tidegate.plan.diff.ignoring import keep_living, set_aside
+from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
+from tidegate.plan.diff.seal import seal as seal_of
+
+KEPT = Difference(deed=Fate.KEEP)
+
+
+def find_difference(unit: PlannedUnit, item: Item, live: Body | None, seal: str = "") -> Difference:
+    """What becomes of an object; `seal` is of the write that brought this very text."""
+    if live is None:
+        return Difference(deed=Fate.CREATE)
+    if item.deed is Deed.CREATE:
+        return KEPT
+    replaces, manager, adopted = is_replaced(item, live), unit.manager, _adopted(unit)
+    sealed = not replaces and seal and seal == seal_of(live, manager)
+    if sealed and not adopted_managers(live, manager, adopted):
+        return KEPT
+    wanted, there = _compared(unit, item, live)
+    if not replaces:
+        return compare(wanted, there, manager=manager, adopted=adopted)
+    found = compare_replaced(wanted, there, manager=manager, seal=seal)
+    if found.deed is Fate.REPLACE and is_forced(item, live):
+        return msgspec.structs.replace(found, deed=Fate.RECREATE)
+    return found
+
+
+def is_replaced(item: Item, live: Body | None) -> bool:
+    """Whether an object is put in the place of what is there."""
+    return item.handling.replaces or (live is not None and says(live, REPLACES))
+
+
+def is_forced(item: Item, live: Body) -> bool:
+    """Whether it asks to be deleted and made again where that helps."""
+    return item.handling.forces or says(live, FORCES)
+
+
+def draft_of(unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
+    body, replaces = item.body, is_replaced(item, live)
+    rules = _rules(unit, item) if KEEPS_LIVING in unit.options else ()
+    if live is not None and rules:
+        body = msgspec.json.encode(keep_living(msgspec.json.decode(body), live, rules))
+    return Draft(body, replaces)
+
+
+def seal_written(unit: PlannedUnit, item: Item, live: Body) -> str:
+    """Told of an object that was just written; while it holds, the object is as wanted."""
+    if is_replaced(item, live):
+        return seal_replaced(*_compared(unit, item, live))
+    return seal_of(live, unit.manager)
+
+
+def patch_to_adopt(unit: PlannedUnit, live: Body) -> bytes | None:
+    return adoption_patch(live, unit.manager, _adopted(unit))
+
+
+def _compared(unit: PlannedUnit, item: Item, live: Body) -> tuple[Body, Body]:
+    """The wanted object and the live one, with what counts of them."""
+    wanted: Body = msgspec.json.decode(item.body)
+    rules = _rules(unit, item)
+    return set_aside(wanted, live, rules) if rules else (wanted, live)
+
+
+def _rules(unit: PlannedUnit, item: Item) -> tuple[Ignored, ...]:
+    return tuple(rule for rule in unit.ignores if rule.fits(item.ref))
+
+
+def _adopted(unit: PlannedUnit) -> frozenset[str]:
+    return _adopted_by(unit.manager, leaves_others=LEAVES_OTHERS in unit.options)
+
+
+@cache
+def _adopted_by(manager: str, *, leaves_others: bool) -> frozenset[str]:
+    """Whose fields become the manager's: its own, too, where it has replaced an object."""
+    return frozenset({manager}) if leaves_others else ADOPTED | {manager}

@@ -1,0 +1,73 @@
+"""What an object needs and is not there.
+
+Pods need Secrets, ConfigMaps, an account and volumes. A custom resource needs what the row of its
+operator says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, text
+from tidegate.sandbox.operators.catalogue import Catalogue
+from tidegate.sandbox.operators.references import needs_of
+from tidegate.sandbox.physics.kubelet.needs import settings_of
+from tidegate.world.ask import ask
+from tidegate.world.calls import Get, Kinds
+from tidegate.world.facts import Catalogue as ServedKinds
+from tidegate.world.facts import Missing, NotServed
+from tidegate.world.protocol import World
+
+POD = Kind("", "v1", "Pod")
+ACCOUNT = Kind("", "v1", "ServiceAccount")
+CLAIM = Kind("", "v1", "PersistentVolumeClaim")
+PATIENCE = Ms(5 * SECOND)
+"""How long a question about a failure may take."""
+
+Body = dict[str, Json]
+
+
+async def find_lacks(
+    world: World, ref: Ref, body: Body, catalogue: Catalogue, *, cluster: str = ""
+) -> list[Ref]:
+    """What an object needs and the cluster says is not there, each once."""
+    wanted = dict.fromkeys((*_of_pods(ref, body), *_of_operator(ref, body, catalogue)))
+    if not wanted:
+        return []
+    (served,) = await ask(world, Kinds(), cluster=cluster, within=PATIENCE)
+    if not isinstance(served, ServedKinds):
+        return []
+    asked = list(_as_served(wanted, served))
+    outcomes = await ask(world, *map(Get, asked), cluster=cluster, within=PATIENCE)
+    pairs = zip(asked, outcomes, strict=True)
+    return [one for one, outcome in pairs if isinstance(outcome, Missing | NotServed)]
+
+
+def _of_pods(ref: Ref, body: Body) -> Iterator[Ref]:
+    spec = mapping(body, "spec")
+    pod = spec if ref.kind == POD else mapping(spec, "template", "spec")
+    yield from settings_of(pod, ref.namespace)
+    if account := text(pod, "serviceAccountName"):
+        yield Ref(ACCOUNT, ref.namespace, account)
+    for volume in mappings(pod, "volumes"):
+        if claim := text(volume, "persistentVolumeClaim", "claimName"):
+            yield Ref(CLAIM, ref.namespace, claim)
+
+
+def _of_operator(ref: Ref, body: Body, catalogue: Catalogue) -> Iterator[Ref]:
+    row = catalogue.rows.get((ref.kind.group, ref.kind.name))
+    for need in needs_of(row, body, ref.kind) if row else ():
+        yield Ref(Kind(need.group, "", need.kind), need.namespace, need.name)
+
+
+def _as_served(wanted: Iterable[Ref], served: ServedKinds) -> Iterator[Ref]:
+    """In a version that the cluster has, and in no namespace where its kind knows none."""
+    known = {(one.kind.group, one.kind.name): one for one in reversed(served.kinds)}
+    for ref in wanted:
+        found = known.get((ref.kind.group, ref.kind.name))
+        if found is None:
+            yield ref
+        else:
+            yield Ref(found.kind, ref.namespace if found.namespaced else "", ref.name)

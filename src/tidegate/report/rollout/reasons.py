@@ -1,0 +1,97 @@
+"""Why an object failed, from what is known of it: rows with labels, `why`, `log` and `events`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.evidence import Comes, Ended, Evidence, Lack, Maker, Note, PodEnd
+from tidegate.report.rollout.names import count
+from tidegate.report.rollout.rows import Row, Span, Style
+
+MOST_NOTES = 6
+MOST_LACKS = 5
+INDENT = 11
+"""Room for the longest label."""
+
+
+def reasons(course: Course, found: Evidence, *, brief: bool = False) -> Iterator[Row]:
+    """What is known of one object, the most telling first.
+
+    In `brief` pods speak for themselves: what they printed and their Events are left out.
+    """
+    lines = [found.unserved] if found.unserved else []
+    lines += [_lack(course, lack) for lack in found.lacks[:MOST_LACKS]]
+    yield from labelled("why", [*lines, *_ends(found.pods)])
+    if not (brief and found.pods):
+        yield from _logs(found.pods)
+        yield from _notes(found.notes)
+
+
+def labelled(label: str, lines: Iterable[str], style: Style = Style.PLAIN) -> list[Row]:
+    """Lines with a label before the first of them."""
+    heads = [f"  {label}"]
+    rows: list[Row] = []
+    for line in lines:
+        head = heads.pop() if heads else ""
+        rows.append((Span(f"{head:{INDENT}}", Style.FAINT), Span(line, style)))
+    return rows
+
+
+def _lack(course: Course, lack: Lack) -> str:
+    if not lack.makers:
+        return f"{lack.ref} is not there, and nothing in the plan makes it"
+    maker = lack.makers[0]
+    who = "the plan brings it" if maker.ref == lack.ref else f"{maker.ref} would make it"
+    if maker.ref != lack.ref and maker.comes is Comes.BEFORE:
+        who = f"{maker.ref} has not made it"
+    return f"{lack.ref} is not there; {who}, {_where(course, maker)}"
+
+
+def _where(course: Course, maker: Maker) -> str:
+    step = course.steps.get(maker.step)
+    if maker.comes is Comes.SAME or step is None:
+        return maker.comes
+    return f"in {course.title(step)}, {maker.comes}"
+
+
+def _ends(pods: Sequence[PodEnd]) -> list[str]:
+    """How pods ended: each reason once, with the pods that give it."""
+    told: dict[tuple[str, ...], list[str]] = {}
+    for pod in pods:
+        for container in pod.containers:
+            told.setdefault(_ending(container), []).append(f"{pod.ref}")
+        if not pod.containers:
+            parts = (pod.phase, pod.reason, pod.message)
+            told.setdefault(tuple(part for part in parts if part), []).append(f"{pod.ref}")
+    lines: list[str] = []
+    for reason, names in told.items():
+        alike = f" (and {count(len(names) - 1, 'pod')} more)" if len(names) > 1 else ""
+        lines += [f"{names[0]}{alike}: {reason[0] if reason else 'not ready'}", *reason[1:]]
+    return lines
+
+
+def _ending(container: Ended) -> tuple[str, ...]:
+    code = "" if container.exit_code is None else f", exit code {container.exit_code}"
+    again = f", {count(container.restarts, 'restart')}" if container.restarts else ""
+    head = f"container {container.name}: {container.reason}{code}{again}"
+    return (head, container.message) if container.message else (head,)
+
+
+def _logs(pods: Sequence[PodEnd]) -> Iterator[Row]:
+    """The last lines of the newest pod that printed any."""
+    for pod in pods:
+        for container in pod.containers:
+            if container.log:
+                yield from labelled("log", container.log, Style.FAINT)
+                return
+
+
+def _notes(notes: Sequence[Note]) -> Iterator[Row]:
+    """What was told last, each message once."""
+    told: dict[str, int] = {}
+    for note in notes:
+        line = f"{note.reason}: {note.message}"
+        told[line] = told.pop(line, 0) + note.times
+    lines = [f"{line} ({times} times)" if times > 1 else line for line, times in told.items()]
+    yield from labelled("events", lines[-MOST_NOTES:], Style.FAINT)

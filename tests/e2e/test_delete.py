@@ -1,0 +1,115 @@
+"""`tidegate delete` on a real API server whose pods our kubelet runs, by the server's audit log."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from plane.audit import AuditEntry, read_audit
+from tests.e2e.harbour import WAVES, Harbour, open_harbour
+from tests.e2e.rollout_audit import WRITES
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+CREATED, REFUSED = 201, 400
+FAREWELL = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: farewell, annotations: {argocd.argoproj.io/hook: PreDelete}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "busybox:1"}]
+"""
+LEAVING = {**WAVES, "jobs/farewell": 0}
+
+
+@pytest.fixture(scope="module")
+def bare_plane() -> Iterator[ControlPlane]:
+    """A control plane whose pods nobody but us runs."""
+    with ControlPlane.start(runs_pods=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def harbour(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]:
+    """One in which the first example lives, with a hook for its end."""
+    async with open_harbour(bare_plane, tmp_path) as harbour:
+        harbour.slow_database(2)
+        (harbour.shop / "farewell.yaml").write_text(FAREWELL)
+        ran = await harbour.run("sync")
+        assert ran.code == 0, ran.stdout + ran.stderr
+        yield harbour
+
+
+def deletions(harbour: Harbour) -> dict[str, str]:
+    """When each object was asked to go; an AssertionError if one was asked twice."""
+    told = [(name, at) for verb, name, at in harbour.here(harbour.writes()) if verb == "delete"]
+    assert len(told) == len(dict(told))
+    return dict(told)
+
+
+def ends(harbour: Harbour) -> dict[str, str]:
+    """When anybody last wrote to each object: an owner goes when its finalizer is taken off."""
+    last: dict[str, str] = {}
+    for entry in read_audit(harbour.plane.audit_log):
+        target = entry.object_ref
+        done = entry.verb in WRITES and entry.response_status.code < REFUSED
+        if done and target.namespace == harbour.namespace and not target.subresource:
+            name = f"{target.resource}/{target.name}"
+            last[name] = max(last.get(name, ""), entry.request_received_timestamp)
+    return last
+
+
+def assert_in_reverse(harbour: Harbour) -> None:
+    """The hook ran once and first; then waves went in reverse, each when all above was gone."""
+    asked, ended = deletions(harbour), ends(harbour)
+    assert set(asked) == set(LEAVING)
+    waves = [LEAVING[name] for name in sorted(asked, key=lambda name: asked[name])]
+    assert waves == sorted(waves, reverse=True)
+    for name, wave in LEAVING.items():
+        for below in (one for one in LEAVING if LEAVING[one] < wave):
+            assert ended[name] < asked[below], (name, below)
+    made = [one for one in harbour.writes() if is_made(one, harbour.namespace)]
+    assert len(made) == 1
+    assert harbour.settled("jobs/farewell") < min(asked.values())
+
+
+def is_made(entry: AuditEntry, namespace: str) -> bool:
+    """Whether a write of ours made the hook."""
+    target = entry.object_ref
+    about = (target.namespace, target.resource, target.name)
+    is_new = entry.response_status.code == CREATED
+    return is_new and about == (namespace, "jobs", "farewell")
+
+
+async def test_the_first_example_goes_in_reverse_and_a_second_run_writes_nothing(
+    harbour: Harbour,
+) -> None:
+    ran = await harbour.run("delete", "--yes")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert_in_reverse(harbour)
+    written = len(harbour.writes())
+    again = await harbour.run("delete", "--yes")
+    assert (again.code, again.stdout) == (0, "nothing to delete\n"), again.stderr
+    assert len(harbour.writes()) == written
+
+
+async def test_a_deletion_that_is_killed_goes_on_where_it_was(harbour: Harbour) -> None:
+    killed = await harbour.start("delete", "--yes", "-o", "json")
+    assert killed.stdout is not None
+    while json.loads(await killed.stdout.readline())["told"] != "object.pruned":
+        pass
+    killed.kill()
+    assert await killed.wait() == -signal.SIGKILL
+
+    ran = await harbour.run("delete", "--yes")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert_in_reverse(harbour)

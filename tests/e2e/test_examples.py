@@ -1,0 +1,69 @@
+"""Examples of the documents that need a cluster: run on the real one, in the order of a story.
+
+Moments, durations and digests are another every time.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Site
+from tests.faces.test_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
+from tests.fakes.tidegate_command import Tidegate
+from tidegate.model.objects import Kind, Ref
+from tidegate.testing import Desk, real_world
+from tidegate.world.facts import Missing
+from tidegate.world.line import Line
+
+pytestmark = pytest.mark.kube
+
+SHOP = Ref(Kind("", "v1", "Namespace"), "", "shop")
+STORY = ("sync", "status", "journal", "delete")
+SHOWN = {command: page for page, command in EXAMPLES if ON_A_CLUSTER in command}
+VARIES = (
+    (re.compile(r" *\d+\.\d+s"), " 0.0s"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "digest"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "moment"),
+)
+
+
+def place_in_story(command: str) -> int:
+    return STORY.index(command.split()[1])
+
+
+def steady(text: str) -> str:
+    for pattern, word in VARIES:
+        text = pattern.sub(word, text)
+    return text
+
+
+async def test_commands_on_a_cluster_say_what_their_documents_say(
+    site: Site, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    kubeconfig = site.kubeconfig()
+    for command in sorted(SHOWN, key=place_in_story):
+        page = SHOWN[command]
+
+        ran = await Tidegate(tmp_path).run(
+            *shlex.split(command)[1:], cwd=ROOT, KUBECONFIG=str(kubeconfig)
+        )
+
+        if pytestconfig.getoption("--golden"):
+            text = page.read_text()
+            start = text.index(f"$ {command}\n") + len(command) + 3
+            page.write_text(text[:start] + ran.stdout + text[text.index("```", start) :])
+        assert ran.code == 0, ran.stderr
+        assert steady(ran.stdout) == steady(dict(EXAMPLE.findall(page.read_text()))[command])
+    await forget_the_shop(kubeconfig)
+
+
+async def forget_the_shop(kubeconfig: Path) -> None:
+    """Its namespace stays by design; somebody may tell the story again."""
+    async with real_world(kubeconfig=kubeconfig) as world:
+        desk = Desk(Line(world))
+        await desk.delete(SHOP)
+        await desk.eventually(lambda: desk.get(SHOP), lambda found: isinstance(found, Missing))

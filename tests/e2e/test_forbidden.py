@@ -1,0 +1,204 @@
+"""What a user may not do in a cluster: one clear error, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from plane.audit import read_audit
+from tests.e2e.conftest import Site
+from tests.e2e.rollout_audit import WRITES
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.fakes.tidegate_runs import config_map, write_unit
+from tidegate.model.objects import Json
+from tidegate.testing import Body, Desk, body_of, live_of, real_world
+from tidegate.world.facts import Outcome
+from tidegate.world.line import Line
+
+pytestmark = pytest.mark.kube
+
+RBAC = "rbac.authorization.k8s.io"
+READ = ["get", "list", "watch"]
+WRITE = [*READ, "create", "delete", "patch", "update"]
+REVIEWS = "selfsubjectaccessreviews"
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  annotations: {argocd.argoproj.io/sync-wave: "1"}
+spec:
+  selector: {app: web}
+  ports: [{port: 80}]
+"""
+
+
+def a_rule(group: str, *resources: str, verbs: list[str]) -> Body:
+    return {"apiGroups": [group], "resources": [*resources], "verbs": [*verbs]}
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Somebody with few rights, at a unit with a ConfigMap and, a wave later, a Service."""
+
+    site: Site
+    desk: Desk
+    unit: Path
+    kubeconfig: Path
+
+    @property
+    def name(self) -> str:
+        return f"guest-of-{self.desk.namespace}"
+
+    async def may(self, *rules: Body, binding: str = "ClusterRoleBinding") -> None:
+        """Grant rights; it takes a server a moment to know them."""
+        group: Body = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": self.name}}
+        role: Body = {**group, "kind": "ClusterRole", "rules": [*rules]}
+        bound: Body = {
+            **group,
+            "kind": binding,
+            "subjects": [{"kind": "User", "name": self.name, "apiGroup": RBAC}],
+            "roleRef": {"kind": "ClusterRole", "name": self.name, "apiGroup": RBAC},
+        }
+        live_of(await self.desk.apply(role))
+        live_of(await self.desk.apply(bound))
+        async with real_world(kubeconfig=self.kubeconfig) as world:
+            guest = Desk(Line(world), namespace=self.desk.namespace)
+            question = a_question(rules[-1], guest.namespace)
+            await guest.eventually(lambda: guest.create(question), is_allowed)
+
+    async def tries(self, verb: str, *words: str) -> Ran:
+        place = ("--kubeconfig", self.kubeconfig, "--namespace", self.desk.namespace)
+        return await Tidegate(self.unit.parent).run(verb, self.unit, *place, *words)
+
+    def wrote(self) -> list[str]:
+        """The resources of all that the guest wrote or tried to."""
+        return [
+            entry.object_ref.resource
+            for entry in read_audit(self.site.plane.audit_log)
+            if entry.user.username == self.name
+            and entry.verb in WRITES
+            and "dryRun=All" not in entry.request_uri
+            and entry.object_ref.resource != REVIEWS
+        ]
+
+
+def a_question(rule: Body, namespace: str) -> Body:
+    """May I do the last thing of a rule?"""
+    groups, resources, verbs = rule["apiGroups"], rule["resources"], rule["verbs"]
+    assert isinstance(groups, list)
+    assert isinstance(resources, list)
+    assert isinstance(verbs, list)
+    deed: dict[str, Json] = {"group": groups[-1], "resource": resources[-1], "verb": verbs[-1]}
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "metadata": {},
+        "spec": {"resourceAttributes": {**deed, "namespace": namespace}},
+    }
+
+
+def is_allowed(outcome: Outcome) -> bool:
+    status = body_of(outcome)["status"]
+    return isinstance(status, dict) and status.get("allowed") is True
+
+
+@pytest.fixture
+async def guest(site: Site, tmp_path: Path) -> AsyncIterator[Guest]:
+    unit = write_unit(tmp_path / "home" / "unit", settings=config_map(), web=SERVICE)
+    async with site.desk(site.kubeconfig()) as desk:
+        certificate, key = site.plane.client_certificate(f"guest-of-{desk.namespace}")
+        login: Body = {"client-certificate": str(certificate), "client-key": str(key)}
+        yield Guest(site, desk, unit, site.kubeconfig(user=login))
+
+
+async def test_a_kind_that_may_not_be_written_is_told_before_anything_is_written(
+    guest: Guest,
+) -> None:
+    await guest.may(
+        a_rule("", "configmaps", "secrets", "namespaces", verbs=WRITE),
+        a_rule("coordination.k8s.io", "leases", verbs=WRITE),
+        a_rule("", "services", verbs=READ),
+    )
+
+    ran = await guest.tries("sync")
+
+    assert ran.code == 5, ran.stdout + ran.stderr
+    place = guest.desk.namespace
+    assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
+    assert f"Service {place}/web: at web.yaml:1:1: this user may not" in ran.stdout
+    assert f"create or patch `services` in namespace `{place}`" in ran.stdout
+    assert "ask for the right, or choose another context or user" in ran.stdout
+    assert guest.wrote() == []
+
+
+async def test_what_may_not_be_deleted_is_told_before_anything_is_written(guest: Guest) -> None:
+    await guest.may(
+        a_rule("", "configmaps", "secrets", "namespaces", verbs=WRITE),
+        a_rule("coordination.k8s.io", "leases", verbs=WRITE),
+        a_rule("", "services", verbs=[*READ, "create", "patch"]),
+    )
+    brought = await guest.tries("sync")
+    before = guest.wrote()
+    (guest.unit / "web.yaml").unlink()
+    (guest.unit / "settings.yaml").write_text(config_map().replace("blue", "green"))
+
+    ran = await guest.tries("sync", "--prune")
+
+    assert brought.code == 0, brought.stdout + brought.stderr
+    assert ran.code == 5, ran.stdout + ran.stderr
+    place = guest.desk.namespace
+    assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
+    told = f"Service {place}/web: this user may not delete `services` in namespace `{place}`"
+    assert told in ran.stdout
+    assert guest.wrote() == before
+
+
+@pytest.mark.parametrize("verb", ["plan", "status", "sync"])
+async def test_what_may_not_be_seen_is_an_error_and_not_taken_for_missing(
+    guest: Guest, verb: str
+) -> None:
+    await guest.may(
+        a_rule("", "configmaps", "secrets", "namespaces", verbs=WRITE),
+        a_rule("coordination.k8s.io", "leases", verbs=WRITE),
+    )
+
+    ran = await guest.tries(verb)
+
+    assert ran.code == 5, ran.stdout + ran.stderr
+    head, place, hint = ran.stderr.splitlines()
+    assert head.startswith("error[cluster.forbidden]: ")
+    assert f'User "{guest.name}" cannot list resource "services"' in head
+    unit = f"  at unit {guest.desk.namespace}/unit"
+    assert place == (unit if verb == "sync" else "  at v1 Service")
+    assert hint == "  hint: ask for the right, or choose another context or user"
+    assert ran.stdout == ""
+
+
+async def test_a_journal_that_may_not_be_written_is_told_before_anything_is_written(
+    guest: Guest,
+) -> None:
+    await guest.may(
+        a_rule("coordination.k8s.io", "leases", verbs=READ),
+        a_rule("", "configmaps", "secrets", "services", "namespaces", verbs=WRITE),
+    )
+
+    ran = await guest.tries("sync")
+
+    assert ran.code == 5, ran.stdout + ran.stderr
+    assert ran.stderr.startswith("error[cluster.forbidden]: taking the lease: ")
+    assert f"  at unit {guest.desk.namespace}/unit" in ran.stderr
+    assert guest.wrote() == ["leases"]
+
+
+async def test_whoever_may_see_only_a_namespace_sees_how_its_objects_stand(guest: Guest) -> None:
+    rule = a_rule("", "configmaps", "services", verbs=READ)
+    await guest.may(rule, binding="RoleBinding")
+
+    ran = await guest.tries("status")
+
+    assert ran.code == 0, ran.stderr
+    assert "2 objects, 2 not as wanted, 2 not healthy" in ran.stdout

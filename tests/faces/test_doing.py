@@ -1,0 +1,112 @@
+"""What is said while there is nothing else to show: on a terminal only, and not for long."""
+
+from __future__ import annotations
+
+import io
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.on_terminal import on_terminal
+from tests.fakes.tidegate_runs import FIRST, kubeconfig, tidegate
+from tests.fakes.vt import Vt
+from tidegate.cli.doing import Doing
+
+VERBS = [
+    ("sync", "--sandbox", "--pace", "0"),
+    ("sync", "--sandbox", "--dry-run"),
+    ("delete", "--sandbox"),
+    ("plan",),
+    ("simulate",),
+]
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_the_first_words_come_at_once_and_do_not_stay(words: tuple[str, ...]) -> None:
+    verb, *options = words
+    with on_terminal("tidegate", verb, FIRST, *options) as program:
+        code = program.finish()
+
+        assert code == 0
+        assert program.written.partition("\x1b[K")[2].split("...")[0].endswith(FIRST)
+        assert "..." not in program.vt.text
+
+
+def test_an_error_takes_the_place_of_what_was_said(tmp_path: Path) -> None:
+    with on_terminal("tidegate", "plan", str(tmp_path / "nowhere")) as program:
+        code = program.finish()
+
+        assert code == 3
+        assert "reading" in program.written
+        assert program.vt.screen[0].startswith("error[render.path]: ")
+
+
+def test_an_interruption_takes_the_place_of_what_was_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        config = kubeconfig(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with on_terminal("tidegate", "sync", FIRST, "--kubeconfig", str(config)) as program:
+            program.read_until(lambda vt: vt.text == "connecting to the cluster...")
+            program.type("\x03")
+            code = program.finish()
+
+            assert code == 130
+            assert program.vt.text.strip() == "interrupted"
+
+
+def test_in_a_pipe_nothing_is_said() -> None:
+    ran = tidegate("plan", FIRST)
+
+    assert ran.returncode == 0
+    assert "..." not in ran.stdout
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_that_cannot_move_its_cursor_is_told_nothing(kind: str) -> None:
+    with on_terminal("tidegate", "plan", FIRST, TERM=kind) as program:
+        program.finish()
+
+        assert program.vt.screen[0].startswith("  wave -3")
+
+
+def test_documents_are_not_disturbed() -> None:
+    with on_terminal("tidegate", "plan", FIRST, "-o", "json") as program:
+        program.finish()
+
+        assert program.vt.history[0].startswith("{")
+
+
+class Tty(io.StringIO):
+    """A terminal, as far as a stream tells."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: Tty) -> str:
+    vt = Vt(80, 24)
+    vt.feed(stream.getvalue())
+    return vt.text
+
+
+def test_what_is_too_long_for_the_terminal_is_cut() -> None:
+    stream = Tty()
+
+    with Doing.on(stream, {"TERM": "xterm"}) as doing:
+        doing.say("reading " + "x" * 200)
+        said = shown(stream)
+
+    assert len(said) == 77
+    assert said.endswith("...")
+    assert shown(stream) == ""
+
+
+def test_what_a_name_hides_is_not_sent_to_the_terminal() -> None:
+    stream = Tty()
+
+    with Doing.on(stream, {"TERM": "xterm"}) as doing:
+        doing.say("reading \x1b[2Jshop\n")
+
+    assert "\x1b[2J" not in stream.getvalue()
+    assert "\n" not in stream.getvalue()

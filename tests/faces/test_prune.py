@@ -1,0 +1,108 @@
+"""`tidegate sync --prune`, from outside: what goes, what is left alone, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.unit.flows.deletions import a_directory, a_setting, bring
+from tidegate.engine.journal import NAMESPACE
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
+from tidegate.testing import Body, items_of
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Selection
+from tidegate.world.protocol import World
+
+KEPT = frozenset({"name", "namespace", "annotations", "labels"})
+LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prunes it\n"
+
+
+def run(shop: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    scenario = shop.parent / "scenario.yaml"
+    command = (sys.executable, "-m", "tidegate", "sync", str(shop), "--name", "shop")
+    return subprocess.run(
+        [*command, "--sandbox", "--scenario", str(scenario), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+async def scenario_of(world: World) -> Body:
+    """A scenario that begins with what lives in a cluster, and with what it remembers."""
+    found: list[Json] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
+    for place, kind in (("default", "ConfigMap"), (NAMESPACE, "Secret")):
+        (page,) = await ask(world, List(Selection(Kind("", "v1", kind), place)))
+        for live in items_of(page):
+            body: Body = msgspec.json.decode(live.body)
+            metadata = mapping(body, "metadata")
+            own: Body = {key: part for key, part in metadata.items() if key in KEPT}
+            found.append({**body, "apiVersion": "v1", "kind": kind, "metadata": own})
+    return {"given": {"objects": found}}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A directory of whose objects two have just left; one of them asks first."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    leaving = a_setting("precious", sync_options="Prune=confirm"), a_setting("old")
+
+    async def make() -> Body:
+        world = make_living(Simulation())
+        await bring(world, a_directory(folder, a_setting("one"), *leaving))
+        return await scenario_of(world)
+
+    (tmp_path / "scenario.yaml").write_text(json.dumps(asyncio.run(make())))
+    for name in ("1.yaml", "2.yaml"):
+        (folder / name).unlink()
+    return folder
+
+
+def pruned(ran: subprocess.CompletedProcess[str]) -> list[str]:
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    return sorted(one["ref"]["name"] for one in events if one["told"] == "object.pruned")
+
+
+def test_what_asks_first_is_left_alone_and_named(shop: Path) -> None:
+    shown, told = run(shop, "--prune"), run(shop, "--prune", "-o", "json")
+
+    assert (shown.returncode, shown.stderr) == (0, LEFT)
+    assert (told.returncode, told.stderr) == (0, LEFT)
+    assert pruned(told) == ["old"]
+
+
+def test_what_asks_first_goes_with_confirm(shop: Path) -> None:
+    ran = run(shop, "--prune", "--confirm", "-o", "json")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert pruned(ran) == ["old", "precious"]
+
+
+def test_without_prune_nothing_is_said_of_it(shop: Path) -> None:
+    ran = run(shop, "--confirm", "-o", "json")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert pruned(ran) == []
+
+
+def test_a_dry_run_shows_what_would_go_in_its_wave(shop: Path) -> None:
+    asking = run(shop, "--prune", "--dry-run").stdout.splitlines()
+    agreed = run(shop, "--prune", "--confirm", "--dry-run").stdout.splitlines()
+    without = run(shop, "--dry-run").stdout
+
+    assert asking[:2] == [
+        "  wave 0  prune     ConfigMap default/old",
+        "          keep      ConfigMap default/precious (asks for confirmation)",
+    ]
+    assert asking[-1].endswith("1 to prune")
+    assert agreed[-1].endswith("2 to prune")
+    assert "prune" not in without

@@ -1,0 +1,142 @@
+"""What leaves Git, and units that end, go in their order and once, whoever dies meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.rollout_cases import no_budget, shared_by
+from tests.fakes.rollout_hooks import (
+    BEFORE,
+    HookCase,
+    assert_gone_in_reverse,
+    assert_let_go,
+    faulty_named,
+    faulty_unhooked,
+    named_hooked,
+    runs_of,
+    unhooked,
+)
+from tests.fakes.rollout_plays import PATIENCE, Part, Stage
+from tests.fakes.rollout_record import is_ready, remembered
+from tidegate.model.plan import HookPolicy, Plan
+from tidegate.plan.deletion import build_deletion
+from tidegate.plan.pruning import Stale
+from tidegate.sandbox.server.store import Event
+from tidegate.world.facts import Change
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+
+
+@shared_by(50)
+@given(unhooked, st.integers(0, 1), st.integers(0, 7))
+def test_a_prune_killed_at_any_turn_goes_on_in_its_order(
+    case: HookCase, waves: int, variant: int
+) -> None:
+    plan = case.plan(image="app:2", waves=waves)
+    stage = _brought(case)
+    turns = stage.roll_out(plan, Part(prunes=True)).life.turns
+
+    for turn in range(1, turns + 1):
+        stage = _brought(case)
+        since = len(stage.record.changes)
+        lands = (turn + variant // 2) % 4
+        stage.play(stage.actor(plan, Part(dies_at=turn, lands=lands, prunes=True)))
+        heir = Part(holder="one" if (turn + variant) % 2 else "two", prunes=True)
+        run = stage.roll_out(plan, heir).run
+
+        assert run.result == "passed", turn
+        assert_pruned(case, stage, waves, since)
+
+
+@shared_by(8)
+@given(faulty_unhooked, st.integers(0, 1))
+def test_faults_change_nothing_about_the_order_of_a_prune(case: HookCase, waves: int) -> None:
+    stage = _brought(case)
+    since = len(stage.record.changes)
+
+    run = stage.roll_out(case.plan(image="app:2", waves=waves), Part(prunes=True)).run
+
+    assert run.result == "passed"
+    assert_pruned(case, stage, waves, since)
+
+
+def _brought(case: HookCase) -> Stage:
+    stage = Stage(case)
+    assert stage.roll_out(case.plan()).run.result == "passed"
+    return stage
+
+
+def assert_pruned(case: HookCase, stage: Stage, waves: int, since: int) -> None:
+    going = case.waves_of(range(waves, len(case.waves)))
+    changes = stage.record.changes[since:]
+    assert_gone_in_reverse(going, changes)
+    assert not remembered(stage.record) & set(going)
+    kept = case.waves_of(range(min(waves, len(case.waves))))
+    first = next((place for place, one in enumerate(changes) if _goes(one, going)), len(changes))
+    ready = {one.stored.ref.name for one in changes[:first] if is_ready(one.stored)}
+    assert not going or set(kept) <= ready
+
+
+def _goes(event: Event, going: dict[str, int]) -> bool:
+    leaves = event.change is Change.DELETED or event.stored.is_deleting
+    return leaves and event.stored.ref.name in going
+
+
+@shared_by(50)
+@given(named_hooked, st.integers(0, 7))
+def test_a_deletion_killed_at_any_turn_goes_on_in_its_order(case: HookCase, variant: int) -> None:
+    stage = _brought_for_good(case)
+    turns = stage.roll_out(_end(case, stage)).life.turns
+
+    for turn in range(1, turns + 1):
+        stage = _brought_for_good(case)
+        since = len(stage.record.changes)
+        lands = (turn + variant // 2) % 4
+        stage.play(stage.actor(_end(case, stage), Part(dies_at=turn, lands=lands)))
+        heir = Part(holder="one" if (turn + variant) % 2 else "two")
+        run = stage.roll_out(_end(case, stage), heir).run
+
+        assert run.result == "passed", turn
+        assert_ended(case, stage, since)
+
+
+@shared_by(8)
+@given(faulty_named)
+def test_faults_change_nothing_about_the_order_of_a_deletion(case: HookCase) -> None:
+    stage = _brought_for_good(case)
+    since = len(stage.record.changes)
+
+    run = stage.roll_out(_end(case, stage)).run
+
+    assert run.result == "passed"
+    assert_ended(case, stage, since)
+
+
+def _brought_for_good(case: HookCase) -> Stage:
+    """A unit whose hooks are all of its end."""
+    return _brought(replace(case, hooks=()))
+
+
+def _end(case: HookCase, stage: Stage) -> Plan:
+    """What is left is deleted, as somebody finds it who begins now."""
+    wanted = case.ending()
+    there = {one.ref for one in stage.planned()}
+    named = {one.ref: one.wave for one in (*wanted.manifests, *wanted.before_deletion)}
+    lives = [Stale(ref, wave) for ref, wave in named.items() if ref in there]
+    return build_deletion(wanted, lives, budget=no_budget)
+
+
+def assert_ended(case: HookCase, stage: Stage, since: int) -> None:
+    changes = stage.record.changes[since:]
+    assert_gone_in_reverse(case.waves_of(range(len(case.waves))), changes)
+    runs = runs_of(case, changes)
+    assert runs == dict.fromkeys(range(len(case.hooks)), 1)
+    assert_let_go(stage.planned())
+    stay = {one.ref.name for one in stage.planned() if not one.is_deleting}
+    for number, hook in enumerate(case.hooks):
+        if hook.phase in BEFORE or HookPolicy.SUCCEEDED in hook.policies:
+            assert f"u0-h{number}" not in stay

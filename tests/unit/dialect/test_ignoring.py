@@ -1,0 +1,105 @@
+"""The file of differences to ignore: both of its forms, and its mistakes with their lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.dialect.ignoring import read_ignored
+from tidegate.errors import TidegateError
+from tidegate.model.ignoring import Ignored
+
+ENTRIES = """\
+- group: apps
+  kind: Deployment
+  name: web
+  namespace: shop
+  jsonPointers:
+  - /spec/replicas
+- group: "*"
+  kind: "*"
+  jqPathExpressions:
+  - .spec.template.spec.containers[] | select(.name == "proxy")
+  managedFieldsManagers: [scaler]
+"""
+READ = (
+    Ignored(
+        group="apps",
+        kind="Deployment",
+        name="web",
+        namespace="shop",
+        pointers=("/spec/replicas",),
+    ),
+    Ignored(
+        group="*",
+        kind="*",
+        expressions=('.spec.template.spec.containers[] | select(.name == "proxy")',),
+        managers=("scaler",),
+    ),
+)
+
+
+def mistakes(text: str) -> list[str]:
+    """What is wrong with a file: where, and what."""
+    with pytest.raises(ExceptionGroup) as caught:
+        read_ignored(text.encode(), "ignore.yaml")
+    errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
+    assert len(errors) == len(caught.value.exceptions)
+    return [f"{one.where.line if one.where else 0} {one.problem}" for one in errors]
+
+
+@pytest.mark.parametrize(
+    "top", ["", "---\n", "ignoreDifferences:\n", "# ours\nignoreDifferences:\n"]
+)
+def test_a_file_is_a_list_or_has_it_below_its_name(top: str) -> None:
+    assert read_ignored((top + ENTRIES).encode(), "ignore.yaml") == READ
+
+
+def test_an_empty_file_ignores_nothing() -> None:
+    assert read_ignored(b"# nothing yet\n", "ignore.yaml") == ()
+
+
+def test_entries_of_several_documents_count_together() -> None:
+    assert read_ignored(f"{ENTRIES}---\n{ENTRIES}".encode(), "ignore.yaml") == (*READ, *READ)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("spec: {}\n", "1 this is no list of differences to ignore"),
+        ("- web\n", "1 this is no list of differences to ignore"),
+        ("ignoreDifferences: web\n", "1 this is no list of differences to ignore"),
+        (
+            "- kind: A\n  jsonPointer: [/a]\n  jsonPointers: [/a]\n",
+            "2 an entry has no key `jsonPointer`",
+        ),
+        ("- kind: 1\n  jsonPointers: [/a]\n", "1 `kind` must be a text"),
+        ("- group: apps\n  jsonPointers: [/a]\n", "1 an entry needs `kind`"),
+        ("- kind: A\n", "1 an entry names no field"),
+        ("- kind: A\n  jsonPointers: /a\n", "2 `jsonPointers` must be a list of texts"),
+        ("- kind: A\n  jsonPointers:\n  - spec/a\n", "3 `spec/a` is no JSON pointer"),
+        (
+            "- kind: A\n  jqPathExpressions:\n  - map(.a)\n",
+            "3 `map(.a)` is no path that can be read",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(text: str, problem: str) -> None:
+    assert mistakes(text) == [problem]
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    text = "- kind: A\n- kind: A\n  jsonPointers: [a]\n  jqPathExpressions: [a]\n"
+
+    assert [one.partition(" ")[0] for one in mistakes(text)] == ["1", "3", "4"]
+
+
+def test_a_key_that_is_written_twice_is_told_with_its_line() -> None:
+    text = "- kind: A\n  jsonPointers: [/a]\n  jsonPointers: [/b]\n"
+
+    (problem,) = mistakes(text)
+
+    assert problem.startswith("3 the key `[0].jsonPointers` is written twice")
+
+
+def test_what_is_no_yaml_is_told_with_its_line() -> None:
+    assert mistakes("- kind: [\n")[0].startswith(("1", "2"))

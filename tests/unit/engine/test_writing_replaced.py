@@ -1,0 +1,118 @@
+"""Writing an object as a whole, against others who write at the same time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.writing import REPLACEMENTS, apply
+from tidegate.engine.vocabulary import Spot
+from tidegate.flows.means import Craft
+from tidegate.health.judge import Judge
+from tidegate.model.objects import Live, read_live
+from tidegate.model.plan import Handling, Item, PlannedUnit
+from tidegate.testing.builders import a_config_map, a_manifest
+from tidegate.world.calls import Get, Request, Verb, Write
+from tidegate.world.facts import Conflict, Done, Exists, Forbidden, Missing, Outcome
+
+UNIT = PlannedUnit(name="shop")
+MANIFEST = a_manifest(a_config_map(color="red"))
+ITEM = Item(ref=MANIFEST.ref, body=MANIFEST.body, handling=Handling(replaces=True))
+OVERTAKEN = Conflict("the object has been modified")
+
+
+def a_life(version: str) -> Live:
+    body = a_config_map(color="green")
+    metadata = {"name": "settings", "namespace": "default", "uid": "1"}
+    told = {**body, "metadata": {**metadata, "resourceVersion": version}}
+    return read_live(msgspec.json.encode(told))
+
+
+class Talk:
+    """An errand that is answered by a test."""
+
+    def __init__(self, live: Live | None) -> None:
+        craft, spot = Craft(Judge.of(())), Spot("", ITEM.ref)
+        self._errand: Errand[Outcome] = apply(spot, ITEM, UNIT, live=live, means=craft, urgent=True)
+        self.asked = self._request(next(self._errand))
+        self.outcome: Outcome | None = None
+
+    def answer(self, outcome: Outcome) -> None:
+        try:
+            self.asked = self._request(self._errand.send((outcome,)))
+        except StopIteration as end:
+            self.outcome = end.value
+
+    def _request(self, wish: object) -> Request:
+        assert isinstance(wish, tuple)
+        (ask,) = wish
+        assert isinstance(ask, Ask)
+        return ask.request
+
+
+def told(request: Request) -> tuple[Verb, str, str]:
+    assert isinstance(request, Write)
+    return request.verb, request.version, request.manager
+
+
+def test_what_is_not_there_is_created() -> None:
+    talk = Talk(None)
+
+    assert told(talk.asked) == (Verb.CREATE, "", "tidegate")
+
+
+def test_what_lives_is_replaced_in_the_version_that_is_known() -> None:
+    talk = Talk(a_life("7"))
+
+    assert told(talk.asked) == (Verb.REPLACE, "7", "tidegate")
+
+
+def test_what_somebody_else_has_changed_meanwhile_is_read_and_replaced() -> None:
+    talk = Talk(a_life("7"))
+
+    talk.answer(OVERTAKEN)
+    read = talk.asked
+    talk.answer(Done(a_life("8")))
+    again = talk.asked
+    talk.answer(Done(a_life("9")))
+
+    assert isinstance(read, Get)
+    assert told(again) == (Verb.REPLACE, "8", "tidegate")
+    assert talk.outcome == Done(a_life("9"))
+
+
+def test_what_somebody_else_has_made_meanwhile_is_replaced() -> None:
+    talk = Talk(None)
+
+    talk.answer(Exists("it is there"))
+    talk.answer(Done(a_life("8")))
+
+    assert told(talk.asked) == (Verb.REPLACE, "8", "tidegate")
+
+
+def test_what_somebody_else_has_deleted_meanwhile_is_created() -> None:
+    talk = Talk(a_life("7"))
+
+    talk.answer(Missing("it is gone"))
+    talk.answer(Missing("it is gone"))
+
+    assert told(talk.asked) == (Verb.CREATE, "", "tidegate")
+
+
+def test_who_is_overtaken_again_and_again_gives_up() -> None:
+    talk = Talk(a_life("1"))
+
+    for version in range(2, REPLACEMENTS + 1):
+        talk.answer(OVERTAKEN)
+        talk.answer(Done(a_life(str(version))))
+    talk.answer(OVERTAKEN)
+
+    assert talk.outcome == OVERTAKEN
+
+
+def test_what_is_refused_is_not_tried_again() -> None:
+    talk = Talk(a_life("7"))
+
+    talk.answer(Forbidden("you may not"))
+
+    assert talk.outcome == Forbidden("you may not")

@@ -1,0 +1,101 @@
+"""Units that are brought and deleted again, and what is left of them in the cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tidegate.engine.drive import drive
+from tidegate.flows.delete import finish_deletion, plan_deletion
+from tidegate.flows.render import Wanted
+from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
+from tidegate.flows.units import Chosen
+from tidegate.model.event import Event, Told
+from tidegate.model.objects import Kind
+from tidegate.model.plan import Plan
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Selection
+from tidegate.world.facts import Listed
+from tidegate.world.protocol import World
+
+SECRET = Kind("", "v1", "Secret")
+SETTINGS = Kind("", "v1", "ConfigMap")
+JOB = Kind("batch", "v1", "Job")
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  {named}: {name}
+  annotations:
+    argocd.argoproj.io/hook: {hook}
+    argocd.argoproj.io/hook-delete-policy: {policy}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{{name: main, image: "busybox:1"}}]
+"""
+
+
+def a_setting(name: str, wave: int = 0, sync_options: str = "") -> str:
+    notes = {"argocd.argoproj.io/sync-wave": str(wave)}
+    if sync_options:
+        notes["argocd.argoproj.io/sync-options"] = sync_options
+    metadata = {"name": name, "annotations": notes}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    return msgspec.json.encode(body).decode()
+
+
+def a_hook(name: str, hook: str, policy: str = "BeforeHookCreation") -> str:
+    """A Job; a name that ends in a dash is the beginning of one."""
+    named = "generateName" if name.endswith("-") else "name"
+    return HOOK.format(named=named, name=name, hook=hook, policy=policy)
+
+
+def a_directory(folder: Path, *texts: str) -> Chosen:
+    for number, text in enumerate(texts):
+        (folder / f"{number}.yaml").write_text(text)
+    return Chosen(wanted=Wanted(what=str(folder), name="shop", namespace="default"))
+
+
+SOMEBODY = Rolling(holder="somebody")
+
+
+async def run(world: World, plan: Plan, rolling: Rolling = SOMEBODY) -> list[Event]:
+    """All that a rollout tells; its last word is how it ended."""
+    events: list[Event] = []
+    await drive(make_driver(plan, Venue(world, own_craft()), rolling, events.append))
+    return events
+
+
+async def bring(world: World, chosen: Chosen) -> None:
+    events = await run(world, (await make_plan(chosen, world)).plan)
+    assert events[-1].reason == "passed"
+
+
+async def delete(
+    world: World, chosen: Chosen, *, confirmed: bool = False, rolling: Rolling = SOMEBODY
+) -> list[Event]:
+    """Delete a unit to its end."""
+    found = await plan_deletion(chosen, world, confirmed=confirmed)
+    events = await run(world, found.plan, dataclasses.replace(rolling, consents=confirmed))
+    assert events[-1].reason == "passed"
+    await finish_deletion(found, world)
+    return events
+
+
+async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:
+    (page,) = await ask(world, List(Selection(kind, namespace)))
+    assert isinstance(page, Listed)
+    found = [live.ref.name for live in page.items]
+    return sorted(name for name in found if name != "kube-root-ca.crt")
+
+
+def waves_of(events: Iterable[Event]) -> list[int]:
+    """The waves in which something went, each once, in their order."""
+    pruned = (event for event in events if event.told is Told.OBJECT_PRUNED)
+    return list(dict.fromkeys(int(event.step.rpartition("/")[2]) for event in pruned))

@@ -1,0 +1,184 @@
+"""Deletions that are interrupted, that fail, or that come once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.flows.deletions import (
+    JOB,
+    SETTINGS,
+    a_directory,
+    a_hook,
+    a_setting,
+    bring,
+    delete,
+    names,
+    run,
+)
+from tidegate.engine.drive import Driver, drive
+from tidegate.flows.delete import finish_deletion, plan_deletion
+from tidegate.flows.journal import read_journal
+from tidegate.flows.sync import Rolling, Venue, make_driver, own_craft
+from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event, Told
+from tidegate.sandbox.world import Sandbox
+from tidegate.world.protocol import World
+
+FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
+
+
+async def stopped_at(world: World, chosen: Chosen, at: Callable[[Event], bool]) -> list[Event]:
+    """A deletion that somebody stops when it tells of something."""
+    plan = (await plan_deletion(chosen, world)).plan
+    events: list[Event] = []
+    driver: Driver
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        if at(event):
+            driver.stop("somebody wants it so")
+
+    driver = make_driver(plan, Venue(world, own_craft()), Rolling(holder="stopped"), hear)
+    assert await drive(driver) == "stopped"
+    return events
+
+
+def passes(step: str) -> Callable[[Event], bool]:
+    return lambda event: (event.told, event.step) == (Told.STEP_PASSED, f"default/shop/{step}")
+
+
+def ran(events: list[Event]) -> list[str]:
+    """The hooks that were written."""
+    written = (event for event in events if event.told is Told.OBJECT_WRITTEN)
+    return [event.ref.name for event in written if event.ref is not None]
+
+
+def a_failing(folder: Path) -> World:
+    """A cluster in which hooks fail that nobody mended."""
+    scenario = folder / "scenario.yaml"
+    scenario.write_text(FAILING)
+    return make_living(Simulation(scenario=scenario))
+
+
+def mend(path: Path) -> None:
+    path.write_text(path.read_text().replace("busybox:1", "busybox:2"))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("hook", ["goodbye", "goodbye-"])
+@pytest.mark.parametrize("step", ["predelete", "delete/7", "delete/0"])
+async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
+    shop: Path, step: str, hook: str
+) -> None:
+    world = make_living(Simulation())
+    farewell = a_hook(hook, "PreDelete")
+    chosen = a_directory(shop, a_setting("low", -3), a_setting("a"), a_setting("b", 7), farewell)
+    await bring(world, chosen)
+
+    begun = await stopped_at(world, chosen, passes(step))
+    resumed = await delete(world, chosen)
+
+    assert (len(ran(begun)), ran(resumed)) == (1, [])
+    assert (await names(world, SETTINGS), await names(world, JOB)) == ([], [])
+    assert (await read_journal(chosen.unit, world)).secrets == ()
+
+
+async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
+    await bring(world, chosen)
+    await stopped_at(world, chosen, passes("predelete"))
+    mend(shop / "1.yaml")
+
+    assert ran(await delete(world, chosen)) == ["goodbye"]
+
+
+async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_on(
+    shop: Path,
+) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(shop, a_setting("one"), a_hook("sweep", "PostDelete"))
+    await bring(world, chosen)
+    await stopped_at(world, chosen, passes("delete/0"))
+
+    found = await plan_deletion(chosen, world)
+    events = await delete(world, chosen)
+
+    assert (found.going, found.is_due) == ((), True)
+    assert ran(events) == ["sweep"]
+    assert await names(world, JOB) == ["sweep"]
+
+
+async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> None:
+    world = make_living(Simulation())
+    assert isinstance(world, Sandbox)
+    hooks = a_hook("goodbye", "PreDelete"), a_hook("sweep", "PostDelete")
+    chosen = a_directory(shop, a_setting("one"), *hooks)
+    await bring(world, chosen)
+    await delete(world, chosen)
+    store = world.clusters[""].server.store
+    before = store.version
+
+    found = await plan_deletion(chosen, world)
+    await finish_deletion(found, world)
+
+    assert (found.going, found.is_due) == ((), False)
+    assert store.version == before
+
+
+async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) -> None:
+    world = make_living(Simulation())
+    assert isinstance(world, Sandbox)
+    chosen = a_directory(shop, a_setting("one"))
+    await bring(world, chosen)
+    found = await plan_deletion(chosen, world)
+    await delete(world, chosen)
+    store = world.clusters[""].server.store
+    before = store.version
+
+    events = await run(world, found.plan)
+
+    assert events[-1].reason == "passed"
+    assert store.version == before
+
+
+async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
+    shop: Path,
+) -> None:
+    world = a_failing(shop.parent)
+    chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
+    await bring(world, chosen)
+
+    tries = [await run(world, (await plan_deletion(chosen, world)).plan) for _ in range(2)]
+    kept = await names(world, SETTINGS)
+    mend(shop / "1.yaml")
+    events = await delete(world, chosen)
+
+    assert [(one[-1].reason, ran(one)) for one in tries] == [("failed", ["goodbye"])] * 2
+    assert kept == ["one"]
+    assert ran(events) == ["goodbye"]
+    assert await names(world, SETTINGS) == []
+
+
+async def test_hooks_whose_names_were_made_for_earlier_syncs_go_as_well(shop: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(shop, a_setting("one"), a_hook("check-", "PostSync"))
+    await bring(world, chosen)
+    (shop / "0.yaml").write_text(a_setting("one", 1))
+    await bring(world, chosen)
+    brought = await names(world, JOB)
+
+    await delete(world, chosen)
+
+    assert len(brought) == 2
+    assert await names(world, JOB) == []

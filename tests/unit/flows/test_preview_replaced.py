@@ -1,0 +1,43 @@
+"""What a plan shows of objects that are replaced, after they were."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import msgspec
+
+from tests.unit.flows.deletions import SETTINGS, a_directory, a_setting, bring
+from tidegate.flows.preview import preview
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.change import Fate
+from tidegate.model.objects import Ref
+from tidegate.world.ask import ask
+from tidegate.world.calls import Verb, Write
+from tidegate.world.facts import is_refusal
+from tidegate.world.protocol import World
+
+ONE = Ref(SETTINGS, "default", "one")
+
+
+async def add(world: World, manager: str) -> None:
+    """Somebody adds a field to the object."""
+    body = msgspec.json.encode({"data": {manager: "here"}})
+    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager))
+    assert not is_refusal(outcome)
+
+
+async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Path) -> None:
+    world = make_living(Simulation())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    chosen = dataclasses.replace(chosen, options=("Replace=true",))
+    await bring(world, chosen)
+
+    await add(world, "some-controller")
+    kept = (await preview(chosen, world)).differences[ONE]
+    await add(world, "kubectl-edit")
+    found = (await preview(chosen, world)).differences[ONE]
+
+    assert kept.deed is Fate.KEEP
+    assert found.deed is Fate.REPLACE
+    assert [field.path for field in found.fields] == ["data.kubectl-edit"]

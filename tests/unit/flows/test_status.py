@@ -1,0 +1,55 @@
+"""How a unit stands, judged by rows and by scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidegate.flows.render import Wanted
+from tidegate.flows.status import read_status
+from tidegate.flows.sync import Target
+from tidegate.flows.units import Chosen
+from tidegate.flows.wiring import Simulation
+from tidegate.model.verdict import Health
+
+DATABASE = """
+apiVersion: kinda.rocks/v1beta1
+kind: Database
+metadata: {name: shop-db, namespace: default}
+spec: {secretName: shop-login, instance: main}
+"""
+GIVEN = """
+given:
+  operators: [db-operator]
+  objects:
+  - {apiVersion: kinda.rocks/v1beta1, kind: Database, metadata: {name: shop-db, namespace: default}}
+"""
+RULE = """
+resource.customizations.health.kinda.rocks_Database: |
+  return {status = "Suspended", message = "said by a script"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "health", "sentence"),
+    [
+        ("", Health.PROGRESSING, "status.status is not there"),
+        (RULE, Health.SUSPENDED, "said by a script"),
+    ],
+)
+async def test_scripts_go_before_rows(
+    tmp_path: Path, rules: str, health: Health, sentence: str
+) -> None:
+    for name, text in (("unit/db", DATABASE), ("given", GIVEN), ("rules", rules)):
+        path = tmp_path / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    target = Target(
+        simulation=Simulation(scenario=tmp_path / "given.yaml"),
+        health_rules=tmp_path / "rules.yaml" if rules else None,
+    )
+
+    (found,) = await read_status(Chosen(wanted=Wanted(what=str(tmp_path / "unit"))), target)
+
+    assert (found.verdict.health, found.verdict.sentence) == (health, sentence)

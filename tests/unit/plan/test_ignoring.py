@@ -1,0 +1,193 @@
+"""Ignored fields: no difference on either side, and what lives in their place when written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.promises.objects import a_container, a_deployment, a_gate, a_pod_template, labelled
+from tests.unit.plan.lives import OURS, a_live, an_entry, applied
+from tidegate.model.change import Fate
+from tidegate.model.ignoring import Ignored
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, part
+from tidegate.plan.diff.compare import compare
+from tidegate.plan.diff.ignoring import keep_living, set_aside
+from tidegate.testing import Body
+
+GATE = a_gate("example.org", size=1)
+WEB = Ref(Kind("apps", "v1", "Deployment"), "shop", "web")
+
+
+def by_path(*expressions: str) -> Ignored:
+    return Ignored(kind="*", group="*", expressions=expressions)
+
+
+def by_pointer(*pointers: str) -> Ignored:
+    return Ignored(kind="*", group="*", pointers=pointers)
+
+
+def by_manager(*managers: str) -> Ignored:
+    return Ignored(kind="*", group="*", managers=managers)
+
+
+def deed(wanted: Body, live: Body, *rules: Ignored) -> Fate:
+    return compare(*set_aside(wanted, live, rules), manager=OURS).deed
+
+
+SIZE = by_pointer("/spec/size")
+
+
+def with_spec(body: Body, **spec: Json) -> Body:
+    return {**body, "spec": {**mapping(body, "spec"), **spec}}
+
+
+def containers(*told: Body) -> Body:
+    return a_deployment(template=a_pod_template(*told))
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits"),
+    [
+        (Ignored(kind="Deployment", group="apps"), True),
+        (Ignored(kind="Deploy*", group="*"), True),
+        (Ignored(kind="*", group="apps", name="web", namespace="shop"), True),
+        (Ignored(kind="Deployment"), False),
+        (Ignored(kind="Deployment", group="apps", name="db"), False),
+        (Ignored(kind="Deployment", group="apps", namespace="other"), False),
+        (Ignored(kind="deployment", group="apps"), False),
+    ],
+)
+def test_a_rule_fits_objects_by_group_kind_name_and_namespace(rule: Ignored, *, fits: bool) -> None:
+    assert rule.fits(WEB) is fits
+
+
+@pytest.mark.parametrize("rule", [SIZE, by_path(".spec.size"), by_path(".spec.size?")])
+def test_a_field_that_is_ignored_is_no_difference(rule: Ignored) -> None:
+    live = with_spec(applied(GATE), size=5)
+
+    assert deed(GATE, live) is Fate.CHANGE
+    assert deed(GATE, live, rule) is Fate.KEEP
+
+
+def test_a_field_that_is_ignored_is_no_difference_where_only_one_side_has_it() -> None:
+    without = a_gate("example.org")
+
+    assert deed(GATE, applied(without), SIZE) is Fate.KEEP
+    assert deed(without, applied(GATE), SIZE) is Fate.KEEP
+
+
+def test_other_fields_still_count() -> None:
+    live = with_spec(applied(GATE), size=5, color="green")
+
+    assert deed(GATE, live, SIZE) is Fate.CHANGE
+
+
+def test_a_mapping_of_which_all_is_ignored_says_nothing() -> None:
+    wanted, theirs = labelled(GATE, team="shop"), labelled(GATE, team="bank")
+    rule = by_pointer("/metadata/labels/team")
+
+    assert deed(wanted, applied(theirs), rule) is Fate.KEEP
+    assert deed(wanted, applied(GATE), rule) is Fate.KEEP
+
+
+def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
+    notes: Body = {"example.org/hash": "1"}
+    live = a_live(GATE, annotations=notes)
+    rule = by_pointer("/metadata/annotations/example.org~1hash")
+
+    left = set_aside(GATE, live, (rule,))[1]
+
+    assert part(left, "metadata", "annotations") == {}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        by_pointer("/spec/missing"),
+        by_pointer("/spec/template/spec/containers/7/image"),
+        by_pointer("/spec/size/deep"),
+        by_pointer("/"),
+        by_path(".spec.missing[]"),
+        by_path('.spec.template.spec.containers[] | select(.name == "other")'),
+    ],
+)
+def test_what_leads_nowhere_ignores_nothing(rule: Ignored) -> None:
+    live = with_spec(applied(GATE), size=5)
+
+    assert set_aside(GATE, live, (rule,)) == (GATE, live)
+
+
+def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
+    app, proxy = a_container("app"), a_container("proxy")
+    owned: Body = {'k:{"name":"app"}': {}, 'k:{"name":"proxy"}': {}}
+    fields: Body = {"f:spec": {"f:template": {"f:spec": {"f:containers": owned}}}}
+    live = a_live(containers(proxy, app), an_entry(OURS, fields))
+    rule = by_path('.spec.template.spec.containers[] | select(.name == "proxy")')
+
+    wanted, left = set_aside(containers(app), live, (rule,))
+
+    assert wanted == containers(app)
+    assert mapping(left, "spec") == mapping(containers(app), "spec")
+    (entry,) = mappings(left, "metadata", "managedFields")
+    assert "proxy" not in str(entry)
+
+
+@pytest.mark.parametrize(
+    ("manager", "rule", "found"),
+    [
+        ("scaler", by_manager("other"), Fate.CHANGE),
+        ("scaler", by_manager("scaler"), Fate.KEEP),
+        ("kubectl", by_manager("kubectl"), Fate.KEEP),
+        ("kubectl", SIZE, Fate.KEEP),
+    ],
+)
+def test_what_a_trusted_manager_owns_is_no_difference(
+    manager: str, rule: Ignored, found: Fate
+) -> None:
+    scaled = an_entry(manager, {"f:spec": {"f:size": {}}}, operation="Update")
+    live = with_spec(applied(a_gate("example.org"), scaled), size=5)
+
+    assert deed(GATE, live, rule) is found
+
+
+def test_what_lives_takes_the_place_of_what_is_ignored() -> None:
+    live = with_spec(applied(GATE), size=5, color="green", paused=True)
+
+    written = keep_living(GATE, live, (SIZE, by_path(".spec.paused")))
+
+    assert written == with_spec(GATE, size=5, paused=True)
+
+
+def test_what_is_ignored_and_does_not_live_is_not_written() -> None:
+    live = applied(a_gate("example.org"))
+
+    assert keep_living(GATE, live, (SIZE,)) == a_gate("example.org")
+
+
+def test_a_status_is_never_taken_over() -> None:
+    live: Body = {**applied(GATE), "status": {"size": 5}}
+
+    assert keep_living(GATE, live, (by_pointer("/status"), by_path(".status.size"))) == GATE
+
+
+def test_items_are_taken_over_by_what_tells_them_apart() -> None:
+    app, proxy = a_container("app", "app:2"), a_container("proxy", "proxy:1")
+    live = applied(containers(proxy, {**a_container("app", "app:1"), "resources": {"limits": {}}}))
+    rules = (
+        by_path(".spec.template.spec.containers[].resources"),
+        by_path('.spec.template.spec.containers[] | select(.name == "proxy")'),
+    )
+
+    written = keep_living(containers(app), live, rules)
+
+    assert written == containers({**app, "resources": {"limits": {}}}, proxy)
+
+
+def test_of_an_item_that_is_not_wanted_no_part_is_taken_over() -> None:
+    live = applied(containers(a_container("app"), a_container("proxy")))
+
+    rule = by_path(".spec.template.spec.containers[].image")
+
+    written = keep_living(containers(a_container("app")), live, (rule,))
+
+    assert written == containers(a_container("app"))

@@ -1,0 +1,177 @@
+"""What replacing would change: what is wanted and differs, and what is there and is not wanted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.promises.objects import (
+    SECRET,
+    a_claim,
+    a_config_map,
+    a_gate,
+    a_job,
+    a_namespace,
+    a_pod_template,
+    a_service,
+    an_object,
+    labelled,
+)
+from tests.unit.plan.lives import OURS, a_live, an_entry
+from tidegate.model.change import Fate
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping
+from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
+from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.world.line import Line
+
+SETTINGS = a_config_map(color="red")
+
+
+async def really_put(body: Body, *patches: tuple[str, Body]) -> Body:
+    """The body as it lives in the sandbox: created by us, then patched by these managers."""
+    line = Line(sandbox_world())
+    await Desk(line).create(a_namespace("shop"))
+    desk = Desk(line, namespace="shop")
+    live = body_of(await desk.create(body, manager=OURS))
+    for manager, patch in patches:
+        live = body_of(await desk.patch(await desk.ref(body), patch, manager=manager))
+    return live
+
+
+def deed(wanted: Body, live: Body | None, seal: str = "") -> Fate:
+    return compare_replaced(wanted, live, manager=OURS, seal=seal).deed
+
+
+def paths(wanted: Body, live: Body, seal: str = "") -> list[str]:
+    found = compare_replaced(wanted, live, manager=OURS, seal=seal)
+    return [field.path for field in found.fields]
+
+
+def data(**values: Json) -> Body:
+    return {"data": {**values}}
+
+
+def test_what_is_not_there_is_created() -> None:
+    assert deed(SETTINGS, None) is Fate.CREATE
+
+
+async def test_what_is_as_wanted_is_kept_even_where_nothing_was_recorded() -> None:
+    assert deed(SETTINGS, await really_put(SETTINGS)) is Fate.KEEP
+
+
+async def test_a_wanted_field_that_differs_is_replaced() -> None:
+    live = await really_put(SETTINGS, ("somebody", data(color="green")))
+
+    assert deed(SETTINGS, live) is Fate.REPLACE
+    assert paths(SETTINGS, live) == ["data.color"]
+
+
+@pytest.mark.parametrize("manager", ["somebody", "kubectl-edit", OURS])
+async def test_what_anybody_has_added_goes_with_the_first_replacement(manager: str) -> None:
+    live = await really_put(SETTINGS, (manager, data(size="1")))
+
+    assert paths(SETTINGS, live) == ["data.size"]
+
+
+@pytest.mark.parametrize(("manager", "found"), [("somebody", []), ("kubectl-edit", ["data.size"])])
+async def test_of_what_was_added_since_a_replacement_only_that_by_hand_goes(
+    manager: str, found: list[str]
+) -> None:
+    seal = seal_replaced(SETTINGS, await really_put(SETTINGS))
+
+    live = await really_put(SETTINGS, (manager, data(size="1")))
+
+    assert paths(SETTINGS, live, seal) == found
+
+
+@pytest.mark.parametrize("manager", ["somebody", "kubectl-edit"])
+async def test_a_wanted_field_that_differs_counts_whoever_has_changed_it(manager: str) -> None:
+    seal = seal_replaced(SETTINGS, await really_put(SETTINGS))
+
+    live = await really_put(SETTINGS, (manager, data(color="green")))
+
+    assert paths(SETTINGS, live, seal) == ["data.color"]
+
+
+async def test_what_a_server_gives_a_service_is_kept() -> None:
+    live = await really_put(a_service())
+
+    assert deed(a_service(), live) is Fate.KEEP
+
+
+async def test_a_job_is_not_run_again_for_what_the_server_has_added() -> None:
+    live = await really_put(a_job())
+
+    assert deed(a_job(), live) is Fate.KEEP
+
+
+async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_defaults() -> None:
+    """Nobody here knows them; a replacement tells that they come back by themselves."""
+    wanted = a_gate("example.org")
+    owned: Body = {"f:spec": {"f:color": {}, "f:size": {}}}
+    body = a_gate("example.org", size=1)
+    live = a_live(body, an_entry(OURS, owned, operation="Update"))
+
+    assert paths(wanted, live) == ["spec.size"]
+    assert deed(wanted, live, seal_replaced(wanted, live)) is Fate.KEEP
+
+
+def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() -> None:
+    """It has the labels of its pods, and one completion, and so our manager owns them."""
+    wanted = a_job(template=a_pod_template())
+    body = labelled(a_job(template=a_pod_template(), completions=1), app="web")
+    owned: Body = {
+        "f:metadata": {"f:labels": {".": {}, "f:app": {}}},
+        "f:spec": {"f:completions": {}, "f:template": {"f:metadata": {"f:labels": {}}}},
+    }
+    live = a_live(body, an_entry(OURS, owned, operation="Update"))
+
+    assert deed(wanted, live) is Fate.KEEP
+
+
+def test_a_status_is_no_difference() -> None:
+    wanted = a_gate("example.org")
+    owned: Body = {"f:spec": {"f:color": {}}, "f:status": {"f:ready": {}}}
+    live = a_live({**wanted, "status": {"ready": True}}, an_entry("operator", owned))
+
+    assert deed(wanted, live) is Fate.KEEP
+
+
+async def test_a_field_that_cannot_be_changed_asks_for_another_object() -> None:
+    live = await really_put(a_claim(), ("binder", {"spec": {"volumeName": "disk-1"}}))
+
+    found = compare_replaced(a_claim(), live, manager=OURS, seal="")
+
+    assert (found.deed, found.because) == (Fate.RECREATE, ("spec.volumeName",))
+
+
+async def test_a_secret_is_compared_and_its_seal_tells_nothing_of_its_values() -> None:
+    red, green = (an_object(SECRET, "key", data={"color": color}) for color in ("cmVk", "Z3I="))
+    live = await really_put(red)
+    changed: Body = {**live, "data": {"color": "Z3I="}}
+
+    assert seal_replaced(red, live) == seal_replaced(green, changed)
+    assert deed(red, live, seal_replaced(red, live)) is Fate.KEEP
+    found = compare_replaced(green, live, manager=OURS, seal="")
+    assert [(field.before, field.after) for field in found.fields] == [("***", "***")]
+
+
+def test_an_object_of_which_nobody_is_known_to_own_anything_is_replaced_once() -> None:
+    live = a_live(SETTINGS)
+
+    assert deed(SETTINGS, live) is Fate.REPLACE
+    assert deed(SETTINGS, live, seal_replaced(SETTINGS, live)) is Fate.KEEP
+
+
+async def test_labels_that_are_not_wanted_go() -> None:
+    live = await really_put(labelled(SETTINGS, team="shop"))
+
+    assert paths(SETTINGS, live) == ["metadata.labels.team"]
+
+
+def test_a_seal_changes_with_the_object_it_is_of() -> None:
+    live = a_live(SETTINGS)
+    other: Body = {**live, "metadata": {**mapping(live, "metadata"), "uid": "2"}}
+
+    assert seal_replaced(SETTINGS, live) != seal_replaced(SETTINGS, other)
+    assert seal_replaced(SETTINGS, live) == seal_replaced(SETTINGS, {**live, "status": {"a": 1}})

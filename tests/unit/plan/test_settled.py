@@ -1,0 +1,66 @@
+"""Plans of which objects are left out that have nothing to do."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from tests.unit.plan.orders import a_hook, a_thing, plan_of, told
+from tidegate.model.manifest import Phase
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Deed, Plan
+from tidegate.plan.chains import items_of
+from tidegate.plan.settled import without_settled
+
+
+def a_plan() -> Plan:
+    place = structs.replace(a_thing("Namespace", "shop"), phase=Phase.PRE_SYNC, deed=Deed.CREATE)
+    return plan_of(
+        place,
+        a_thing("Pod", "a"),
+        a_thing("Pod", "b", wave=1),
+        a_hook("Pod", "seed", Phase.SYNC, wave=1),
+        a_thing("Pod", "c", wave=2),
+    )
+
+
+def settled(plan: Plan, *names: str) -> set[tuple[str, Ref]]:
+    items = [item for step in plan.steps for item in items_of(step)]
+    return {("shop", item.ref) for item in items if item.ref.name in names}
+
+
+def test_what_was_only_to_be_created_and_is_there_is_left_out() -> None:
+    plan = a_plan()
+
+    left = without_settled(plan, settled(plan, "shop", "a"), sparing=())
+
+    assert "shop/presync/0" not in told(left)
+    assert told(left)["shop/sync/0"] == [["a"]]
+
+
+def test_a_sparing_unit_leaves_out_all_that_is_settled_but_its_hooks() -> None:
+    plan = a_plan()
+
+    left = without_settled(plan, settled(plan, "shop", "a", "b", "seed"), sparing={"shop"})
+
+    assert told(left) == {"shop/sync/1": [["seed"]], "shop/sync/2": [["c"]]}
+
+
+def test_the_last_wave_that_is_left_is_the_last() -> None:
+    plan = plan_of(a_thing("Pod", "a"), a_thing("Pod", "b", wave=1))
+
+    left = without_settled(plan, settled(plan, "b"), sparing={"shop"})
+
+    assert [(step.id, step.last) for step in left.steps] == [("shop/sync/0", True)]
+    assert left.digest == plan.digest
+
+
+def test_a_plan_of_which_nothing_is_settled_stays_as_it_is() -> None:
+    plan = a_plan()
+
+    assert without_settled(plan, set(), sparing={"shop"}) is plan
+
+
+def test_a_plan_of_settled_objects_has_no_steps() -> None:
+    plan = plan_of(a_thing("Pod", "a"), a_thing("Pod", "b", wave=1))
+
+    assert without_settled(plan, settled(plan, "a", "b"), sparing={"shop"}).steps == ()
