@@ -72,7 +72,7 @@ def _rights(examined: Examined, outlook: Outlook) -> list[_Right]:
 def _verbs(item: Item, standing: Standing) -> list[str]:
     """An object that is applied is patched; one that is not there is created by that."""
     if item.deed is Deed.DELETE:
-        return []
+        return ["delete"]
     makes = standing.replaces or item.deed is Deed.CREATE
     match standing.stand:
         case Stand.ABSENT:
