@@ -139,6 +139,14 @@ def test_that_argo_cd_does_not_wait_is_said() -> None:
     assert said not in ruled.stdout
 
 
+def test_that_argo_cd_does_not_wait_is_told_to_programs() -> None:
+    ran = simulate("laravel", "--engine", "argocd", "-o", "json")
+
+    *_, ending = events_of(ran)
+    kind = {"group": "kinda.rocks", "version": "v1beta1", "name": "Database"}
+    assert ending["unwaited"] == [{"kind": kind, "namespace": "default", "name": "laravel"}]
+
+
 @pytest.mark.parametrize("rules", [(), ("--health-rules", RULE)])
 def test_a_database_is_healthy_when_its_status_says_so(
     tmp_path: Path, rules: tuple[str, ...]

@@ -85,6 +85,22 @@ def test_a_second_interruption_stops_at_once() -> None:
         assert program.vt.shows_cursor
 
 
+def test_a_rollout_that_is_stopped_at_once_says_in_a_line_what_that_leaves() -> None:
+    command = ("tidegate", "sync", "examples/first", "--sandbox", "--pace", "0.001")
+    with on_terminal(*command, columns=160) as program:
+        program.read_until(lambda vt: "looks at 10 objects" in vt.text)
+        program.type(CTRL_C)
+        program.read_until(lambda vt: "Ctrl-C again stops at once" in vt.text)
+        program.type(CTRL_C)
+        code = program.finish()
+
+        assert code == 130
+        assert program.vt.screen[-1] == (
+            "stopped at once: what was under way is not finished;"
+            f" begin again with:  {' '.join(command)}"
+        )
+
+
 @pytest.mark.parametrize(("columns", "lines"), [(50, 24), (160, 50), (80, 6)])
 def test_a_picture_fits_the_window_when_that_changes(columns: int, lines: int) -> None:
     with on_terminal(PROGRAM, "stops", columns=120) as program:

@@ -29,6 +29,25 @@ def test_events_of_several_engines_are_told_with_their_names() -> None:
     assert ends == [("flux", "passed"), ("argocd", "passed")]
 
 
+def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:
+    words = ("--ignore-waves", "--engine", "tidegate,argocd", "-o", "json")
+
+    ran = tidegate("simulate", FIRST, *words)
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    last = {document["engine"]: document for document in told}
+    assert [one for one in told if one["told"] == "engine.ended"] == list(last.values())
+    assert (last["argocd"]["outcome"], "failures" in last["argocd"]) == ("passed", False)
+    failed = last["tidegate"]
+    assert (failed["outcome"], failed["lasted"] // 1000) == ("failed", 18)
+    assert failed["sentence"].startswith("Job default/migrate: ")
+    (failure,) = failed["failures"]
+    assert failure["ref"]["name"] == "migrate"
+    assert failure["why"][-1].startswith("Service default/db has no ready endpoints")
+    assert failure["log"] == ["dial tcp: lookup db: no endpoints"]
+    assert failure["events"][-1].startswith("BackoffLimitExceeded: ")
+
+
 def test_a_simulation_is_the_same_in_every_run() -> None:
     first, second = (tidegate("simulate", FIRST, "-o", "json", PYTHONHASHSEED=n) for n in "12")
 

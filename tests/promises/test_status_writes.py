@@ -7,12 +7,14 @@ import pytest
 from tests.promises.objects import (
     DEPLOYMENT,
     POD,
+    REPLICA_SET,
     a_claim,
     a_config_map,
     a_container,
     a_deployment,
     a_gate,
     a_job,
+    a_pod_template,
     a_service,
     a_stateful_set,
     an_object,
@@ -26,6 +28,9 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.calls import PatchForm
 
+AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
+OLD_AUTOSCALER = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")
+BUDGET = Kind("policy", "v1", "PodDisruptionBudget")
 CRON_JOB = Kind("batch", "v1", "CronJob")
 INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
 NOTES: Body = {"metadata": {"labels": {"new": "label"}, "annotations": {"new": "note"}}}
@@ -196,6 +201,12 @@ CRON: Body = {
         }
     },
 }
+CHOSEN: Body = {"matchLabels": {"app": "web"}}
+SET: Body = {"selector": CHOSEN, "template": a_pod_template()}
+SCALING: Body = {
+    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+    "maxReplicas": 3,
+}
 BACKEND: Body = {"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}}
 
 
@@ -209,6 +220,22 @@ BACKEND: Body = {"defaultBackend": {"service": {"name": "web", "port": {"number"
         pytest.param(an_object(INGRESS, "web", spec=BACKEND), {"loadBalancer": {}}, id="Ingress"),
         pytest.param(a_service(), {"loadBalancer": {}}, id="Service"),
         pytest.param(a_claim(), {"phase": "Pending"}, id="PersistentVolumeClaim"),
+        pytest.param(an_object(REPLICA_SET, "web", spec=SET), {"replicas": 0}, id="ReplicaSet"),
+        pytest.param(
+            an_object(AUTOSCALER, "web", spec=SCALING),
+            {"currentMetrics": None, "desiredReplicas": 0},
+            id="HorizontalPodAutoscaler",
+        ),
+        pytest.param(
+            an_object(OLD_AUTOSCALER, "web", spec=SCALING),
+            {"currentReplicas": 0, "desiredReplicas": 0},
+            id="HorizontalPodAutoscaler-v1",
+        ),
+        pytest.param(
+            an_object(BUDGET, "web", spec={"minAvailable": 1, "selector": CHOSEN}),
+            {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
+            id="PodDisruptionBudget",
+        ),
     ],
 )
 async def test_a_new_object_says_what_its_status_cannot_leave_out(

@@ -49,6 +49,12 @@ LATE_LEASE = HookCase(
     faults=(down(Ms(14), 4),),
 )
 """Names are made of a beginning that the journal gets to know seconds later."""
+SWIFT = (Shape("ConfigMap", 0, 0, "well"), Shape("Deployment", 0, 0, "well"))
+COME_AND_GONE = HookCase(
+    waves=(SWIFT, SWIFT),
+    hooks=(HookShape(Shape("Job", 20, 0, "well"), Phase.PRE_SYNC, DEFAULT),),
+)
+"""The first rollout ends while the second has read the journal and does not hold the unit yet."""
 ORDINARY = (Phase.PRE_SYNC, Phase.SYNC, Phase.POST_SYNC)
 
 
@@ -168,6 +174,7 @@ def test_kill_after_kill_under_faults_runs_no_hook_twice(case: HookCase, kills: 
 
 @shared_by(8)
 @given(well_hooked, st.integers(100, 20_000))
+@example(COME_AND_GONE, 100)
 def test_two_rollouts_of_one_plan_run_its_hooks_once(case: HookCase, begins: int) -> None:
     stage, plan = Stage(case), case.plan()
     first = stage.actor(plan)

@@ -78,10 +78,8 @@ def _speak_utf8() -> None:
 def _run(arguments: list[str]) -> int:
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
-    except click.exceptions.Abort:
-        return _say("interrupted", INTERRUPTED)
-    except KeyboardInterrupt:
-        return _say("interrupted", INTERRUPTED)
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        return _say(_last_words(error), INTERRUPTED)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -92,6 +90,11 @@ def _run(arguments: list[str]) -> int:
     except Exception:  # noqa: BLE001 - whatever else comes here is a bug, and is shown as one
         return _say(f"{traceback.format_exc()}\n{A_BUG}", BUG)
     return result if isinstance(result, int) else 0
+
+
+def _last_words(error: BaseException) -> str:
+    """What whoever was interrupted leaves to say; click puts a cause of its own before that."""
+    return str(error.__cause__ or error) or "interrupted"
 
 
 def _show_group(group: ExceptionGroup[Exception]) -> int:

@@ -75,7 +75,8 @@ async def show_rollout(
     watched = PACE if screen.is_live and target.simulation is not None else None
     pace = watched if watching.pace is None else watching.pace or None
     driver = make_driver(plan, place, replace(rolling, pace=pace), screen.emit)
-    screen.begin(plan, clock=world.now, stop=driver.stop, title=watching.title)
+    commands = _commands(target, STOPPED)
+    screen.begin(plan, clock=world.now, stop=driver.stop, title=watching.title, commands=commands)
     until = None if watching.limit is None else Ms(world.now() + watching.limit)
     result = await drive(driver, until=until)
     known = known_operators(target.simulation)

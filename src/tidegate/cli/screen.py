@@ -28,7 +28,7 @@ from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.summary import NO_COMMANDS, Commands
+from tidegate.report.rollout.summary import NO_COMMANDS, Commands, cut_off
 
 EVERY = 0.1
 """Seconds between two pictures."""
@@ -56,6 +56,7 @@ class Screen:
             self._form = Log(self.course, outlet, ability.marks)
         self._clock: Clock | None = None
         self._stop: Stop | None = None
+        self._commands = NO_COMMANDS
         self._interruptions = 0
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -75,9 +76,17 @@ class Screen:
     def is_live(self) -> bool:
         return self._picture is not None
 
-    def begin(self, plan: Plan, *, clock: Clock, stop: Stop, title: str = "") -> None:
-        """Know what is to come, what time it is, and how to stop."""
-        self._clock, self._stop = clock, stop
+    def begin(
+        self,
+        plan: Plan,
+        *,
+        clock: Clock,
+        stop: Stop,
+        title: str = "",
+        commands: Commands = NO_COMMANDS,
+    ) -> None:
+        """Know what is to come, what time it is, how to stop, and how to go on from there."""
+        self._clock, self._stop, self._commands = clock, stop, commands
         self.course.start = self.course.now = clock()
         self.course.expect(plan)
         self.discretion = Discretion.of(plan)
@@ -115,8 +124,10 @@ class Screen:
             loop.remove_signal_handler(self._signals.pop())
         if self._picture is not None:
             self._picture.terminal.close()
-        if self._interruptions > 1 or (self._interruptions and self._stop is None):
+        if self._interruptions and self._stop is None:
             raise KeyboardInterrupt from None
+        if self._interruptions > 1:
+            raise KeyboardInterrupt(cut_off(self._commands)) from None
 
     def _listen(self, number: signal.Signals, hear: Callable[[], None]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, hear)

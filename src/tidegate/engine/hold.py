@@ -96,9 +96,11 @@ class Hold:
             raise refusal_error(refused, "taking the lease", where=self._place)
         if not self.lease.held:
             raise self._overtaken()
-        self.epoch += self.lease.contested
+        known = self.keeper.news
         while (unread := (yield from self.keeper.load())) is not None:
             yield from self._bear(unread, "reading", now)
+        # Who came and went since we looked has left the lease as if nobody had been there.
+        self.epoch += self.lease.contested or self.keeper.news != known
 
     def _bear(self, refused: Outcome, deed: str, now: Now) -> Errand[None]:
         """Wait until a trouble of the cluster is over; one with what was asked is an error."""

@@ -58,6 +58,8 @@ class Keeper:
         self.unit = unit
         self.cluster = cluster
         self.entries: dict[Ref, Entry] = {}
+        self.news = 0
+        """How often something was read that others have written."""
         self._namespace = namespace
         self._name = resource_name(unit)
         self._head = _Head()
@@ -79,6 +81,7 @@ class Keeper:
         if head.parts != self._head.parts:
             self._stored.clear()
             self._sent.clear()
+        self.news += head != self._stored_head
         self._head = self._stored_head = head
         self._parts = None
         parts = yield tuple(self._get(self._part(n)) for n in range(head.parts))
@@ -94,6 +97,7 @@ class Keeper:
         ours = (self._stored.get(number), self._sent.get(number))
         self._stored[number] = text
         if text not in ours:
+            self.news += 1
             self._parts = None
             self.entries.update((line.ref, line.entry) for line in self._read_lines(text))
 

@@ -166,7 +166,7 @@ class _Abrupt(aiohttp.TCPConnector):
     def _release(
         self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
     ) -> None:
-        if should_close and protocol.transport is not None:
+        if (should_close or protocol.should_close) and protocol.transport is not None:
             protocol.transport.abort()
         super()._release(key, protocol, should_close=should_close)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
@@ -13,7 +15,7 @@ from tidegate.report.plan import step_name
 from tidegate.report.rollout.course import Course as Rollout
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.names import listing
-from tidegate.report.rollout.reasons import reasons
+from tidegate.report.rollout.reasons import grounds, reasons
 from tidegate.report.rollout.rows import plain
 
 NEVER = "-"
@@ -43,6 +45,43 @@ class StepTimes:
     applied: Ms | None = None
     ended: Ms | None = None
     how: str = ""
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of an object that failed: why, what its pods printed last, its Events."""
+
+    ref: Ref
+    why: list[str] = []
+    log: list[str] = []
+    events: list[str] = []
+
+
+class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", tag="engine.ended"):
+    """How one engine ended, for programs.
+
+    `lasted` in milliseconds. `unwaited`: what the engine has no health check for.
+    """
+
+    engine: str
+    outcome: str
+    lasted: Ms
+    sentence: str = ""
+    failures: tuple[Failure, ...] = ()
+    unwaited: tuple[Ref, ...] = ()
+
+
+def ending_of(plan: Plan, run: Run) -> Ending:
+    """What stands below the table, and all that is known of what failed."""
+    course = _course(plan, run)
+    first, last = run.events[0], run.events[-1]
+    return Ending(
+        engine=run.name,
+        outcome=last.reason,
+        lasted=Ms(last.at - first.at),
+        sentence=_why(run.events),
+        failures=tuple(Failure(one.ref, **grounds(course, one)) for one in run.evidence),
+        unwaited=tuple(run.unwaited),
+    )
 
 
 def step_times(events: Iterable[Event]) -> dict[str, StepTimes]:
@@ -83,8 +122,7 @@ def _cell(times: StepTimes) -> str:
 
 def _reasons(plan: Plan, run: Run) -> Iterator[str]:
     """Why it did not pass, and what it passed by."""
-    course = Rollout(run.events[0].at)
-    course.expect(plan)
+    course = _course(plan, run)
     for found in run.evidence:
         yield from map(plain, reasons(course, found, brief=True))
     if run.unwaited:
@@ -96,13 +134,24 @@ def seconds(moment: Ms | None) -> str:
     return NEVER if moment is None else f"{moment / SECOND:.1f}s"
 
 
+def _course(plan: Plan, run: Run) -> Rollout:
+    """Knows the names of the steps."""
+    course = Rollout(run.events[0].at)
+    course.expect(plan)
+    return course
+
+
 def _end(events: Sequence[Event]) -> str:
     """How it ended, and why if it did not pass."""
     last = events[-1]
-    lasted = seconds(Ms(last.at - events[0].at))
+    why = _why(events)
+    return f"{last.reason} after {seconds(Ms(last.at - events[0].at))}{f': {why}' if why else ''}"
+
+
+def _why(events: Sequence[Event]) -> str:
+    """What failed first, or was refused first; nothing where it passed."""
     failed = [event.sentence for event in events if event.told is Told.STEP_FAILED]
-    if last.reason == "invalid":
+    if events[-1].reason == "invalid":
         refused = (event for event in events if event.told is Told.OBJECT_REFUSED)
         failed = [f"{event.ref}: {event.sentence}" for event in refused]
-    why = f": {failed[0]}" if failed else ""
-    return f"{last.reason} after {lasted}{why}"
+    return failed[0] if failed else ""

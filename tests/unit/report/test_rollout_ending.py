@@ -20,7 +20,7 @@ from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Comes, Ended, Evidence, Lack, Maker, Note, PodEnd
 from tidegate.report.rollout.failure import explain_failure, failing_refs, refused_refs
 from tidegate.report.rollout.rows import Row, plain
-from tidegate.report.rollout.summary import Commands, go_on, summarize
+from tidegate.report.rollout.summary import Commands, cut_off, go_on, summarize
 
 WEB, LATE = a_ref("web"), a_ref("late")
 ONE, TWO = a_step("wave 1", WEB), a_step("wave 2", LATE)
@@ -85,6 +85,12 @@ def test_a_rollout_that_was_stopped_says_what_it_leaves_and_how_to_go_on() -> No
         "  applied 1 of 2 objects; they stay as they are",
         "  go on with:  tidegate sync shop",
     ]
+
+
+def test_a_rollout_that_was_stopped_at_once_is_not_finished_and_can_be_gone_on_with() -> None:
+    assert cut_off(AGAIN) == (
+        "stopped at once: what was under way is not finished; go on with:  tidegate sync shop"
+    )
 
 
 def test_a_cluster_that_is_gone_is_not_gone_on_with() -> None:

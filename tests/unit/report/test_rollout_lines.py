@@ -48,7 +48,7 @@ def test_what_a_step_deleted_is_told_when_it_is_gone() -> None:
 
     assert gone == (
         "     3.0s  wave 1   passed in 3.0s; deleted 2 objects:"
-        " Deployment default/web, Deployment default/db"
+        " Deployment default/db, Deployment default/web"
     )
     assert end == "     3.0s  rollout  passed in 3.0s: 2 deleted"
 

@@ -13,6 +13,7 @@ from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import HEALTH, SIMULATION, UNIT, UnitOptions, chosen_of, takes
 
 if TYPE_CHECKING:
+    from tidegate.model.plan import Plan
     from tidegate.report.simulation import Run
 
 INVALID, FAILED = 3, 4
@@ -79,17 +80,21 @@ def simulate(
     doing.clear()
     options.say_notes(runs[0].notes)
     shown = [Run(one.semantics.name, one.events, one.evidence, one.unwaited) for one in runs]
-    for line in side_by_side(runs[0].plan, shown) if output == "text" else _documents(shown):
+    plan = runs[0].plan
+    for line in side_by_side(plan, shown) if output == "text" else _documents(plan, shown):
         click.echo(line)
     if any(one.is_invalid for one in runs):
         return INVALID
     return 0 if all(one.passed for one in runs) else FAILED
 
 
-def _documents(runs: list[Run]) -> Iterator[str]:
-    """One line for each event, with the engine it is of."""
+def _documents(plan: Plan, runs: list[Run]) -> Iterator[str]:
+    """One line for each event, with the engine it is of; the last one says how that ended."""
     import msgspec
+
+    from tidegate.report.simulation import ending_of
 
     for run in runs:
         for event in run.events:
             yield msgspec.json.encode({"engine": run.name, **msgspec.to_builtins(event)}).decode()
+        yield msgspec.json.encode(ending_of(plan, run)).decode()

@@ -86,7 +86,6 @@ DEFAULTS: dict[str, tuple[Json, ...]] = {
     "attachRequired": (True,),
     "backoffLimit": (6,),
     "completionMode": ("NonIndexed",),
-    "completions": (1,),
     "concurrencyPolicy": ("Allow",),
     "count": (1,),
     "defaultMode": (420,),

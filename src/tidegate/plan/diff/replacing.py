@@ -53,7 +53,7 @@ def compare_replaced(wanted: Body, live: Body | None, *, manager: str, seal: str
             dropped = unite(dropped, _without_status(fields_in(entry)))
     if not dropped and seal == seal_replaced(wanted, live):
         return Difference(deed=Fate.KEEP)
-    walk = walk_along(_with_labels(wanted), live, dropped, others)
+    walk = walk_along(_counted(_with_labels(wanted), live), live, dropped, others)
     if not walk.found:
         return Difference(deed=Fate.KEEP)
     found = difference_of(walk, live, wanted)
@@ -68,6 +68,14 @@ def _with_labels(wanted: Body) -> Body:
     if wanted.get("kind") not in LABELLED or not labels or metadata.get("labels"):
         return wanted
     return {**wanted, "metadata": {**metadata, "labels": labels}}
+
+
+def _counted(wanted: Body, live: Body) -> Body:
+    """A Job that says neither how often nor how many at once runs once; servers write that down."""
+    spec, told = mapping(wanted, "spec"), part(live, "spec", "completions")
+    if wanted.get("kind") != "Job" or {"completions", "parallelism"} & spec.keys() or told != 1:
+        return wanted
+    return {**wanted, "spec": {**spec, "completions": told}}
 
 
 def _is_added_by_hand(entry: Body, manager: str) -> bool:

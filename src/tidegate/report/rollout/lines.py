@@ -186,7 +186,7 @@ def _has_changed(step: StepCourse) -> bool:
 def _passed(step: StepCourse) -> str:
     """What is deleted is told here: until now it was on its way."""
     spent = f"passed in {seconds(step.spent(step.since))}"
-    gone = [ref for ref, told in step.deeds.items() if told is Told.OBJECT_PRUNED]
+    gone = sorted(ref for ref, told in step.deeds.items() if told is Told.OBJECT_PRUNED)
     if gone:
         return f"{spent}; deleted {count(len(gone), 'object')}: {listing(gone, MOST_NAMED)}"
     return spent if _has_changed(step) else f"{spent}, {count(step.size, 'object')} unchanged"

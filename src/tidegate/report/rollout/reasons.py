@@ -9,23 +9,30 @@ from tidegate.report.rollout.evidence import Comes, Ended, Evidence, Lack, Maker
 from tidegate.report.rollout.names import count
 from tidegate.report.rollout.rows import Row, Span, Style
 
+WHY = "why"
 MOST_NOTES = 6
 MOST_LACKS = 5
 INDENT = 11
 """Room for the longest label."""
 
 
-def reasons(course: Course, found: Evidence, *, brief: bool = False) -> Iterator[Row]:
-    """What is known of one object, the most telling first.
+def grounds(course: Course, found: Evidence, *, brief: bool = False) -> dict[str, list[str]]:
+    """What is known of one object, by label, the most telling first.
 
     In `brief` pods speak for themselves: what they printed and their Events are left out.
     """
     lines = [found.unserved] if found.unserved else []
     lines += [_lack(course, lack) for lack in found.lacks[:MOST_LACKS]]
-    yield from labelled("why", [*lines, *_ends(found.pods)])
+    told = {WHY: [*lines, *_ends(found.pods)]}
     if not (brief and found.pods):
-        yield from _logs(found.pods)
-        yield from _notes(found.notes)
+        told |= {"log": _log(found.pods), "events": _notes(found.notes)}
+    return {label: lines for label, lines in told.items() if lines}
+
+
+def reasons(course: Course, found: Evidence, *, brief: bool = False) -> Iterator[Row]:
+    """The same in rows."""
+    for label, lines in grounds(course, found, brief=brief).items():
+        yield from labelled(label, lines, Style.PLAIN if label == WHY else Style.FAINT)
 
 
 def labelled(label: str, lines: Iterable[str], style: Style = Style.PLAIN) -> list[Row]:
@@ -78,20 +85,17 @@ def _ending(container: Ended) -> tuple[str, ...]:
     return (head, container.message) if container.message else (head,)
 
 
-def _logs(pods: Sequence[PodEnd]) -> Iterator[Row]:
+def _log(pods: Sequence[PodEnd]) -> list[str]:
     """The last lines of the newest pod that printed any."""
-    for pod in pods:
-        for container in pod.containers:
-            if container.log:
-                yield from labelled("log", container.log, Style.FAINT)
-                return
+    logs = (container.log for pod in pods for container in pod.containers)
+    return list(next(filter(None, logs), ()))
 
 
-def _notes(notes: Sequence[Note]) -> Iterator[Row]:
+def _notes(notes: Sequence[Note]) -> list[str]:
     """What was told last, each message once."""
     told: dict[str, int] = {}
     for note in notes:
         line = f"{note.reason}: {note.message}"
         told[line] = told.pop(line, 0) + note.times
     lines = [f"{line} ({times} times)" if times > 1 else line for line, times in told.items()]
-    yield from labelled("events", lines[-MOST_NOTES:], Style.FAINT)
+    return lines[-MOST_NOTES:]

@@ -61,9 +61,19 @@ def go_on(course: Course, commands: Commands) -> list[Row]:
     objects = sum(step.size for step in course.counted)
     end = "they stay as they are" if commands.resumes else "they are gone with their cluster"
     told = f"  applied {applied:,} of {count(objects, 'object')}; {end}"
-    word = "go on" if commands.resumes else "begin again"
-    again = Span(f"  {word} with:  {commands.again}", Style.STRONG)
+    again = Span(f"  {_again(commands)}", Style.STRONG)
     return [(Span(told),), *([(again,)] if commands.again else [])]
+
+
+def cut_off(commands: Commands) -> str:
+    """What is said of a rollout that was stopped at once: nobody has looked at what it left."""
+    again = f"; {_again(commands)}" if commands.again else ""
+    return f"stopped at once: what was under way is not finished{again}"
+
+
+def _again(commands: Commands) -> str:
+    word = "go on" if commands.resumes else "begin again"
+    return f"{word} with:  {commands.again}"
 
 
 def deeds_of(course: Course) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Propagation, Ref
+from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.server.jobs import select_own_pods
 from tidegate.sandbox.server.qos import service_class
@@ -23,20 +23,35 @@ PODS = Resource("", "pods")
 JOBS = Resource("batch", "jobs")
 DEFINITIONS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 DEPLOYMENTS = Resource("apps", "deployments")
-FIRST_STATUSES: dict[Resource, Body] = {
-    DEPLOYMENTS: {},
-    Resource("apps", "statefulsets"): {"replicas": 0, "availableReplicas": 0},
-    Resource("apps", "daemonsets"): {
+FIRST_STATUSES: dict[Kind, Body] = {
+    Kind("", "v1", "PersistentVolumeClaim"): {"phase": "Pending"},
+    Kind("", "v1", "Service"): {"loadBalancer": {}},
+    Kind("apps", "v1", "DaemonSet"): {
         "currentNumberScheduled": 0,
         "numberMisscheduled": 0,
         "desiredNumberScheduled": 0,
         "numberReady": 0,
     },
-    JOBS: {},
-    Resource("batch", "cronjobs"): {},
-    Resource("networking.k8s.io", "ingresses"): {"loadBalancer": {}},
-    SERVICES: {"loadBalancer": {}},
-    Resource("", "persistentvolumeclaims"): {"phase": "Pending"},
+    Kind("apps", "v1", "Deployment"): {},
+    Kind("apps", "v1", "ReplicaSet"): {"replicas": 0},
+    Kind("apps", "v1", "StatefulSet"): {"replicas": 0, "availableReplicas": 0},
+    Kind("autoscaling", "v1", "HorizontalPodAutoscaler"): {
+        "currentReplicas": 0,
+        "desiredReplicas": 0,
+    },
+    Kind("autoscaling", "v2", "HorizontalPodAutoscaler"): {
+        "desiredReplicas": 0,
+        "currentMetrics": None,
+    },
+    Kind("batch", "v1", "CronJob"): {},
+    Kind("batch", "v1", "Job"): {},
+    Kind("networking.k8s.io", "v1", "Ingress"): {"loadBalancer": {}},
+    Kind("policy", "v1", "PodDisruptionBudget"): {
+        "disruptionsAllowed": 0,
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "expectedPods": 0,
+    },
 }
 """What a server says of an object before any controller does: fields that cannot be left out."""
 PODS_STAY = (
@@ -111,7 +126,7 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
     }
     if entry.has_status:
         begun.pop("status", None)
-    begun |= _first_status(entry.resource)
+    begun |= _first_status(entry.kind)
     if entry.resource == NAMESPACES:
         return _namespace(begun, ref.name)
     if entry.resource == SERVICES:
@@ -123,8 +138,8 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
     return begun
 
 
-def _first_status(resource: Resource) -> Body:
-    known = FIRST_STATUSES.get(resource)
+def _first_status(kind: Kind) -> Body:
+    known = FIRST_STATUSES.get(kind)
     return {} if known is None else {"status": known}
 
 
