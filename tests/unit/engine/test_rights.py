@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from tidegate.engine.reach.checking import Examined
-from tidegate.engine.reach.errands import Errand
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.rights import REVIEW, Leave, ask_leave
 from tidegate.engine.vocabulary import Spot, Stand, Standing
@@ -53,7 +52,8 @@ def asked_of(request: object) -> tuple[str, str]:
     assert request.dry_run
     spec: Json = msgspec.json.decode(request.body)
     place = ("spec", "resourceAttributes")
-    return text(spec, *place, "verb"), text(spec, *place, "resource")
+    whose, name = text(spec, *place, "resource"), text(spec, *place, "name")
+    return text(spec, *place, "verb"), f"{whose}/{name}" if name else whose
 
 
 def play(
@@ -65,18 +65,18 @@ def play(
 ) -> tuple[Leave, list[tuple[str, str]]]:
     """Answer each question; what came of it, and what was asked."""
     errand = ask_leave(examined, cluster or ALL, consents=consents)
-    wishes = next(errand)
-    assert isinstance(wishes, tuple)
-    questions = [asked_of(wish.request) for wish in wishes]
-    answers = tuple(a_verdict(allowed=allows(*question)) for question in questions)
-    return end_of(errand, answers), questions
-
-
-def end_of(errand: Errand[Leave], answers: tuple[Outcome, ...]) -> Leave:
-    with pytest.raises(StopIteration) as end:
-        errand.send(answers)
-    leave: Leave = end.value.value
-    return leave
+    answers: tuple[Outcome, ...] | None = None
+    asked: list[tuple[str, str]] = []
+    while True:
+        try:
+            wishes = next(errand) if answers is None else errand.send(answers)
+        except StopIteration as end:
+            leave: Leave = end.value
+            return leave, asked
+        assert isinstance(wishes, tuple)
+        questions = [asked_of(wish.request) for wish in wishes]
+        answers = tuple(a_verdict(allowed=allows(*question)) for question in questions)
+        asked += questions
 
 
 def a_verdict(*, allowed: bool) -> Outcome:
@@ -106,7 +106,7 @@ def test_a_missing_right_is_told_of_the_first_object_and_bars_the_others() -> No
     examined = standing(Stand.ABSENT, *map(a_config_map, "ab"), a_deployment("web"))
 
     neither, _ = play(examined, lambda verb, _: verb != "create")
-    one, _ = play(examined, lambda _, what: what != "configmaps")
+    one, _ = play(examined, lambda _, what: not what.startswith("configmaps"))
 
     assert [fault[1].kind for fault in neither.faults] == [CONFIG_MAP, DEPLOYMENT]
     ((_, ref, trouble),) = one.faults
@@ -114,6 +114,20 @@ def test_a_missing_right_is_told_of_the_first_object_and_bars_the_others() -> No
     assert (trouble.reason, trouble.final) == ("Forbidden", True)
     assert "this user may not create or patch `configmaps` in namespace" in trouble.sentence
     assert one.allowed == examined[2:]
+
+
+def test_a_role_that_names_objects_is_enough_for_these() -> None:
+    examined = [
+        *standing(Stand.DIFFERENT, *map(a_config_map, "ab")),
+        *standing(Stand.ABSENT, a_config_map("c")),
+    ]
+    named = {"configmaps/a", "configmaps/c"}
+
+    leave, asked = play(examined, lambda verb, what: what in named or verb == "create")
+
+    assert [ref.name for _, ref, _ in leave.faults] == ["b"]
+    assert [item.ref.name for _, item, _ in leave.allowed] == ["a", "c"]
+    assert asked[2:] == [("patch", f"configmaps/{name}") for name in "abc"]
 
 
 def test_what_lives_and_differs_is_only_patched() -> None:
@@ -146,9 +160,12 @@ def test_a_cluster_that_does_not_answer_denies_nothing() -> None:
     errand = ask_leave(examined, ALL, consents=False)
     next(errand)
 
-    leave = end_of(errand, (Failed(500, "InternalError", "busy"),))
+    named = errand.send((Failed(500, "InternalError", "busy"),))
+    with pytest.raises(StopIteration) as end:
+        errand.send(())
 
-    assert leave == ([], examined)
+    assert named == ()
+    assert end.value.value == ([], examined)
 
 
 def test_what_goes_is_asked_about_and_does_not_bar_what_comes() -> None:
@@ -157,7 +174,7 @@ def test_what_goes_is_asked_about_and_does_not_bar_what_comes() -> None:
 
     leave, asked = play([*going, *coming], lambda verb, _: verb != "delete")
 
-    assert asked == [("delete", "configmaps"), ("patch", "configmaps")]
+    assert asked[:2] == [("delete", "configmaps"), ("patch", "configmaps")]
     ((_, ref, trouble),) = leave.faults
     assert ref.name == "old"
     assert "this user may not delete `configmaps` in namespace" in trouble.sentence

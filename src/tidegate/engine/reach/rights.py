@@ -1,11 +1,13 @@
 """Whether we may write what a plan brings and delete what it takes away.
 
 Asked before the first write, where that can be asked: one question for each kind, namespace and
-deed, and only about what would be done.
+deed, and only about what would be done. Where a kind is not allowed, its objects are asked about by
+their names: a role may name them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +24,7 @@ from tidegate.world.facts import Done, Outcome
 
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
 """The question to a cluster whether we may do something."""
+CREATE = "create"
 
 
 class Leave(NamedTuple):
@@ -37,12 +40,18 @@ def ask_leave(examined: list[Examined], outlook: Outlook, *, consents: bool) -> 
         _rights(one, outlook) if is_touched(one[1], one[2], consents=consents) else []
         for one in examined
     ]
-    rights = list(dict.fromkeys(right for some in needed for right in some))
-    outcomes = yield tuple(_review(right, outlook) for right in rights)
-    denied = {right for right, how in zip(rights, outcomes, strict=True) if _is_denied(how)}
+    denied = yield from _denied((right for some in needed for right in some), outlook)
+    named = (
+        msgspec.structs.replace(right, name=one[1].ref.name)
+        for one, some in zip(examined, needed, strict=True)
+        for right in some
+        if right in denied and right.verb != CREATE
+    )
+    denied |= yield from _denied(named, outlook)
     leave, told = Leave([], []), set[_Right]()
     for one, some in zip(examined, needed, strict=True):
-        missing = [right for right in some if right in denied]
+        name = one[1].ref.name
+        missing = [right for right in some if _is_missing(right, name, denied)]
         if not missing:
             leave.allowed.append(one)
         elif not told.issuperset(missing):
@@ -51,13 +60,27 @@ def ask_leave(examined: list[Examined], outlook: Outlook, *, consents: bool) -> 
     return leave
 
 
-class _Right(NamedTuple):
-    """Leave to do something to the objects of a kind in a namespace."""
+class _Right(msgspec.Struct, frozen=True):
+    """Leave to do something to the objects of a kind in a namespace, or to one of them."""
 
     cluster: str
     kind: Kind
     namespace: str
     verb: str
+    name: str = ""
+
+
+def _denied(rights: Iterable[_Right], outlook: Outlook) -> Errand[set[_Right]]:
+    asked = list(dict.fromkeys(rights))
+    outcomes = yield tuple(_review(right, outlook) for right in asked)
+    return {right for right, how in zip(asked, outcomes, strict=True) if _is_denied(how)}
+
+
+def _is_missing(right: _Right, name: str, denied: set[_Right]) -> bool:
+    """What is new has no name that a role could know."""
+    if right not in denied:
+        return False
+    return right.verb == CREATE or msgspec.structs.replace(right, name=name) in denied
 
 
 def _rights(examined: Examined, outlook: Outlook) -> list[_Right]:
@@ -76,9 +99,9 @@ def _verbs(item: Item, standing: Standing) -> list[str]:
     makes = standing.replaces or item.deed is Deed.CREATE
     match standing.stand:
         case Stand.ABSENT:
-            return ["create"] if makes else ["create", "patch"]
+            return [CREATE] if makes else [CREATE, "patch"]
         case Stand.OBSOLETE:
-            return ["delete", "create"] if makes else ["delete", "create", "patch"]
+            return ["delete", CREATE] if makes else ["delete", CREATE, "patch"]
         case _:
             return ["update"] if standing.replaces else ["patch"]
 
@@ -94,6 +117,7 @@ def _review(right: _Right, outlook: Outlook) -> Ask:
                 "resource": outlook.served[right.cluster][right.kind].plural,
                 "namespace": right.namespace,
                 "verb": right.verb,
+                "name": right.name,
             }
         },
     }
