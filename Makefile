@@ -31,7 +31,7 @@ properties: $(READY) ## thousands of random rollouts, killed, failing and togeth
 
 test-kube: $(READY) ## build, start and use a real control plane
 	$(BIN)/python -m plane build
-	$(BIN)/python -m pytest -q -m kube
+	$(BIN)/python -m pytest -q -m kube -n 2 --dist loadfile
 
 kube-up: $(READY) ## start that control plane and leave it running
 	@$(BIN)/python -m plane up

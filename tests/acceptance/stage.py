@@ -37,7 +37,7 @@ from tidegate.model.event import Told
 from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
 from tidegate.model.plan import FINALIZER, Plan, PlannedUnit
-from tidegate.model.reading import listed
+from tidegate.model.reading import listed, part
 from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
@@ -45,10 +45,11 @@ from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.testing.rollouts import Run
 from tidegate.world.calls import Kinds
-from tidegate.world.facts import Catalogue, Done, Missing
+from tidegate.world.facts import Catalogue, Done, Missing, Outcome
 from tidegate.world.protocol import World
 
 _numbers = itertools.count(1)
+TIMES = ("startTime", "completionTime")
 ONCE = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, limit=0))
 """Argo CD's rules for a sync that a person asks for: it is not tried again."""
 
@@ -118,9 +119,20 @@ class ArgoStage(Stage):
         return [one for one in told if not verbs or one.split()[0] in verbs]
 
     async def becomes(self, body: Body, status: Body) -> None:
-        """Wait until it is there, and write its status as its controller would."""
-        await self.desk.settled(await self.ref(body), lambda live: live is not None)
-        await self.says(body, status)
+        """Wait until it is there, and write its status as its controller would.
+
+        On a real server its controller is at work, too: when a Job began is said once.
+        """
+        ref = await self.ref(body)
+        await self.desk.settled(ref, lambda live: live is not None)
+
+        async def say() -> Outcome:
+            begun = part(await self.body(body), "status", "startTime")
+            times = {name: begun for name in TIMES if begun is not None and name in status}
+            told: Body = {"status": {**status, **times}}
+            return await self.desk.patch(ref, told, subresource="status", manager="controller")
+
+        await self.desk.eventually(say, lambda outcome: isinstance(outcome, Done))
 
     async def goes(self, body: Body) -> None:
         """Wait until it is gone."""
