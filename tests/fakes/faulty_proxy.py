@@ -18,6 +18,7 @@ import aiohttp
 from aiohttp import web
 
 from tests.fakes.serving import served
+from tidegate.kube.connector import AbruptConnector
 
 HOP_BY_HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "host"}
 
@@ -51,7 +52,7 @@ class FaultyProxy:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[FaultyProxy]:
         context = ssl.create_default_context(cafile=str(self.ca))
-        connector = aiohttp.TCPConnector(ssl=context, limit=0)
+        connector = AbruptConnector(ssl=context, limit=0)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
             self._session = session
             app = web.Application(client_max_size=16 * 1024**2)

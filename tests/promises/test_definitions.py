@@ -184,7 +184,7 @@ async def test_a_line_that_asks_from_an_expired_version_lists_again(desk: Desk) 
     live_of(await desk.apply(a_gate(kind.group)))
 
     desk.watch(Selection(kind, desk.namespace), since="1")
-    facts = await desk.until(lambda fact: isinstance(fact, Changed))
+    facts = await desk.until(lambda fact: isinstance(fact, Changed) and fact.live.ref.kind == kind)
 
     added = facts[-1]
     assert isinstance(added, Changed)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import aiohttp
 from multidict import CIMultiDict
@@ -18,6 +18,7 @@ from yarl import URL
 
 from tidegate.errors import TidegateError
 from tidegate.kube.access.context import ClientCertificate, Target
+from tidegate.kube.connector import AbruptConnector
 from tidegate.kube.credentials import Auth, Credentials
 from tidegate.kube.losses import loss_of
 from tidegate.kube.replies import UNAUTHORIZED, Reply
@@ -25,10 +26,6 @@ from tidegate.kube.requests import HttpRequest
 from tidegate.kube.tls import expired, make_context
 from tidegate.world.calls import Identity
 from tidegate.world.facts import Lost
-
-if TYPE_CHECKING:
-    from aiohttp.client_proto import ResponseHandler
-    from aiohttp.client_reqrep import ConnectionKey
 
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 65.0
@@ -147,7 +144,7 @@ class Transport:
             return self._session
         if self._session is not None:
             self._retired.append(self._session)
-        connector = _Abrupt(ssl=make_context(self._target, certificate), limit=0)
+        connector = AbruptConnector(ssl=make_context(self._target, certificate), limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers={"User-Agent": USER_AGENT},
@@ -158,17 +155,6 @@ class Transport:
         self._session._retry_connection = False  # noqa: SLF001
         self._certificate = certificate
         return self._session
-
-
-class _Abrupt(aiohttp.TCPConnector):
-    """Hangs up at once: a goodbye in good order waits for a server that may be silent, or go on."""
-
-    def _release(
-        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
-    ) -> None:
-        if (should_close or protocol.should_close) and protocol.transport is not None:
-            protocol.transport.abort()
-        super()._release(key, protocol, should_close=should_close)
 
 
 async def _read(response: aiohttp.ClientResponse) -> Reply:
