@@ -234,3 +234,11 @@ def test_a_time_that_is_none_is_a_mistake_in_the_command(words: tuple[str, ...])
     assert ran.returncode == 2
     assert f"{words[-1]}: `soon` is not a duration such as 90s" in ran.stderr
     assert ran.stdout == ""
+
+
+@pytest.mark.parametrize("verb", [("plan",), ("simulate",), ("sync", "--sandbox")])
+def test_a_directory_without_objects_is_noticed(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    ran = tidegate(*verb, str(tmp_path))
+
+    assert ran.returncode == 0
+    assert f"`{tmp_path}` has no objects" in ran.stderr

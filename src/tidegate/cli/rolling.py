@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from tidegate.cli import options
 from tidegate.cli.doing import SILENT, Doing
 from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import TargetOptions
+from tidegate.cli.unit_options import TargetOptions, WatchingOptions
 from tidegate.engine.drive import drive
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.sync import Rolling, Target, Venue, make_driver, open_target
@@ -38,6 +39,17 @@ class Watching:
     json: bool = False
     limit: Ms | None = None
     pace: float | None = None
+
+
+def watching_of(title: str, doing: Doing, told: WatchingOptions) -> Watching:
+    """How the user wants to see it."""
+    return Watching(
+        title=title,
+        doing=doing,
+        limit=options.limit(told["timeout"], "--timeout"),
+        pace=told["pace"],
+        json=told["output"] == "json",
+    )
 
 
 def target_of(told: TargetOptions) -> Target:

@@ -53,6 +53,14 @@ def _check_options(_ctx: click.Context, _option: click.Parameter, said: tuple[st
     return said
 
 
+class WatchingOptions(TypedDict):
+    """What the options come to that say how a rollout is watched."""
+
+    timeout: str
+    pace: float | None
+    output: str
+
+
 NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     click.option(

@@ -15,7 +15,7 @@ from tidegate.engine.reach.needs import await_kind, brought_kinds
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.probing import probe
 from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
-from tidegate.engine.site import Site, items_of, refuse
+from tidegate.engine.site import Site, refuse
 from tidegate.engine.vocabulary import (
     Apply,
     Check,
@@ -43,7 +43,7 @@ from tidegate.engine.vocabulary import (
 from tidegate.model.journal import Entry
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref
-from tidegate.model.plan import Fragment, Step
+from tidegate.model.plan import Fragment, Step, items_of
 from tidegate.world.calls import Get, Local
 from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Said, Sent
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.engine.site import Site, items_of
+from tidegate.engine.site import Site
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import Spot
 from tidegate.model.event import StepState
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Step
+from tidegate.model.plan import Deed, Step, items_of
 
 
 def forget_gone(site: Site, stale: dict[str, list[Spot]]) -> list[str]:

@@ -16,11 +16,11 @@ from tidegate.engine.reach.needs import unmet_needs
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.rights import ask_leave
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.site import Site, items_of, refuse
+from tidegate.engine.site import Site, refuse
 from tidegate.engine.vocabulary import Spot
 from tidegate.errors import ClusterError
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Plan, items_of
 
 PASSING = frozenset(
     f"cluster.{word}"

@@ -18,7 +18,7 @@ from tidegate.engine.reach.writing import read_body
 from tidegate.engine.vocabulary import Judged, Spot, Standing
 from tidegate.errors import Place
 from tidegate.model.objects import Live, as_served, identity
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step
+from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.world.facts import Refusal
 from tidegate.world.protocol import World
@@ -165,10 +165,6 @@ class Site:
         if hold.epoch != before:
             self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name == unit)
         return hold.epoch != before
-
-
-def items_of(step: Step) -> list[Item]:
-    return [item for batch in step.batches for item in batch]
 
 
 def refuse(refused: Refusal | None, site: Site) -> None:

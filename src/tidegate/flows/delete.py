@@ -16,8 +16,7 @@ from tidegate.flows.units import Chosen, read_chosen
 from tidegate.health.budget import budget
 from tidegate.model.manifest import WantedUnit
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Plan
-from tidegate.plan.chains import items_of
+from tidegate.model.plan import Deed, Plan, items_of
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
 from tidegate.plan.pruning import Stale

@@ -6,8 +6,7 @@ from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import body_of, look_at
 from tidegate.flows.means import stale_of
 from tidegate.model.objects import identity
-from tidegate.model.plan import Plan, PlannedUnit
-from tidegate.plan.chains import items_of
+from tidegate.model.plan import Plan, PlannedUnit, items_of
 from tidegate.plan.pruning import Stale, prune_units
 from tidegate.world.protocol import World
 

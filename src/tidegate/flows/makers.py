@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Ref, identity
 from tidegate.model.plan import Deed, Item, Plan, Step
 from tidegate.model.reading import text
 from tidegate.report.rollout.evidence import Comes, Maker
@@ -14,15 +14,12 @@ from tidegate.sandbox.operators.catalogue import Catalogue
 from tidegate.sandbox.operators.references import products_of
 from tidegate.sandbox.operators.templates import scope_of
 
-Identity = tuple[str, str, str, str]
-"""An object is the same in all versions of its kind."""
-
 
 def find_makers(plan: Plan, wanted: Ref, catalogue: Catalogue, *, here: str) -> Iterator[Maker]:
     """Those that would make it, in the order of the plan; `here` is the step that wants it."""
     for step in plan.steps:
         for item in (item for batch in step.batches for item in batch):
-            if _identity(wanted) in _made_by(item, catalogue):
+            if identity(wanted) in _made_by(item, catalogue):
                 yield Maker(ref=item.ref, step=step.id, comes=_comes(plan, here, step.id))
 
 
@@ -34,21 +31,17 @@ def find_item(step: Step, ref: Ref) -> Item | None:
     return next((item for batch in step.batches for item in batch if item.ref == ref), None)
 
 
-def _made_by(item: Item, catalogue: Catalogue) -> set[Identity]:
+def _made_by(item: Item, catalogue: Catalogue) -> set[tuple[str, str, str, str]]:
     """The object itself, and what its operator makes of it."""
     if item.deed is Deed.DELETE:
         return set()
     kind = item.ref.kind
-    made = {_identity(item.ref)}
+    made = {identity(item.ref)}
     row = catalogue.rows.get((kind.group, kind.name))
     if row is not None:
         scope = scope_of(msgspec.json.decode(item.body), kind)
-        made |= {_identity(_ref_of(one.body)) for one in products_of(row, scope)}
+        made |= {identity(_ref_of(one.body)) for one in products_of(row, scope)}
     return made
-
-
-def _identity(ref: Ref) -> Identity:
-    return ref.kind.group, ref.kind.name, ref.namespace, ref.name
 
 
 def _ref_of(body: dict[str, Json]) -> Ref:

@@ -6,8 +6,7 @@ from tidegate.dialect.living import shared
 from tidegate.dialect.options import REFUSES_SHARED
 from tidegate.errors import Place, PlanError, foreign
 from tidegate.flows.looking import body_of, look_at
-from tidegate.model.plan import Item, Plan, PlannedUnit
-from tidegate.plan.chains import items_of
+from tidegate.model.plan import Item, Plan, PlannedUnit, items_of
 from tidegate.world.protocol import World
 
 HINT = f"remove it from one of the two units; without `{REFUSES_SHARED}` this one takes it over"

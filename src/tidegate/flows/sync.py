@@ -12,7 +12,13 @@ from pathlib import Path
 from tidegate.engine.drive import Driver
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
-from tidegate.errors import ClusterError, ConfigError, PlanError, TidegateError
+from tidegate.errors import (
+    ClusterError,
+    ConfigError,
+    PlanError,
+    RenderError,
+    TidegateError,
+)
 from tidegate.flows.lua import lua_workers
 from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
@@ -119,12 +125,19 @@ async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterat
 class Planned:
     """A plan, and what it was made of."""
 
+    what: str
     plan: Plan
     rendered: Rendered
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
-        return notes_of(self.rendered)
+        """What is not certain; that there is nothing at all is rarely meant."""
+        notes = notes_of(self.rendered)
+        if self.rendered.documents or notes:
+            return notes
+        problem = f"`{self.what}` has no objects"
+        hint = "look whether it is the right directory"
+        return (RenderError("render.nothing", problem, hint=hint),)
 
 
 async def make_plan(chosen: Chosen, world: World, *, prunes: bool = False) -> Planned:
@@ -140,7 +153,7 @@ async def make_plan(chosen: Chosen, world: World, *, prunes: bool = False) -> Pl
     if chosen.resources:
         plan = select(plan, chosen.resources)
     await refuse_shared(plan, world)
-    return Planned(plan, read.rendered)
+    return Planned(chosen.wanted.what, plan, read.rendered)
 
 
 def make_driver(

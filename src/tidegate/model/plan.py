@@ -111,6 +111,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     expands: str = ""
 
 
+def items_of(step: Step) -> list[Item]:
+    """All objects of a step, in its order."""
+    return [item for batch in step.batches for item in batch]
+
+
 class Because(StrEnum):
     """Why one step comes after another."""
 

@@ -11,14 +11,10 @@ from itertools import pairwise
 
 import msgspec
 
-from tidegate.model.plan import Because, Edge, Item, Plan, Step, Strength, digest_step
+from tidegate.model.plan import Because, Edge, Item, Plan, Step, Strength, digest_step, items_of
 
 INSIDE = frozenset({Because.WAVE, Because.PHASE, Because.STAGE})
 """Why a step comes after another one of its unit."""
-
-
-def items_of(step: Step) -> list[Item]:
-    return [item for batch in step.batches for item in batch]
 
 
 def link_chain(steps: Iterable[Step]) -> list[Edge]:

@@ -22,9 +22,10 @@ from tidegate.model.plan import (
     Step,
     digest_bytes,
     digest_step,
+    items_of,
 )
 from tidegate.plan.build import step_id
-from tidegate.plan.chains import items_of, link_chain
+from tidegate.plan.chains import link_chain
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.pruning import Batch, Stale, deletion_of, is_definition, reversed_batches
 

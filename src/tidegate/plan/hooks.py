@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.model.plan import Plan, Step
-from tidegate.plan.chains import items_of, keep_items, narrow
+from tidegate.model.plan import Plan, Step, items_of
+from tidegate.plan.chains import keep_items, narrow
 
 
 def without_hooks(plan: Plan, units: set[str]) -> Plan:

@@ -11,9 +11,8 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.plan import HookPolicy, Item, Plan, Step, digest_step
+from tidegate.model.plan import HookPolicy, Item, Plan, Step, digest_step, items_of
 from tidegate.model.reading import mapping
-from tidegate.plan.chains import items_of
 from tidegate.plan.items import digest_text
 
 SHORT = 7

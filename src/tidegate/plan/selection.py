@@ -12,9 +12,9 @@ import msgspec
 
 from tidegate.errors import PlanError, foreign
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Fragment, Item, Plan
+from tidegate.model.plan import Fragment, Item, Plan, items_of
 from tidegate.plan.build import digest_units
-from tidegate.plan.chains import items_of, keep_items, narrow
+from tidegate.plan.chains import keep_items, narrow
 
 ANY = "*"
 FORM = "write `GROUP:KIND:[NAMESPACE/]NAME`, such as `apps:Deployment:web` or `:Service:shop/web`"

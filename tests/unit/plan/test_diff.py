@@ -5,7 +5,6 @@ import base64
 import pytest
 
 from tests.promises.objects import (
-    CONFIG_MAP,
     SECRET,
     a_config_map,
     a_container,
@@ -20,9 +19,9 @@ from tests.promises.objects import (
 )
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
 from tidegate.model.change import MASK, Fate, FieldChange
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping
-from tidegate.plan.diff.compare import compare, stale
+from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of, sandbox_world
 from tidegate.world.line import Line
@@ -285,16 +284,3 @@ def test_what_would_upset_a_terminal_is_not_shown() -> None:
     (field,) = compare(said, applied(a_config_map(page="x")), manager=OURS).fields
 
     assert field.after == "x [31m y"
-
-
-def test_stale_is_what_was_ours_and_is_not_wanted() -> None:
-    old, new = Kind("apps", "v1beta1", "Deployment"), Kind("apps", "v1", "Deployment")
-    inventory = [
-        Ref(old, "shop", "web"),
-        Ref(CONFIG_MAP, "shop", "b"),
-        Ref(CONFIG_MAP, "shop", "a"),
-    ]
-
-    gone = stale(inventory, [Ref(new, "shop", "web"), Ref(CONFIG_MAP, "mail", "a")])
-
-    assert gone == (Ref(CONFIG_MAP, "shop", "a"), Ref(CONFIG_MAP, "shop", "b"))

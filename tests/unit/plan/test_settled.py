@@ -7,8 +7,7 @@ from msgspec import structs
 from tests.unit.plan.orders import a_hook, a_thing, plan_of, told
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Plan
-from tidegate.plan.chains import items_of
+from tidegate.model.plan import Deed, Plan, items_of
 from tidegate.plan.settled import without_settled
 
 

@@ -9,7 +9,15 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import TARGET, UNIT, TargetOptions, UnitOptions, chosen_of, takes
+from tidegate.cli.unit_options import (
+    TARGET,
+    UNIT,
+    TargetOptions,
+    UnitOptions,
+    WatchingOptions,
+    chosen_of,
+    takes,
+)
 
 if TYPE_CHECKING:
     from tidegate.cli.rolling import Watching
@@ -21,14 +29,11 @@ STOPPED = 130
 NOTHING = "nothing to delete"
 
 
-class DeleteOptions(UnitOptions, TargetOptions):
+class DeleteOptions(UnitOptions, TargetOptions, WatchingOptions):
     """All that can be said to `tidegate delete`."""
 
     yes: bool
     confirm: bool
-    timeout: str
-    pace: float | None
-    output: str
 
 
 @click.command()
@@ -53,18 +58,11 @@ def delete(what: str, **told: Unpack[DeleteOptions]) -> int:
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
 
-    from tidegate.cli.rolling import Watching, target_of
+    from tidegate.cli.rolling import target_of, watching_of
     from tidegate.flows.delete import plan_deletion_on
 
     chosen, target = chosen_of(what, told), target_of(told)
-    limit = options.limit(told["timeout"], "--timeout")
-    watching = Watching(
-        title=chosen.unit.name,
-        doing=doing,
-        limit=limit,
-        pace=told["pace"],
-        json=told["output"] == "json",
-    )
+    watching = watching_of(chosen.unit.name, doing, told)
     shown = ""
     if not told["yes"]:
         doing.say(f"looking for what {what} has brought")

@@ -16,6 +16,7 @@ from tidegate.cli.unit_options import (
     UNIT,
     TargetOptions,
     UnitOptions,
+    WatchingOptions,
     chosen_of,
     takes,
 )
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tidegate.flows.units import Chosen
 
 
-class SyncOptions(UnitOptions, TargetOptions):
+class SyncOptions(UnitOptions, TargetOptions, WatchingOptions):
     """All that can be said to `tidegate sync`."""
 
     resources: tuple[str, ...]
@@ -38,10 +39,7 @@ class SyncOptions(UnitOptions, TargetOptions):
     dry_run: bool
     preflight: str
     on_failure: str
-    timeout: str
     take_broken_seals: bool
-    pace: float | None
-    output: str
 
 
 @click.command()
@@ -93,7 +91,7 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
     import asyncio
 
     from tidegate.cli.previewing import pruning_of
-    from tidegate.cli.rolling import Watching, target_of
+    from tidegate.cli.rolling import target_of, watching_of
     from tidegate.engine.reach.preflight import Preflight
     from tidegate.flows.sync import Rolling
 
@@ -109,14 +107,7 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
         runs_hooks=told["hooks"],
         preflight=Preflight(told["preflight"]),
     )
-    limit = options.limit(told["timeout"], "--timeout")
-    watching = Watching(
-        title=chosen.unit.name,
-        doing=doing,
-        limit=limit,
-        pace=told["pace"],
-        json=told["output"] == "json",
-    )
+    watching = watching_of(chosen.unit.name, doing, told)
     broken_seals = told["take_broken_seals"]
     return asyncio.run(_sync(chosen, target, rolling, watching, broken_seals=broken_seals))
 

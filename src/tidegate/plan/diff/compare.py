@@ -7,10 +7,7 @@ is there already does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidegate.model.change import MASK, Difference, Fate, FieldChange
-from tidegate.model.objects import Ref
 from tidegate.model.reading import mapping
 from tidegate.plan.diff.adoption import ADOPTED, is_adopted
 from tidegate.plan.diff.facts import GROUPS
@@ -62,16 +59,6 @@ def compare(
     if not (walk.found or walk.claims or taken):
         return Difference(deed=Fate.KEEP)
     return difference_of(walk, live, wanted, claims=walk.claims or bool(taken))
-
-
-def stale(inventory: Iterable[Ref], wanted: Iterable[Ref]) -> tuple[Ref, ...]:
-    """What was ours and is no longer wanted. The same object in another version is still wanted."""
-    kept = {_identity(ref) for ref in wanted}
-    return tuple(sorted(ref for ref in set(inventory) if _identity(ref) not in kept))
-
-
-def _identity(ref: Ref) -> tuple[str, str, str, str]:
-    return ref.kind.group, ref.kind.name, ref.namespace, ref.name
 
 
 def walk_along(wanted: Body, live: Body, mine: Fields, others: list[Fields]) -> Walk:
