@@ -24,8 +24,10 @@ from time import perf_counter
 from tests.e2e.helm_oracle import find_helm, template
 from tests.unit.render.overlays import read_case
 from tidegate.flows.rendering import Asked, Setting, Workshop, render_unit
-from tidegate.render.helm import Parameter, Release, argo_layers, helm_workers, render
-from tidegate.render.kustomize import Overlay, build, find_tool
+from tidegate.render.helm import argo_layers, helm_workers, render
+from tidegate.model.release import Parameter, Release
+from tidegate.render.kustomize import build, find_tool
+from tidegate.model.rendering import Overlay
 from tidegate.source import Cache
 
 CHARTS = Path(__file__).parents[1] / "tests" / "data" / "charts"

@@ -10,20 +10,8 @@ from types import FrameType
 
 from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import (
-    Apply,
-    Begun,
-    Check,
-    Checked,
-    Command,
-    Input,
-    Judged,
-    Spot,
-    Stand,
-    Standing,
-    Written,
-    Wrote,
-)
+from tidegate.engine.vocabulary import Apply, Begun, Check, Checked, Command, Input, Judged, Stand, Standing, Written, Wrote
+from tidegate.model.objects import Spot
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Edge, Fragment, Item, Plan, PlannedUnit, Step

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.rollouts.statuses import AT
-from tidegate.dialect.hooks import HOOK, POLICY
-from tidegate.dialect.options import OPTIONS
-from tidegate.dialect.waves import WAVE
+from tidegate.dialect.argo.hooks import HOOK, POLICY
+from tidegate.dialect.argo.options import OPTIONS
+from tidegate.dialect.argo.waves import WAVE
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.testing import Body

@@ -12,7 +12,7 @@ from tests.acceptance.objects import (
 )
 from tests.acceptance.stage import ArgoStage, case, named
 from tests.promises.objects import a_definition
-from tidegate.dialect.options import OPTIONS
+from tidegate.dialect.argo.options import OPTIONS
 from tidegate.model.event import Told
 from tidegate.model.reading import mapping, text
 from tidegate.testing import Body

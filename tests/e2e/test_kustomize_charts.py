@@ -18,7 +18,8 @@ from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
 from tidegate.render.helm import helm_workers
-from tidegate.render.kustomize import Helm, Overlay, build, find_tool
+from tidegate.render.kustomize import build, find_tool
+from tidegate.model.rendering import Helm, Overlay
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
 

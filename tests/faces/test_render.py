@@ -12,7 +12,7 @@ from tests.fakes.tidegate_command import Tidegate
 from tests.unit.render.helm_charts import CHARTS, write_chart
 from tidegate.cli.options import KUBE_VERSION
 from tidegate.flows.rendering.workshop import count_cores
-from tidegate.render.helm.release import DEFAULT_KUBE_VERSION
+from tidegate.model.release import DEFAULT_KUBE_VERSION
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 SEES = """apiVersion: v1

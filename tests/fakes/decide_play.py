@@ -4,28 +4,8 @@ from __future__ import annotations
 
 from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import (
-    Apply,
-    Begun,
-    Check,
-    Checked,
-    Command,
-    Due,
-    Expanded,
-    Gone,
-    Input,
-    Judged,
-    Look,
-    Looked,
-    Spot,
-    Stand,
-    Standing,
-    Stopped,
-    Superseded,
-    Trouble,
-    Written,
-    Wrote,
-)
+from tidegate.engine.vocabulary import Apply, Begun, Check, Checked, Command, Due, Expanded, Gone, Input, Judged, Look, Looked, Stand, Standing, Stopped, Superseded, Trouble, Written, Wrote
+from tidegate.model.objects import Spot
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Fragment, Plan

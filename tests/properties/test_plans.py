@@ -24,7 +24,8 @@ from tests.unit.plan.orders import (
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Manifest, Phase, WantedUnit
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Edge, Handling, Item, Plan, Step
+from tidegate.model.plan import Edge, Item, Plan, Step
+from tidegate.model.policy import Handling
 from tidegate.plan.build import build_plan
 from tidegate.plan.chains import narrow
 from tidegate.plan.cycles import put_in_order

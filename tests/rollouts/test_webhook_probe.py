@@ -12,7 +12,8 @@ from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.matching import is_asked
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.webhooks import PROBER, probe_webhooks
-from tidegate.engine.vocabulary import Spot, Trouble
+from tidegate.engine.vocabulary import Trouble
+from tidegate.model.objects import Spot
 from tidegate.model.objects import Json, Kind, Live, Ref, Served, read_live
 from tidegate.model.plan import Item, PlannedUnit
 from tidegate.testing import Body

@@ -1,6 +1,7 @@
 """Where a rollout is shown, and where people interrupt it.
 
     async with Screen.on(sys.stdout, os.environ) as screen:
+        screen.introduce("default/shop", commands)
         screen.begin(plan, clock=world.now, stop=driver.stop)
         ...                      # every event goes to screen.emit
         screen.end(evidence)
@@ -26,7 +27,6 @@ from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.summary import NO_COMMANDS, Commands, cut_off
 
@@ -44,7 +44,6 @@ class Screen:
 
     def __init__(self, outlet: Outlet, ability: Ability, *, json: bool, stream: TextIO) -> None:
         self.course = Course(Ms(0))
-        self.discretion = Discretion()
         self._picture: Picture | None = None
         self._form: Form
         if json:
@@ -76,27 +75,23 @@ class Screen:
     def is_live(self) -> bool:
         return self._picture is not None
 
-    def begin(
-        self,
-        plan: Plan,
-        *,
-        clock: Clock,
-        stop: Stop,
-        title: str = "",
-        commands: Commands = NO_COMMANDS,
-    ) -> None:
-        """Know what is to come, what time it is, how to stop, and how to go on from there."""
-        self._clock, self._stop, self._commands = clock, stop, commands
-        self.course.start = self.course.now = clock()
-        self.course.expect(plan)
-        self.discretion = Discretion.of(plan)
+    def introduce(self, title: str, commands: Commands = NO_COMMANDS) -> None:
+        """Know what it is called, and how to go on where it is stopped."""
+        self._commands = commands
         if self._picture is not None:
             self._picture.name(title)
+
+    def begin(self, plan: Plan, *, clock: Clock, stop: Stop) -> None:
+        """Know what is to come, what time it is, and how to stop."""
+        self._clock, self._stop = clock, stop
+        self.course.start = self.course.now = clock()
+        self.course.expect(plan)
+        if self._picture is not None:
             self._picture.terminal.open(_keyboard())
         self._tick()
 
     def emit(self, event: Event) -> None:
-        self._form.take(self.discretion.hide_in(event))
+        self._form.take(event)
 
     def end(self, evidence: Iterable[Evidence] = (), commands: Commands = NO_COMMANDS) -> None:
         """Say how it ended; nothing is drawn after that."""

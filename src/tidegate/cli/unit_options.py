@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 from click.decorators import FC
@@ -12,7 +12,9 @@ from click.decorators import FC
 from tidegate.cli import options
 
 if TYPE_CHECKING:
-    from tidegate.flows.units import Chosen
+    from tidegate.flows.rendering import Setting
+    from tidegate.model.policy import Policy
+    from tidegate.model.unit import Unit
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -31,12 +33,27 @@ class UnitOptions(TypedDict):
     maps: tuple[str, ...]
 
 
-class TargetOptions(TypedDict):
-    """What the options come to that say where."""
+class Changes(TypedDict, total=False):
+    """What a verb says of how a unit is run."""
 
-    sandbox: bool
+    prunes: bool
+    consents: bool
+    carries_on: bool
+    runs_hooks: bool
+
+
+class ClusterOptions(TypedDict):
+    """What the options come to that say which clusters."""
+
     kubeconfig: str | None
     context: str | None
+    clusters: tuple[tuple[str, str], ...]
+
+
+class TargetOptions(ClusterOptions):
+    """The same, with simulated ones."""
+
+    sandbox: bool
     scenario: Path | None
     profile: Path | None
     operators: Path | None
@@ -45,12 +62,29 @@ class TargetOptions(TypedDict):
 
 
 def _check_options(_ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]) -> object:
-    from tidegate.dialect.options import what_is_wrong  # noqa: PLC0415 - only when one is given
+    from tidegate.flows.pointing import what_is_wrong  # noqa: PLC0415 - only when one is given
 
     for option in said:
         if problem := what_is_wrong(option):
             raise click.BadParameter(problem)
     return said
+
+
+def _check_clusters(
+    ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Names with their contexts; a simulated cluster has only a name."""
+    found: dict[str, str] = {}
+    for text in said:
+        name, sign, context = text.partition("=")
+        if not name or (sign and not context):
+            raise click.BadParameter(f"`{text}` is not NAME=CONTEXT")
+        if name in found:
+            raise click.BadParameter(f"there are two clusters `{name}`")
+        if not sign and not ctx.params.get("sandbox"):
+            raise click.BadParameter(f"`{text}` has no context: write NAME=CONTEXT")
+        found[name] = context
+    return tuple(found.items())
 
 
 class WatchingOptions(TypedDict):
@@ -92,6 +126,14 @@ UNIT = (
 CLUSTER = (
     click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),
     click.option("--context", default=None, help="The context of the kubeconfig to use."),
+    click.option(
+        "--cluster",
+        "clusters",
+        multiple=True,
+        callback=_check_clusters,
+        metavar="NAME=CONTEXT",
+        help="A cluster by a name of yours; may be repeated: DIR goes to each of them.",
+    ),
 )
 SIMULATION = (
     click.option("--scenario", type=FILE, help="What goes wrong, and what is there already."),
@@ -105,7 +147,7 @@ HEALTH = (
     ),
 )
 TARGET = (
-    click.option("--sandbox", is_flag=True, help="On a simulated cluster."),
+    click.option("--sandbox", is_flag=True, is_eager=True, help="On a simulated cluster."),
     *CLUSTER,
     *SIMULATION,
     *HEALTH,
@@ -129,24 +171,41 @@ def takes(*groups: tuple[Callable[[FC], FC], ...]) -> Callable[[FC], FC]:
     return dress
 
 
-def chosen_of(what: str, told: UnitOptions) -> Chosen:
-    """What the user points at. Raises where nothing is there, before anybody is asked for more."""
-    from tidegate.flows.render import Wanted, refuse_nowhere  # noqa: PLC0415 - only when a verb runs
-    from tidegate.flows.units import Chosen, read_ignores  # noqa: PLC0415
+def policy_of(told: UnitOptions, **changes: Unpack[Changes]) -> Policy:
+    """How the unit is run, by what the user says of it."""
+    from tidegate.flows.pointing import read_ignores, with_options  # noqa: PLC0415 - when a verb runs
+    from tidegate.model.policy import Order, Policy  # noqa: PLC0415
 
-    wanted = Wanted(
-        what=what,
-        name=told["name"],
-        namespace=told["namespace"],
-        values=told["values"],
-        parameters=tuple(options.pair(parameter) for parameter in told["parameters"]),
-    )
-    refuse_nowhere(wanted)
-    return Chosen(
-        wanted=wanted,
-        ignores_waves=told["ignore_waves"],
-        options=told["sync_options"],
-        ignores=read_ignores(told["ignore_differences"]),
-        offline=told["offline"],
-        maps=told["maps"],
-    )
+    order = Order.NONE if told["ignore_waves"] else Order.WAVES
+    policy = Policy(order=order, ignores=read_ignores(told["ignore_differences"]), **changes)
+    return with_options(policy, told["sync_options"])
+
+
+def units_of(
+    what: str, told: UnitOptions, policy: Policy, clusters: tuple[tuple[str, str], ...] = ()
+) -> list[Unit]:
+    """What the user points at, once for each cluster.
+
+    Raises where nothing is there, before anybody is asked for more.
+    """
+    from tidegate.flows.pointing import point_at  # noqa: PLC0415 - only when a verb runs
+
+    return [
+        point_at(
+            what,
+            policy,
+            cluster=name,
+            name=told["name"],
+            namespace=told["namespace"],
+            values=told["values"],
+            parameters=tuple(options.pair(parameter) for parameter in told["parameters"]),
+        )
+        for name, _ in clusters or (("", ""),)
+    ]
+
+
+def setting_of(told: UnitOptions) -> Setting:
+    """How things may be had that are to be rendered."""
+    from tidegate.flows.render import own_setting  # noqa: PLC0415 - only when a verb runs
+
+    return own_setting(offline=told["offline"], maps=told["maps"])

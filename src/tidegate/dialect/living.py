@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.hooks import End, read_hook
-from tidegate.dialect.options import Body, notes_of, read_handling
-from tidegate.dialect.waves import live_wave
-from tidegate.model.plan import Handling
+from tidegate.dialect.argo.hooks import End, read_hook
+from tidegate.dialect.argo.options import Body, notes_of, read_handling
+from tidegate.dialect.argo.waves import live_wave
+from tidegate.model.plan import PlannedUnit
+from tidegate.model.policy import Handling, Order
 from tidegate.model.reading import listed
+from tidegate.model.unit import UnitId
 
 UNIT = "tidegate.dev/unit"
 
@@ -29,23 +31,22 @@ class Living(msgspec.Struct, frozen=True):
     outlives: bool = False
 
 
-def read_living(body: Body, unit: str, options: tuple[str, ...] = ()) -> Living | None:
-    """None: it is not this unit's to delete, by its own word or because somebody owns it.
-
-    `options` are those of the unit.
-    """
-    if owner_of(body) != unit or listed(body, "metadata", "ownerReferences"):
+def read_living(body: Body, unit: PlannedUnit) -> Living | None:
+    """None: it is not this unit's to delete, by its own word or because somebody owns it."""
+    if owner_of(body) != str(unit.id) or listed(body, "metadata", "ownerReferences"):
         return None
+    if unit.policy.order is Order.STAGES:
+        return Living(0, unit.policy.handling, is_hook=False)
     hook = read_hook(body)
     outlives = hook is not None and not hook.phases and hook.ends == (End.POST_DELETE,)
-    handling = read_handling(body, options)
+    handling = read_handling(body, unit.policy.handling)
     return Living(live_wave(body), handling, is_hook=hook is not None, outlives=outlives)
 
 
-def shared(body: Body, unit: str) -> str | None:
+def shared(body: Body, unit: UnitId) -> str | None:
     """The other unit that an object belongs to; None where it is this one's, or nobody's."""
     owner = owner_of(body)
-    return None if owner in {"", unit} else owner
+    return None if owner in {"", str(unit)} else owner
 
 
 def owner_of(body: Body) -> str:

@@ -9,19 +9,13 @@ rollout costs what its steps and edges cost.
 from __future__ import annotations
 
 from tidegate.engine.turns.applying import checked, gone, replaced, resume, wrote
+from tidegate.engine.turns.ending import approve, collected, finish, journaled, stop
 from tidegate.engine.turns.gating import judged, look, looked, probed
 from tidegate.engine.turns.graft import expanded, give_way, supersede
-from tidegate.engine.turns.ordering import (
-    begin,
-    collected,
-    finish,
-    foreseen,
-    journaled,
-    start,
-    stop,
-)
+from tidegate.engine.turns.ordering import begin, foreseen, start
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
 from tidegate.engine.vocabulary import (
+    Approved,
     Begun,
     Checked,
     Collected,
@@ -48,7 +42,7 @@ def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
     if isinstance(heard, Checked | Wrote | Judged | Gone | Looked | Probed):
         _hear_of_objects(turn, heard)
     elif isinstance(heard, Journaled):
-        journaled(turn)
+        journaled(turn, heard)
     elif isinstance(heard, Foreseen):
         foreseen(turn, heard)
     elif isinstance(heard, Collected):
@@ -77,16 +71,20 @@ def _hear_of_objects(turn: Turn, heard: Checked | Wrote | Judged | Gone | Looked
             probed(turn, heard)
 
 
-def _hear_of_order(turn: Turn, heard: Begun | Expanded | Superseded | Stopped | Due) -> None:
+def _hear_of_order(
+    turn: Turn, heard: Begun | Expanded | Superseded | Stopped | Approved | Due
+) -> None:
     match heard:
         case Begun():
-            begin(turn, heard.plan)
+            begin(turn, heard.plan, heard.left_out)
         case Expanded():
             expanded(turn, heard)
         case Superseded():
             supersede(turn, heard.plan)
         case Stopped():
-            stop(turn, heard.reason)
+            stop(turn, heard)
+        case Approved():
+            approve(turn, heard)
         case Due():
             for name in turn.rollout.rung(turn.now):
                 _ring(turn, turn.rollout.steps.get(name))

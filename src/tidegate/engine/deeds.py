@@ -8,8 +8,9 @@ from functools import partial
 import msgspec
 
 from tidegate.engine.forgetting import forget_deleted
+from tidegate.engine.opening import reopen_rollout
 from tidegate.engine.reach.checking import WRITTEN, status_name
-from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause
+from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, acting_as
 from tidegate.engine.reach.hooks import announcement, collect, is_announced, let_go
 from tidegate.engine.reach.needs import await_kind, brought_kinds
 from tidegate.engine.reach.preflight import Fault
@@ -36,14 +37,13 @@ from tidegate.engine.vocabulary import (
     Looked,
     Probe,
     Probed,
-    Spot,
     Trouble,
     Wrote,
 )
 from tidegate.model.journal import Entry
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref
-from tidegate.model.plan import Fragment, Step, items_of
+from tidegate.model.objects import Kind, Live, Ref, Spot
+from tidegate.model.plan import Fragment, Plan, Step, items_of
 from tidegate.world.calls import Get, Local
 from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Said, Sent
 
@@ -83,10 +83,16 @@ class Deeds:
             case Journal():
                 self._remember(command)
             case Collect():
-                errand_of_collect = collect(
-                    command, site.steps.values(), site.outlook, site.world.now
-                )
-                self._errands.run(errand_of_collect, lambda gone: self._hear(Collected(gone)))
+                self._collect(command)
+
+    def _collect(self, command: Collect) -> None:
+        site, unit = self._site, command.unit
+        steps = site.steps_of(unit)
+        errand = collect(steps, site.outlook, site.world.now, failed=command.failed)
+        identity = site.examiner.units[unit].policy.identity
+        self._errands.run(
+            acting_as(identity, errand), lambda gone: self._hear(Collected(unit, gone))
+        )
 
     def _do_to_objects(self, command: Apply | Delete | Look | Probe) -> None:
         site = self._site
@@ -114,7 +120,7 @@ class Deeds:
         examined = site.examined(step)
         for fault in (yield from site.inspector.faults(examined, late=True)):
             return Checked(step.id, trouble=_named(fault))
-        writes = any(site.is_written(item, standing) for _, item, standing in examined)
+        writes = any(map(site.is_written, examined))
         if writes and (yield from site.take(step.unit)):
             return (yield from self._check(step))
         yield from self._announce(step)
@@ -168,19 +174,14 @@ class Deeds:
         """Nothing is written while the unit may be somebody else's."""
         site = self._site
         unit = site.owner[command.spot]
-        if (yield from site.take(unit.name)):
+        if (yield from site.take(unit.id)):
             return OVERTAKEN
         refuse((yield from await_kind(command.spot, site.outlook, site.world.now)), site)
         ends = site.world.now() + SCHEMA_WITHIN
         while True:
-            outcome = yield from apply(
-                command.spot,
-                command.item,
-                unit,
-                live=live,
-                means=site.means,
-                urgent=command.urgent,
-            )
+            means, urgent = site.means, command.urgent
+            errand = apply(command.spot, command.item, unit, live=live, means=means, urgent=urgent)
+            outcome = yield from acting_as(unit.policy.identity, errand)
             if not self._is_ahead(command.spot, outcome) or site.world.now() >= ends:
                 return outcome
             yield Pause(Ms(site.world.now() + SCHEMA_AGAIN))
@@ -201,7 +202,7 @@ class Deeds:
         site.outlook.wrote(spot, live)
         unit, body = site.owner[spot], read_body(live)
         seal, is_hook = site.means.seal(unit, item, body), item.hook is not None
-        keeper = site.holds[unit.name].keeper
+        keeper = site.holds[unit.id].keeper
         known = keeper.entries.get(item.ref) or Entry()
         entry = Entry(item.digest, seal, live.uid, hook=is_hook, ran=known.ran if is_hook else ())
         if (known.opened, known.uid) == (item.digest, live.uid):
@@ -212,9 +213,13 @@ class Deeds:
         self._hear(Wrote(command.step, spot, became))
 
     def _delete(self, command: Delete) -> Errand[Outcome]:
-        """What holds a hook of ours is taken off first."""
-        if (yield from self._site.take(self._site.owner[command.spot].name)):
+        unit = self._site.owner[command.spot]
+        if (yield from self._site.take(unit.id)):
             return OVERTAKEN
+        return (yield from acting_as(unit.policy.identity, self._take_away(command)))
+
+    def _take_away(self, command: Delete) -> Errand[Outcome]:
+        """What holds a hook of ours is taken off first."""
         outlook = self._site.outlook
         yield from let_go((command.spot,), outlook, self._site.world.now)
         known = outlook.lives.get(command.spot)
@@ -251,9 +256,16 @@ class Deeds:
         (outcome,) = yield (Ask(step.cluster, Local(step.expands, step.id.encode())),)
         if not isinstance(outcome, Said):
             return Expanded(step.id, trouble_of(outcome))
-        fragment = msgspec.json.decode(outcome.body, type=Fragment)
-        site.enlist(fragment.units, fragment.steps, digest=step.digest)
-        return Expanded(step.id, fragment)
+        asked = Plan.of(msgspec.json.decode(outcome.body, type=Fragment))
+        site.enlist(asked.units, asked.steps, digest=asked.digest)
+        opening = yield from reopen_rollout(site, asked)
+        for fault in opening.faults:
+            return Expanded(step.id, _named(fault))
+        plan = opening.plan
+        return Expanded(
+            step.id,
+            Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots),
+        )
 
     def _remember(self, command: Journal) -> None:
         site = self._site
@@ -275,10 +287,13 @@ class Deeds:
     def _settle_hooks(self, command: Journal) -> Errand[Journaled]:
         """A verdict is in the journal before its hook may go."""
         site = self._site
-        hold = site.holds[site.steps[command.step].unit]
-        yield from site.take(hold.lease.unit)
+        unit = site.steps[command.step].unit
+        hold = site.holds[unit]
+        yield from site.take(unit)
         yield from hold.settle(site.world.now)
-        yield from let_go(command.hooks, site.outlook, site.world.now)
+        identity = site.examiner.units[unit].policy.identity
+        freeing = let_go(command.hooks, site.outlook, site.world.now)
+        yield from acting_as(identity, freeing)
         return Journaled(command.step)
 
 

@@ -10,10 +10,10 @@ from typing import TypeAlias
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
-from tidegate.engine.hold import Hold
+from tidegate.engine.hold import SETTLES, Hold
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
-from tidegate.engine.reach.errands import Errand, Errands
+from tidegate.engine.reach.errands import Errand, Errands, Pause
 from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
@@ -25,9 +25,10 @@ from tidegate.engine.vocabulary import (
     Stopped,
     Superseded,
 )
-from tidegate.model.event import Event, StepState, Told
+from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+from tidegate.model.unit import UnitId
 from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
@@ -55,11 +56,13 @@ class Driver:
         self._emit = emit
         self._site = Site(world, means, settings)
         self._errands = Errands(world, first=settings.first_ticket)
-        self._rollout = Rollout(settings.semantics, settings.carries_on, settings.consents)
+        self._rollout = Rollout()
         self._inbox: deque[Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
         self._alarm: Ms | None = None
         self._begun = False
+        self._ending = 0
+        """How many units are being let go of."""
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
 
     def open(self) -> None:
@@ -137,18 +140,25 @@ class Driver:
             if not self._begun:
                 self._errands.run(open_rollout(self._site, self._asked), self._opened)
             return
-        if not opening.faults:
-            self._inbox.append(Superseded(plan) if self._begun else Begun(plan))
+        self._tell_faults(opening)
+        keeps_going = self._site.settings.keeps_going and not self._begun
+        if not opening.faults or keeps_going:
+            left_out = {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
+            self._inbox.append(Superseded(plan) if self._begun else Begun(plan, left_out))
             self._begun, self._plan = True, plan
             return
-        self._refuse(opening)
+        self._refuse()
 
-    def _refuse(self, opening: Opening) -> None:
+    def _tell_faults(self, opening: Opening) -> None:
+        now, told = self.world.now(), Told.OBJECT_REFUSED
+        for step, ref, trouble in opening.faults:
+            why = (trouble.reason, trouble.sentence)
+            unit, cluster = step.unit, step.cluster
+            self._emit(Event(now, told, step.id, ref, *why, unit=unit, cluster=cluster))
+
+    def _refuse(self) -> None:
         """Nothing of a plan is begun of which something cannot be taken."""
         now = self.world.now()
-        for step, ref, trouble in opening.faults:
-            told = Told.OBJECT_REFUSED
-            self._emit(Event(now, told, step.id, ref, trouble.reason, trouble.sentence))
         if self._begun:
             self._inbox.append(Stopped("the newer plan is refused"))
         else:
@@ -161,6 +171,11 @@ class Driver:
         self._errands.withdraw()
 
     def _close(self) -> Errand[None]:
+        while self._ending:
+            yield Pause(Ms(self.world.now() + SETTLES))
+        for unit in self._rollout.units.values():
+            if unit.failed and not unit.ended:
+                forget_failed(self._site, unit)
         for hold in self._site.holds.values():
             yield from hold.close(self.world.now)
 
@@ -198,29 +213,34 @@ class Driver:
             for event in decision.events:
                 self._tell(event)
 
-    def _finish_units(self) -> None:
-        """Remember which units are brought, so that their hooks need not run again."""
-        runs = [one for one in self._rollout.steps.values() if not one.step.rescues]
-        left = {one.step.unit for one in runs if one.state is not StepState.PASSED}
-        for unit in self._plan.units:
-            hold = self._site.holds[unit.name]
-            if hold.lease.version and unit.name not in left:
-                hold.keeper.finish(unit.digest)
+    def _finish_unit(self, name: UnitId, result: str) -> None:
+        """Remember what is brought, so that its hooks need not run again; let go of the unit."""
+        unit, hold = self._rollout.units[name], self._site.holds[name]
+        if result == "passed" and hold.lease.version:
+            hold.keeper.finish(unit.unit.digest)
+        if result == "failed":
+            forget_failed(self._site, unit)
+        self._ending += 1
+        self._errands.run(hold.close(self.world.now), self._let_unit_go)
+
+    def _let_unit_go(self, _: None) -> None:
+        self._ending -= 1
 
     def _tell(self, event: Event) -> None:
         self._emit(event)
         steps = self._site.steps
-        if event.told is Told.OBJECT_PRUNED and event.ref is not None:
-            forget_object(self._site, steps[event.step], event.ref)
-        elif event.told is Told.RETRY_PLANNED and self._rollout.semantics.retry.whole:
-            unit = steps[event.step].unit
-            forget_hooks(self._site, (one for one in steps.values() if one.unit == unit))
-        elif event.told is Told.ROLLOUT_ENDED:
-            self.result = event.reason
-            if self._begun:
-                self._finish_units()
-                forget_failed(self._site, self._rollout)
-            self._errands.run(self._close(), self._closed)
+        match event.told:
+            case Told.OBJECT_PRUNED if event.ref is not None:
+                forget_object(self._site, steps[event.step], event.ref)
+            case Told.RETRY_PLANNED if self._rollout.steps[event.step].rules.retry.whole:
+                forget_hooks(self._site, self._site.steps_of(steps[event.step].unit))
+            case Told.UNIT_ENDED if event.unit is not None:
+                self._finish_unit(event.unit, event.reason)
+            case Told.ROLLOUT_ENDED:
+                self.result = event.reason
+                self._errands.run(self._close(), self._closed)
+            case _:
+                pass
 
 
 async def drive(driver: Driver, *, until: Ms | None = None) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.site import Site
-from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import Spot
+from tidegate.engine.turns.rollout import UnitRun
 from tidegate.model.event import StepState
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Ref, Spot
 from tidegate.model.plan import Deed, Step, items_of
+from tidegate.model.unit import UnitId
+
+FAILED = StepState.FAILED
 
 
-def forget_gone(site: Site, stale: dict[str, list[Spot]]) -> list[str]:
+def forget_gone(site: Site, stale: dict[UnitId, list[Spot]]) -> list[UnitId]:
     """Remember nothing of what is neither wanted nor there; the units whose journals did."""
-    forgetful: dict[str, None] = {}
+    forgetful: dict[UnitId, None] = {}
     for unit, spots in stale.items():
         unseen = site.outlook.hidden(spots)
         for spot in spots:
@@ -50,10 +52,8 @@ def forget_hooks(site: Site, steps: Iterable[Step]) -> None:
                 site.holds[step.unit].keeper.forget(item.ref)
 
 
-def forget_failed(site: Site, rollout: Rollout) -> None:
+def forget_failed(site: Site, unit: UnitRun) -> None:
     """What failed begins anew the next time, and its hooks with it."""
-    runs = rollout.steps.values()
-    failed = {one.step.unit for one in runs if one.state is StepState.FAILED}
-    whole = rollout.semantics.retry.whole
-    anew = (one for one in runs if whole or one.state is StepState.FAILED or one.step.rescues)
-    forget_hooks(site, (one.step for one in anew if one.step.unit in failed))
+    whole = unit.rules.retry.whole
+    anew = (one for one in unit.steps if whole or one.state is FAILED or one.step.rescues)
+    forget_hooks(site, (one.step for one in anew))

@@ -8,10 +8,9 @@ from tidegate.engine.journal import Keeper
 from tidegate.engine.lease import LASTS, MARGIN, RENEWS, Lease, Now
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.hooks import free
-from tidegate.engine.vocabulary import Spot
 from tidegate.errors import ClusterError, Place
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Ref, Spot
 from tidegate.world.facts import Failed, Lost, Outcome, Throttled, is_refusal
 from tidegate.world.refusals import refusal_error
 

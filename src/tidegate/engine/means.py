@@ -10,6 +10,7 @@ from tidegate.engine.vocabulary import Compared
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Item, Plan, PlannedUnit
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
 from tidegate.world.calls import Local
@@ -39,15 +40,15 @@ class Draft(msgspec.Struct, frozen=True):
 class Means(Protocol):
     """Pure questions about one object, and three about a plan."""
 
-    def complete(self, plan: Plan, found: dict[str, Found]) -> Plan:
+    def complete(self, plan: Plan, found: dict[UnitId, Found]) -> Plan:
         """The plan with what lives added to it: names, and deletions."""
         ...
 
-    def without_hooks(self, plan: Plan, units: set[str]) -> Plan:
+    def without_hooks(self, plan: Plan, units: set[UnitId]) -> Plan:
         """The plan without the hooks of these units, which have nothing else to do."""
         ...
 
-    def without_settled(self, plan: Plan, settled: set[tuple[str, Ref]]) -> Plan:
+    def without_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
         """The plan without those of a unit's settled objects that it need not wait for.
 
         They are as wanted, and their gates have opened for this very text.

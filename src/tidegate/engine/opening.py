@@ -17,10 +17,11 @@ from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.rights import ask_leave
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site, refuse
-from tidegate.engine.vocabulary import Spot
 from tidegate.errors import ClusterError
 from tidegate.model.moment import Ms
+from tidegate.model.objects import Spot
 from tidegate.model.plan import Plan, items_of
+from tidegate.model.unit import UnitId
 
 PASSING = frozenset(
     f"cluster.{word}"
@@ -38,24 +39,30 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
-    spots = list(site.owner)
-    clusters = (hold.keeper.cluster for hold in site.holds.values())
+    """Look, complete, check, and hold what has something to do: for a plan, or a part of one."""
+    spots = [Spot(step.cluster, item.ref) for step in asked.steps for item in items_of(step)]
+    clusters = (unit.cluster for unit in asked.units)
     refuse((yield from site.outlook.catalogue(clusters)), site)
-    for hold in tuple(site.holds.values()):
-        yield from hold.load()
-    stale = site.stale(asked) if site.settings.prunes else {}
+    for unit in asked.units:
+        yield from site.holds[unit.id].load()
+    stale = site.stale(asked)
     leaving = [spot for gone in stale.values() for spot in gone]
     site.outlook.want(leaving)
     refuse((yield from site.outlook.view([*spots, *leaving])), site)
     forgetful = forget_gone(site, stale)
     plan, examined = complete(site, asked, stale)
-    faults = yield from unmet_needs(plan, examined, site.outlook)
-    leave = yield from ask_leave(examined, site.outlook, consents=site.settings.consents)
+    faults = yield from unmet_needs(site.steps.values(), examined, site.outlook)
+    leave = yield from ask_leave(examined, site.outlook, site.examiner.units)
     faults += leave.faults
     faults += yield from site.inspector.faults(leave.allowed, late=False)
+    wrong = {step.unit for step, *_ in faults}
+    due = dict.fromkeys((*_due(site, examined), *forgetful))
+    if faults and not site.settings.keeps_going:
+        due = {}
     contested = False
-    for unit in dict.fromkeys((*_due(site, examined), *forgetful)) if not faults else ():
-        contested |= yield from site.take(unit)
+    for name in due:
+        if name not in wrong:
+            contested |= yield from site.take(name)
     if contested:
         # Another rollout was at work until now: what it left is what counts.
         return (yield from open_rollout(site, asked))
@@ -84,20 +91,22 @@ def _placed(fault: Fault, plan: Plan) -> Fault:
     return step, ref, msgspec.structs.replace(trouble, sentence=sentence)
 
 
-def complete(site: Site, asked: Plan, stale: dict[str, list[Spot]]) -> tuple[Plan, list[Examined]]:
+def complete(
+    site: Site, asked: Plan, stale: dict[UnitId, list[Spot]]
+) -> tuple[Plan, list[Examined]]:
     """The plan with what lives added to it, and how its objects stand."""
     now, lives = site.world.now(), site.outlook.lives
     found = {
-        unit.name: Found(
-            site.holds[unit.name].begin(now),
-            tuple(read_body(lives[spot]) for spot in stale.get(unit.name, ()) if spot in lives),
+        unit.id: Found(
+            site.holds[unit.id].begin(now),
+            tuple(read_body(lives[spot]) for spot in stale.get(unit.id, ()) if spot in lives),
         )
         for unit in asked.units
     }
     plan = site.means.complete(asked, found)
     examined = _examined(site, plan)
     due = _due(site, examined)
-    idle = {unit.name for unit in plan.units if unit.name not in due}
+    idle = {unit.id for unit in plan.units if unit.id not in due}
     plan = site.means.without_hooks(plan, idle) if idle else plan
     settled = {(one[0].unit, one[1].ref) for one in examined if not site.is_due(one)}
     plan = site.means.without_settled(plan, settled)
@@ -110,6 +119,6 @@ def _examined(site: Site, plan: Plan) -> list[Examined]:
     return [one for step in plan.steps for one in site.examined(step)]
 
 
-def _due(site: Site, examined: list[Examined]) -> list[str]:
+def _due(site: Site, examined: list[Examined]) -> list[UnitId]:
     """The units with something to do."""
     return list(dict.fromkeys(one[0].unit for one in examined if site.is_due(one)))

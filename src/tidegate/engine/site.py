@@ -13,16 +13,18 @@ from tidegate.engine.reach.checking import Examined, Examiner, is_touched, statu
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Inspector, Preflight
-from tidegate.engine.reach.surroundings import Surroundings
+from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Surroundings
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Judged, Spot, Standing
+from tidegate.engine.vocabulary import Judged, Standing
 from tidegate.errors import Place
-from tidegate.model.objects import Live, as_served, identity
+from tidegate.model.objects import Live, Spot, as_served, identity
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
-from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.model.unit import UnitId
 from tidegate.world.facts import Refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
+
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +32,9 @@ class Settings:
     """How a rollout is run. `holder` names this process in leases."""
 
     holder: str
-    semantics: Semantics = TIDEGATE
-    carries_on: bool = False
     namespace: str = NAMESPACE
-    prunes: bool = False
-    consents: bool = False
-    """What asks first may be pruned and deleted."""
-    runs_hooks: bool = False
-    """Hooks are run though nothing has changed."""
+    keeps_going: bool = False
+    """A unit with a fault is left out, and what waits for it; the others begin."""
     preflight: Preflight = Preflight.LOCAL
     first_ticket: int = 1
 
@@ -54,33 +51,40 @@ class Site:
         around = Surroundings(means, self.outlook)
         self.inspector = Inspector(means, self.examiner.units, around, settings.preflight)
         self.steps: dict[str, Step] = {}
+        self._by_unit: dict[UnitId, dict[str, None]] = {}
         self.owner: dict[Spot, PlannedUnit] = {}
-        self.holds: dict[str, Hold] = {}
+        self.holds: dict[UnitId, Hold] = {}
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
         """Take units and steps into view."""
         known = self.examiner.units
         for unit in units:
-            known[unit.name] = unit
-            if unit.name in self.holds:
-                self.holds[unit.name].intend(unit.digest)
+            known[unit.id] = unit
+            if unit.id in self.holds:
+                self.holds[unit.id].intend(unit.digest)
             else:
-                place = self.settings.namespace
-                lease = Lease(unit.name, unit.cluster, self.settings.holder, digest, place)
-                self.holds[unit.name] = Hold(
-                    lease, Keeper(unit.name, unit.cluster, place), text=unit.digest
+                place, name = self.settings.namespace, str(unit.id)
+                lease = Lease(name, unit.cluster, self.settings.holder, digest, place)
+                self.holds[unit.id] = Hold(
+                    lease, Keeper(name, unit.cluster, place), text=unit.digest
                 )
         for step in steps:
             self.steps[step.id] = step
+            self._by_unit.setdefault(step.unit, {})[step.id] = None
             spots = {Spot(step.cluster, item.ref): item for item in items_of(step)}
             self.inspector.surroundings.enlist(spots)
             self.outlook.want(spots)
-            self.owner.update(dict.fromkeys(spots, known[step.unit]))
+            for spot, item in spots.items():
+                if item.deed is not Deed.AWAIT or spot not in self.owner:
+                    self.owner[spot] = known[step.unit]
             hold, items = self.holds[step.unit], items_of(step)
             hold.hooks.update(item.ref for item in items if item.hook is not None)
             ordinary = (item for item in items if item.hook is None)
-            kept = (item.ref for item in ordinary if item.deed is not Deed.DELETE)
+            kept = (item.ref for item in ordinary if item.deed not in NEVER_WRITTEN)
             hold.refs.update(dict.fromkeys(kept))
+
+    def steps_of(self, unit: UnitId) -> list[Step]:
+        return [self.steps[name] for name in self._by_unit.get(unit, ())]
 
     def planned(self, cluster: str) -> list[tuple[Item, PlannedUnit]]:
         """All objects of a cluster that the steps speak of, with their units."""
@@ -114,30 +118,35 @@ class Site:
 
     def is_due(self, examined: Examined) -> bool:
         """Whether there is something to do: to write, or a gate to open for the first time."""
-        step, item, standing = examined
+        step, item, _ = examined
         if item.deed is not Deed.APPLY:
-            return self.is_written(item, standing)
-        keeper = self.holds[step.unit].keeper
+            return self.is_written(examined)
+        keeper, unit = self.holds[step.unit].keeper, self.examiner.units[step.unit]
         if item.hook is not None:
-            done = keeper.is_done(self.examiner.units[step.unit].digest)
-            return self.settings.runs_hooks or not done
+            return unit.policy.runs_hooks or not keeper.is_done(unit.digest)
         known = keeper.entries.get(item.ref)
-        written = self.is_written(item, standing)
+        written = self.is_written(examined)
         return written or known is None or known.opened != item.digest
 
-    def is_written(self, item: Item, standing: Standing) -> bool:
+    def is_written(self, examined: Examined) -> bool:
         """Whether something is done to an object in this rollout."""
-        return is_touched(item, standing, consents=self.settings.consents)
+        step, item, standing = examined
+        consents = self.examiner.units[step.unit].policy.consents
+        return is_touched(item, standing, consents=consents)
 
-    def stale(self, plan: Plan) -> dict[str, list[Spot]]:
-        """By unit: what it has brought and the plan does not speak of. Hooks are not kept.
+    def stale(self, plan: Plan) -> dict[UnitId, list[Spot]]:
+        """By unit that prunes: what it has brought and the rollout does not speak of.
 
-        What was written in a version that is no longer served is known by another one from now on.
+        Hooks are not kept. What was written in a version that is no longer served is known by
+        another one from now on.
         """
-        items = ((step.cluster, item) for step in plan.steps for item in items_of(step))
-        wanted = {(cluster, *identity(item.ref)) for cluster, item in items}
-        found: dict[str, dict[Spot, None]] = {}
-        for name, hold in self.holds.items():
+        items = ((step.cluster, item) for step in self._all_steps(plan) for item in items_of(step))
+        wanted = {
+            (cluster, *identity(item.ref)) for cluster, item in items if item.deed is not Deed.AWAIT
+        }
+        found: dict[UnitId, dict[Spot, None]] = {}
+        for name in (unit.id for unit in plan.units if unit.policy.prunes):
+            hold = self.holds[name]
             keeper, cluster = hold.keeper, hold.keeper.cluster
             known = [ref for ref, entry in keeper.entries.items() if not entry.hook]
             for ref in known:
@@ -147,12 +156,20 @@ class Site:
                     found.setdefault(name, {})[Spot(cluster, served)] = None
         return {name: list(spots) for name, spots in found.items()}
 
+    def _all_steps(self, plan: Plan) -> Iterable[Step]:
+        """The steps of a plan, and of what else is rolled out beside it."""
+        own = {unit.id for unit in plan.units}
+        yield from plan.steps
+        yield from (step for step in self.steps.values() if step.unit not in own)
+
     @property
     def place(self) -> Place:
         """Where to look when the cluster says no: the units that are rolled out."""
-        return Place(f"unit {', '.join(self.holds)}")
+        names = [str(name) for name in self.holds]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return Place(f"unit {', '.join(names[:MOST_NAMED])}{more}")
 
-    def take(self, unit: str) -> Errand[bool]:
+    def take(self, unit: UnitId) -> Errand[bool]:
         """Hold a unit, whose objects are counted as its own before they are written.
 
         True: somebody else was at work there, and its objects must be looked at again.
@@ -163,7 +180,7 @@ class Site:
         before = hold.epoch
         yield from hold.take(self.world.now)
         if hold.epoch != before:
-            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name == unit)
+            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.id == unit)
         return hold.epoch != before
 
 

@@ -1,7 +1,7 @@
 """What `decide` hears and what it asks for.
 
 Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded | Probed
-         | Journaled | Collected | Superseded | Stopped | Due
+         | Journaled | Collected | Superseded | Stopped | Approved | Due
 Command  Check | Foresee | Apply | Delete | Look | Expand | Probe | Journal | Collect
 """
 
@@ -13,16 +13,10 @@ import msgspec
 
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Propagation, Ref
+from tidegate.model.objects import Propagation, Spot
 from tidegate.model.plan import Fragment, Item, Plan
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
-
-
-class Spot(msgspec.Struct, frozen=True, order=True, gc=False):
-    """An object of one of the clusters."""
-
-    cluster: str
-    ref: Ref
 
 
 class Stand(StrEnum):
@@ -84,7 +78,10 @@ class Trouble(msgspec.Struct, frozen=True, gc=False):
 
 
 class Begun(msgspec.Struct, frozen=True):
+    """`left_out`: units with a fault, which are not begun."""
+
     plan: Plan
+    left_out: dict[UnitId, Trouble] = {}
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -153,8 +150,9 @@ class Journaled(msgspec.Struct, frozen=True, gc=False):
 
 
 class Collected(msgspec.Struct, frozen=True):
-    """The hooks that were deleted at the end."""
+    """The hooks of a unit that were deleted at its end."""
 
+    unit: UnitId
     deleted: tuple[Spot, ...] = ()
 
 
@@ -165,9 +163,17 @@ class Superseded(msgspec.Struct, frozen=True):
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """No new write. `reason` tells who wants it so."""
+    """No new write, of one unit or of all. `reason` tells who wants it so."""
 
     reason: str
+    unit: UnitId | None = None
+
+
+class Approved(msgspec.Struct, frozen=True):
+    """Somebody lets a step through its barrier, or a unit that waits for leave begin."""
+
+    step: str = ""
+    unit: UnitId | None = None
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -188,6 +194,7 @@ Input = (
     | Collected
     | Superseded
     | Stopped
+    | Approved
     | Due
 )
 
@@ -252,10 +259,10 @@ class Journal(msgspec.Struct, frozen=True):
 
 
 class Collect(msgspec.Struct, frozen=True):
-    """Everything is at rest: let hooks go, and delete those whose policy says so."""
+    """A unit is at rest: let its hooks go, and delete those whose policy says so."""
 
-    passed: tuple[str, ...]
-    failed: tuple[str, ...]
+    unit: UnitId
+    failed: bool
 
 
 Command = Check | Foresee | Apply | Delete | Look | Expand | Probe | Journal | Collect

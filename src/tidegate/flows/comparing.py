@@ -9,7 +9,7 @@ from functools import cache
 
 import msgspec
 
-from tidegate.dialect.options import FORCES, KEEPS_LIVING, LEAVES_OTHERS, REPLACES, says
+from tidegate.dialect.argo.options import FORCES, REPLACES, says
 from tidegate.engine.means import Body, Draft
 from tidegate.model.change import Difference, Fate
 from tidegate.model.ignoring import Ignored
@@ -25,11 +25,13 @@ KEPT = Difference(deed=Fate.KEEP)
 
 def find_difference(unit: PlannedUnit, item: Item, live: Body | None, seal: str = "") -> Difference:
     """What becomes of an object; `seal` is of the write that brought this very text."""
+    if item.deed is Deed.AWAIT:
+        return KEPT
     if live is None:
         return Difference(deed=Fate.CREATE)
     if item.deed is Deed.CREATE:
         return KEPT
-    replaces, manager, adopted = is_replaced(item, live), unit.manager, _adopted(unit)
+    replaces, manager, adopted = is_replaced(item, live), unit.policy.manager, _adopted(unit)
     sealed = not replaces and seal and seal == seal_of(live, manager)
     if sealed and not adopted_managers(live, manager, adopted):
         return KEPT
@@ -54,7 +56,7 @@ def is_forced(item: Item, live: Body) -> bool:
 
 def draft_of(unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
     body, replaces = item.body, is_replaced(item, live)
-    rules = _rules(unit, item) if KEEPS_LIVING in unit.options else ()
+    rules = _rules(unit, item) if unit.policy.keeps_ignored else ()
     if live is not None and rules:
         body = msgspec.json.encode(keep_living(msgspec.json.decode(body), live, rules))
     return Draft(body, replaces)
@@ -64,11 +66,11 @@ def seal_written(unit: PlannedUnit, item: Item, live: Body) -> str:
     """Told of an object that was just written; while it holds, the object is as wanted."""
     if is_replaced(item, live):
         return seal_replaced(*_compared(unit, item, live))
-    return seal_of(live, unit.manager)
+    return seal_of(live, unit.policy.manager)
 
 
 def patch_to_adopt(unit: PlannedUnit, live: Body) -> bytes | None:
-    return adoption_patch(live, unit.manager, _adopted(unit))
+    return adoption_patch(live, unit.policy.manager, _adopted(unit))
 
 
 def _compared(unit: PlannedUnit, item: Item, live: Body) -> tuple[Body, Body]:
@@ -79,11 +81,11 @@ def _compared(unit: PlannedUnit, item: Item, live: Body) -> tuple[Body, Body]:
 
 
 def _rules(unit: PlannedUnit, item: Item) -> tuple[Ignored, ...]:
-    return tuple(rule for rule in unit.ignores if rule.fits(item.ref))
+    return tuple(rule for rule in unit.policy.ignores if rule.fits(item.ref))
 
 
 def _adopted(unit: PlannedUnit) -> frozenset[str]:
-    return _adopted_by(unit.manager, leaves_others=LEAVES_OTHERS in unit.options)
+    return _adopted_by(unit.policy.manager, leaves_others=unit.policy.leaves_others)
 
 
 @cache

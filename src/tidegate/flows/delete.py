@@ -9,14 +9,16 @@ from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.journal import Remembered, forget_unit, read_journal
 from tidegate.flows.looking import body_of, look_at, look_in
 from tidegate.flows.means import stale_of
+from tidegate.flows.planning import read_units
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.outcome import notes_of
-from tidegate.flows.sync import Target, open_target
-from tidegate.flows.units import Chosen, read_chosen
+from tidegate.flows.session import Session
 from tidegate.health.budget import budget
-from tidegate.model.manifest import WantedUnit
+from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Deed, Plan, items_of
+from tidegate.model.unit import Unit
+from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
 from tidegate.plan.pruning import Stale
@@ -54,22 +56,16 @@ class Deletion:
         return any(has_hooks(step) for step in self.plan.steps)
 
 
-async def plan_deletion_on(chosen: Chosen, target: Target, *, confirmed: bool) -> Deletion:
-    """The same on the cluster of a target."""
-    async with open_target(target) as place:
-        return await plan_deletion(chosen, place.world, confirmed=confirmed)
-
-
-async def plan_deletion(chosen: Chosen, world: World, *, confirmed: bool = False) -> Deletion:
+async def plan_deletion(unit: Unit, session: Session) -> Deletion:
     """What is to be deleted: what the journal or the directory names, and says it is the unit's.
 
-    `confirmed`: what asks first goes as well.
+    Where the unit's policy consents, what asks first goes as well.
     """
-    read = await read_chosen(chosen, world)
-    wanted = read.unit
-    remembered = await read_journal(wanted.unit, world)
+    (read,) = await read_units([unit], session)
+    wanted, confirmed = read.manifests, unit.policy.consents
+    remembered = await read_journal(plan_unit(unit), session.world)
     journal = remembered.journal
-    lives = await _lives(wanted, journal.entries, world)
+    lives = await _lives(wanted, journal.entries, session.world)
     plan = build_deletion(wanted, lives, budget=budget)
     asks = _deleted(plan)
     refs = [one.ref for one in lives]
@@ -86,7 +82,7 @@ async def plan_deletion(chosen: Chosen, world: World, *, confirmed: bool = False
     )
 
 
-async def _lives(wanted: WantedUnit, entries: Iterable[Ref], world: World) -> list[Stale]:
+async def _lives(wanted: Manifests, entries: Iterable[Ref], world: World) -> list[Stale]:
     """What there is of a unit.
 
     Hooks are looked for among all objects of their kinds: they are remembered only for as long as
@@ -94,11 +90,12 @@ async def _lives(wanted: WantedUnit, entries: Iterable[Ref], world: World) -> li
     """
     manifests = (*wanted.manifests, *wanted.before_deletion)
     hooks = (one.ref for one in manifests if one.hook is not None)
-    cluster = wanted.unit.cluster
+    unit = plan_unit(wanted.unit)
+    cluster = unit.cluster
     named = await look_at(world, {*entries, *(one.ref for one in manifests)}, cluster=cluster)
     listed = await look_in(world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster)
     found = {live.ref: live for live in (*named, *listed)}
-    lives = (stale_of(body_of(found[ref]), wanted.unit, hooks=True) for ref in sorted(found))
+    lives = (stale_of(body_of(found[ref]), unit, hooks=True) for ref in sorted(found))
     return [one for one in lives if one is not None]
 
 
@@ -111,7 +108,7 @@ def _deleted(plan: Plan) -> dict[Ref, bool]:
 def refuse_other(found: Deletion, shown: str) -> None:
     """Raise a PlanError where somebody agreed to a plan, and it is no longer this one."""
     if shown and shown != found.plan.digest:
-        problem = f"what `{found.remembered.unit.name}` has in the cluster changed meanwhile"
+        problem = f"what `{found.remembered.unit.id}` has in the cluster changed meanwhile"
         hint = "nothing was deleted; run the command again, and look at what it shows"
         raise PlanError("plan.moved", problem, hint=hint)
 

@@ -15,7 +15,7 @@ from tidegate.errors import foreign
 from tidegate.flows.lacks import PATIENCE, POD, find_lacks
 from tidegate.flows.makers import find_item, find_makers, step_of
 from tidegate.flows.wiring import why_unserved
-from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.report.rollout.course import Course
@@ -29,7 +29,7 @@ from tidegate.report.rollout.evidence import (
     Note,
     PodEnd,
 )
-from tidegate.report.rollout.failure import failing_refs, refused_refs
+from tidegate.report.rollout.failure import failing_spots, refused_spots
 from tidegate.sandbox.operators.catalogue import Catalogue
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Logs, Request, Selection
@@ -64,19 +64,26 @@ class Background:
 
 async def inquire(world: World, course: Course, background: Background) -> tuple[Evidence, ...]:
     """What is known of the objects that a rollout failed for."""
-    refused = () if course.failures() else refused_refs(course)
+    refused = () if course.failures() else refused_spots(course)
     catalogue = background.catalogue
     return (
-        *await collect_evidence(world, failing_refs(course), background),
-        *(Evidence(ref=ref, unserved=why_unserved(world, ref.kind, catalogue)) for ref in refused),
+        *await collect_evidence(world, failing_spots(course), background),
+        *(
+            Evidence(
+                ref=spot.ref,
+                cluster=spot.cluster,
+                unserved=why_unserved(world, spot.ref.kind, catalogue),
+            )
+            for spot in refused
+        ),
     )
 
 
 async def collect_evidence(
-    world: World, refs: Iterable[Ref], background: Background, *, cluster: str = ""
+    world: World, spots: Iterable[Spot], background: Background
 ) -> tuple[Evidence, ...]:
     """What is known of these objects."""
-    return tuple([await _Asking(world, cluster, background).about(ref) for ref in refs])
+    return tuple([await _Asking(world, one.cluster, background).about(one.ref) for one in spots])
 
 
 class _Asking:
@@ -93,12 +100,19 @@ class _Asking:
         lacks = await self._lacks(ref, live)
         unserved = why_unserved(self._world, ref.kind, self._background.catalogue)
         if live is None:
-            return Evidence(ref=ref, lacks=lacks, unserved=unserved)
+            return Evidence(ref=ref, cluster=self._cluster, lacks=lacks, unserved=unserved)
         pods = await self._pods(live)
         bad = sorted(pods, key=_badness)[-MOST_PODS:][::-1]
         ends = tuple([await self._end(pod) for pod in bad])
         notes = await self._notes(live, bad)
-        return Evidence(ref=ref, pods=ends, notes=notes, lacks=lacks, unserved=unserved)
+        return Evidence(
+            ref=ref,
+            cluster=self._cluster,
+            pods=ends,
+            notes=notes,
+            lacks=lacks,
+            unserved=unserved,
+        )
 
     async def _lacks(self, ref: Ref, live: Live | None) -> tuple[Lack, ...]:
         """What it needs and is not there, and what those lack that should have made it by now."""

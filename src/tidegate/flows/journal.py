@@ -9,11 +9,13 @@ from tidegate.engine.lease import LEASE
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.errors import Place
 from tidegate.flows.looking import body_of, look_at
-from tidegate.flows.sync import Target, open_target
+from tidegate.flows.session import Session
 from tidegate.model.journal import Journal
 from tidegate.model.objects import Live, Ref
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.reading import text
+from tidegate.model.unit import Unit
+from tidegate.plan.build import plan_unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Conflict, Missing, Outcome, is_refusal
@@ -30,18 +32,17 @@ class Remembered(msgspec.Struct, frozen=True):
     secrets: tuple[Ref, ...] = ()
 
 
-async def read_journal_on(unit: PlannedUnit, target: Target) -> Remembered:
-    """The same on the cluster of a target."""
-    async with open_target(target) as place:
-        return await read_journal(unit, place.world)
+async def read_unit_journal(unit: Unit, session: Session) -> Remembered:
+    """All that is remembered of a unit in its cluster. Raises ClusterError."""
+    return await read_journal(plan_unit(unit), session.world)
 
 
 async def read_journal(unit: PlannedUnit, world: World) -> Remembered:
     """All that is remembered of a unit. Raises ClusterError."""
-    keeper = Keeper(unit.name, unit.cluster)
+    keeper = Keeper(str(unit.id), unit.cluster)
     refused = await _run(keeper.load(), world, unit.cluster)
     if refused is not None and is_refusal(refused):
-        raise refusal_error(refused, "reading the journal", where=Place(f"unit {unit.name}"))
+        raise refusal_error(refused, "reading the journal", where=Place(f"unit {unit.id}"))
     return Remembered(unit, keeper.journal(), keeper.secrets)
 
 
@@ -50,7 +51,7 @@ async def forget_unit(unit: PlannedUnit, world: World) -> bool:
 
     What changes meanwhile is left alone, for somebody else needs it.
     """
-    lease = Ref(LEASE, NAMESPACE, resource_name(unit.name))
+    lease = Ref(LEASE, NAMESPACE, resource_name(str(unit.id)))
     secrets = (await read_journal(unit, world)).secrets
     found = await look_at(world, (*secrets, lease), cluster=unit.cluster)
     if any(text(body_of(live), "spec", "holderIdentity") for live in found if live.ref == lease):
@@ -59,7 +60,7 @@ async def forget_unit(unit: PlannedUnit, world: World) -> bool:
     outcomes = await ask(Line(world), *deletions, cluster=unit.cluster)
     for outcome in outcomes:
         if is_refusal(outcome) and not isinstance(outcome, Missing | Conflict):
-            where = Place(f"unit {unit.name}")
+            where = Place(f"unit {unit.id}")
             raise refusal_error(outcome, "removing the journal", where=where)
     return True
 

@@ -13,7 +13,8 @@ from tidegate.world.protocol import World
 
 async def with_prunes(plan: Plan, world: World) -> Plan:
     """The plan with the deletions that a rollout which prunes would add to it."""
-    leaving = [(unit, await _stale(plan, unit, world)) for unit in plan.units]
+    pruning = [unit for unit in plan.units if unit.policy.prunes]
+    leaving = [(unit, await _stale(plan, unit, world)) for unit in pruning]
     return prune_units(plan, leaving)
 
 

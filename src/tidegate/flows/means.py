@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import msgspec
 
 from tidegate.dialect.living import read_living
-from tidegate.dialect.options import CHANGED_ONLY
 from tidegate.engine.means import Body, Draft, Found
 from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.flows.comparing import (
@@ -25,6 +24,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
 from tidegate.model.reading import text
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.plan.hooks import without_hooks
 from tidegate.plan.naming import name_generated
@@ -51,7 +51,7 @@ class Craft:
     scripts: LuaRules = NO_RULES
 
     def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
-        return self.scripts.request(body, now) if unit.rules == ARGO else None
+        return self.scripts.request(body, now) if unit.policy.rules == ARGO else None
 
     def scripted(self, outcome: Outcome, body: Body) -> Verdict:
         if isinstance(outcome, Said):
@@ -60,7 +60,7 @@ class Craft:
         return Verdict(Health.UNKNOWN, "LuaError", why)
 
     def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
-        return self.rules.judge(body, now, rules=unit.rules)
+        return self.rules.judge(body, now, rules=unit.policy.rules)
 
     def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Compared:
         difference = find_difference(unit, item, live, seal)
@@ -70,20 +70,19 @@ class Craft:
             stand = Stand.OBSOLETE if makes_room else stand
         return Compared(stand, difference.because, difference.deed is Fate.REPLACE)
 
-    def complete(self, plan: Plan, found: dict[str, Found]) -> Plan:
+    def complete(self, plan: Plan, found: dict[UnitId, Found]) -> Plan:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
         stale = [
-            (unit, [one for body in found[unit.name].stale if (one := stale_of(body, unit))])
+            (unit, [one for body in found[unit.id].stale if (one := stale_of(body, unit))])
             for unit in plan.units
         ]
         return prune_units(named, stale)
 
-    def without_hooks(self, plan: Plan, units: set[str]) -> Plan:
+    def without_hooks(self, plan: Plan, units: set[UnitId]) -> Plan:
         return without_hooks(plan, units)
 
-    def without_settled(self, plan: Plan, settled: set[tuple[str, Ref]]) -> Plan:
-        sparing = {unit.name for unit in plan.units if CHANGED_ONLY in unit.options}
-        return without_settled(plan, settled, sparing=sparing)
+    def without_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
+        return without_settled(plan, settled)
 
     def misfit(self, item: Item, definition: bytes) -> Misfit | None:
         body: Body = msgspec.json.decode(item.body)
@@ -106,7 +105,7 @@ def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | N
     `hooks`: they go as well, as they do when the whole unit is deleted; those that are run behind
     everything do not.
     """
-    living = read_living(body, unit.name, unit.options)
+    living = read_living(body, unit)
     if living is None or living.outlives or (living.is_hook and not hooks):
         return None
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))

@@ -14,7 +14,8 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.happening import Happening
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.render.plain import Directory, read_directory
+from tidegate.model.rendering import Directory
+from tidegate.render.plain import read_directory
 from tidegate.world.ask import ask
 from tidegate.world.calls import Call, Kinds, List, Selection, Ticket, Verb, Watch, Write
 from tidegate.world.facts import (

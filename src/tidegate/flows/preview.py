@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import msgspec
 
@@ -14,12 +13,14 @@ from tidegate.errors import Place, TidegateError
 from tidegate.flows.comparing import find_difference, is_replaced
 from tidegate.flows.journal import read_journal
 from tidegate.flows.leaving import with_prunes
-from tidegate.flows.sync import Target, make_plan, open_target
-from tidegate.flows.units import Chosen
+from tidegate.flows.planning import make_plan
+from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate
-from tidegate.model.objects import Kind, Live, Ref
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
+from tidegate.model.objects import Kind, Live, Ref, Spot
+from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, items_of
 from tidegate.model.reading import text
+from tidegate.model.unit import Unit
+from tidegate.plan.wire import to_json
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.facts import Forbidden, Listed, NotServed, Outcome, is_refusal
@@ -28,21 +29,12 @@ from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 
-class Pruning(Enum):
-    """What becomes of objects that Git no longer has."""
-
-    NONE = "none"
-    ASKING = "asking"
-    """What asks for consent stays."""
-    CONFIRMED = "confirmed"
-
-
 @dataclass(frozen=True, slots=True)
 class Preview:
     """A plan, what it would change of what lives, and what is not certain about it."""
 
     plan: Plan
-    differences: dict[Ref, Difference]
+    differences: dict[Spot, Difference]
     notes: tuple[TidegateError, ...] = ()
 
     @property
@@ -50,48 +42,46 @@ class Preview:
         return any(one.deed is not Fate.KEEP for one in self.differences.values())
 
 
-async def preview_on(chosen: Chosen, target: Target, pruning: Pruning = Pruning.NONE) -> Preview:
-    """The same on the cluster of a target."""
-    async with open_target(target) as place:
-        return await preview(chosen, place.world, pruning)
+def plan_document(found: Preview) -> bytes:
+    """The plan as JSON, without a secret in it."""
+    return to_json(found.plan)
 
 
-async def preview(chosen: Chosen, world: World, pruning: Pruning = Pruning.NONE) -> Preview:
+async def preview(
+    units: Sequence[Unit], session: Session, resources: tuple[str, ...] = ()
+) -> Preview:
     """Plan what the user points at, and compare it with what is there."""
-    found, _ = await preview_with_lives(chosen, world, pruning)
+    found, _ = await preview_with_lives(units, session, resources)
     return found
 
 
 async def preview_with_lives(
-    chosen: Chosen, world: World, pruning: Pruning = Pruning.NONE
-) -> tuple[Preview, dict[Ref, bytes]]:
+    units: Sequence[Unit], session: Session, resources: tuple[str, ...] = ()
+) -> tuple[Preview, dict[Spot, bytes]]:
     """The same, with the objects that live."""
-    planned = await make_plan(chosen, world, prunes=pruning is not Pruning.NONE)
-    plan = planned.plan
-    if pruning is not Pruning.NONE:
-        plan = await with_prunes(plan, world)
-    units = {unit.name: unit for unit in plan.units}
+    planned, world = await make_plan(units, session, resources), session.world
+    plan = await with_prunes(planned.plan, world)
+    by_id = {unit.id: unit for unit in plan.units}
     owners = {
-        item.ref: (item, units[step.unit])
+        Spot(step.cluster, item.ref): (item, by_id[step.unit])
         for step in plan.steps
-        for batch in step.batches
-        for item in batch
+        for item in items_of(step)
     }
     lives = await _lives(world, owners)
-    bodies = {ref: _decode(lives[ref]) for ref in owners if ref in lives}
-    replaced = {ref for ref, (item, _) in owners.items() if is_replaced(item, bodies.get(ref))}
-    seals = await _seals([owners[ref] for ref in replaced & bodies.keys()], bodies, world)
+    bodies = {spot: _decode(lives[spot]) for spot in owners if spot in lives}
+    replaced = {spot for spot, (item, _) in owners.items() if is_replaced(item, bodies.get(spot))}
+    seals = await _seals({one: owners[one] for one in replaced & bodies.keys()}, bodies, world)
     found = {
-        ref: _fate_of_leaving(item, pruning)
+        spot: _fate_of_leaving(item, unit)
         if item.deed is Deed.DELETE
-        else find_difference(unit, item, bodies.get(ref), seals.get(ref, ""))
-        for ref, (item, unit) in owners.items()
+        else find_difference(unit, item, bodies.get(spot), seals.get(spot, ""))
+        for spot, (item, unit) in owners.items()
     }
     return Preview(plan, found, planned.notes), lives
 
 
-def _fate_of_leaving(item: Item, pruning: Pruning) -> Difference:
-    stays = item.asks and pruning is not Pruning.CONFIRMED
+def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:
+    stays = item.asks and not unit.policy.consents
     return Difference(deed=Fate.KEEP if stays else Fate.PRUNE)
 
 
@@ -101,33 +91,46 @@ def _decode(live: bytes) -> Body:
 
 
 async def _seals(
-    replaced: list[tuple[Item, PlannedUnit]], bodies: dict[Ref, Body], world: World
-) -> dict[Ref, str]:
+    replaced: dict[Spot, tuple[Item, PlannedUnit]], bodies: dict[Spot, Body], world: World
+) -> dict[Spot, str]:
     """What was recorded when these very texts were put there; of others nothing is needed."""
-    units = dict.fromkeys(unit for _, unit in replaced)
-    journals = {unit: (await read_journal(unit, world)).journal.entries for unit in units}
-    seals: dict[Ref, str] = {}
-    for item, unit in replaced:
-        known, uid = journals[unit].get(item.ref), text(bodies[item.ref], "metadata", "uid")
+    units = {unit.id: unit for _, unit in replaced.values()}
+    journals = {
+        name: (await read_journal(unit, world)).journal.entries for name, unit in units.items()
+    }
+    seals: dict[Spot, str] = {}
+    for spot, (item, unit) in replaced.items():
+        known, uid = journals[unit.id].get(item.ref), text(bodies[spot], "metadata", "uid")
         if known is not None and (known.digest, known.uid) == (item.digest, uid):
-            seals[item.ref] = known.seal
+            seals[spot] = known.seal
     return seals
 
 
-async def _lives(world: World, refs: Collection[Ref]) -> dict[Ref, bytes]:
-    """Those of these objects that live; of a kind that is not served, none does.
+async def _lives(world: World, spots: Collection[Spot]) -> dict[Spot, bytes]:
+    """Those of these objects that live."""
+    found: dict[Spot, bytes] = {}
+    for cluster in dict.fromkeys(spot.cluster for spot in spots):
+        refs = {spot.ref for spot in spots if spot.cluster == cluster}
+        lives = await _lives_in(world, cluster, refs)
+        found |= {Spot(cluster, ref): body for ref, body in lives.items()}
+    return found
+
+
+async def _lives_in(world: World, cluster: str, refs: Collection[Ref]) -> dict[Ref, bytes]:
+    """The same in one cluster; of a kind that is not served, none does.
 
     Whoever may not see the whole cluster is content with the namespaces of these.
     """
     line, homes = Line(world), dict[Kind, dict[str, None]]()
-    for ref in refs:
+    for ref in sorted(refs):
         homes.setdefault(ref.kind, {})[ref.namespace] = None
     whole = [Selection(kind) for kind in homes]
-    pages = list(zip(whole, await ask(line, *map(List, whole)), strict=True))
+    answers = await ask(line, *map(List, whole), cluster=cluster)
+    pages = list(zip(whole, answers, strict=True))
     closed = [part.kind for part, page in pages if isinstance(page, Forbidden)]
     parts = [Selection(kind, home) for kind in closed for home in homes[kind]]
     pages = [one for one in pages if one[0].kind not in closed]
-    pages += zip(parts, await ask(line, *map(List, parts)), strict=True)
+    pages += zip(parts, await ask(line, *map(List, parts), cluster=cluster), strict=True)
     found = (live for part, page in pages for live in _items(page, part.kind))
     return {live.ref: msgspec.json.encode(read_body(live)) for live in found if live.ref in refs}
 

@@ -1,71 +1,32 @@
-"""What paths and addresses render to: charts, overlays, and directories of manifests."""
+"""What units render to: charts, overlays, and directories of manifests."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from tidegate.errors import Place, RenderError, TidegateError
-from tidegate.flows.rendering import (
-    Asked,
-    Rendered,
-    Setting,
-    Unrendered,
-    Workshop,
-    render_unit,
-)
-from tidegate.flows.rendering.bases import read_base
+from tidegate.flows.pointing import Words, point_at
+from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop, render_request
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.outcome import errors_of
 from tidegate.flows.rendering.values import fetch_values
-from tidegate.model.source import ChartSource, GitRef, OciSource, RefKind, SourceRef
-from tidegate.render.helm import Inline, Parameter, Release, ValuesFile, ValuesText
-from tidegate.render.helm.release import DEFAULT_KUBE_VERSION
+from tidegate.model.release import DEFAULT_KUBE_VERSION, Layer, Release, ValuesAddress, ValuesText
+from tidegate.model.rendering import Detected, Overlay, Request, Tool
+from tidegate.model.source import LocalSource, SourceRef
+from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.helm.value_files import without_query
-from tidegate.render.kustomize import Helm, Overlay
-from tidegate.render.plain import Directory
 from tidegate.render.sops import Keys
-from tidegate.render.tool_choice import Tool, detected_tool
+from tidegate.render.tool_choice import detected_tool
 from tidegate.source import Cache, default_cache_root, fetch, read_repository_map
-from tidegate.source.semver import read_range, read_version
 
 AT_ONCE = 16
 """Units on their way at a time: what they wait for is limited elsewhere."""
-PACKED_CHART = ".tgz"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is to be rendered, and what a chart is told.
-
-    `what` is a path, or the address of a Git repository, written as kustomize takes it, of an
-    artifact in a registry, or with `chart` of a Helm repository. `values` are paths and web
-    addresses. Where nothing is given, charts see the usual; `for_cluster` takes it from a cluster.
-    """
-
-    what: str
-    revision: str = ""
-    chart: str = ""
-    name: str = ""
-    namespace: str = "default"
-    values: tuple[str | Path, ...] = ()
-    parameters: tuple[tuple[str, str], ...] = ()
-    kube_version: str = ""
-    api_versions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where the files are: in a tree, a directory or a packed chart, and its name."""
-
-    root: Path
-    inside: str
-    name: str
+UNKNOWN = Capabilities()
 
 
 def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
@@ -79,46 +40,46 @@ def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
     )
 
 
-def for_cluster(wanted: Wanted, cluster: Capabilities) -> Wanted:
-    """What is wanted for a cluster: what the user has not given, the cluster says."""
-    return replace(
-        wanted,
-        kube_version=wanted.kube_version or cluster.kube_version,
-        api_versions=wanted.api_versions or cluster.api_versions,
-    )
+async def render_paths(
+    paths: Iterable[str], words: Words, setting: Setting
+) -> tuple[Rendered | Unrendered, ...]:
+    """What each path or address renders to, for no cluster in particular."""
+    pointed = [_point_at(path, words) for path in paths]
+    units = [(one, UNKNOWN) for one in pointed if isinstance(one, Unit)]
+    results = iter(await render_all(units, setting))
+    return tuple(next(results) if isinstance(one, Unit) else one for one in pointed)
 
 
-def refuse_nowhere(wanted: Wanted) -> None:
-    """Raise a RenderError for what is no directory or chart here, and no address either."""
-    if _find_here(wanted) is None:
-        _source(wanted)
+def _point_at(path: str, words: Words) -> Unit | Unrendered:
+    try:
+        return point_at(path, **words)
+    except TidegateError as error:
+        return Unrendered((error,))
 
 
 async def render_all(
-    wanted: Iterable[Wanted], setting: Setting
+    units: Iterable[tuple[Unit, Capabilities]], setting: Setting
 ) -> tuple[Rendered | Unrendered, ...]:
-    """Render many, on all cores; the results come in the order of what is wanted.
+    """Render many, on all cores, each for its cluster; the results come in the same order.
 
     What goes wrong with one is its own result.
     """
     room = asyncio.Semaphore(AT_ONCE)
     async with Workshop(setting) as workshop, asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(_render(one, workshop, room), name=f"render {one.what}")
-            for one in wanted
+            group.create_task(_render(unit, cluster, workshop, room), name=f"render {unit.id}")
+            for unit, cluster in units
         ]
     return tuple(task.result() for task in tasks)
 
 
 async def _render(
-    wanted: Wanted, workshop: Workshop, room: asyncio.Semaphore
+    unit: Unit, cluster: Capabilities, workshop: Workshop, room: asyncio.Semaphore
 ) -> Rendered | Unrendered:
     async with room:
         try:
-            spot = await _find(wanted, workshop)
-            addresses = (one for one in map(str, wanted.values) if is_address(one))
-            texts = await fetch_values(addresses, workshop)
-            return await render_unit(_asked(wanted, spot, texts), workshop)
+            parts = [await _render_source(one, cluster, workshop) for one in unit.sources]
+            return parts[0] if len(parts) == 1 else Rendered.together(parts)
         except TidegateError as error:
             return Unrendered((error,))
         except ExceptionGroup as group:
@@ -128,101 +89,57 @@ async def _render(
             return Unrendered(tuple(errors_of(ours)))
 
 
-async def _find(wanted: Wanted, workshop: Workshop) -> Spot:
-    here = _find_here(wanted)
-    if here is not None:
-        return here
-    source, inside = _source(wanted)
-    snapshot = await fetch(source, await workshop.access(None))
-    path = snapshot.root / inside
-    if not path.resolve().is_relative_to(snapshot.root.resolve()) or not path.is_dir():
-        raise _not_a_directory(wanted)
-    name = wanted.chart or Path(inside).name or wanted.what.rstrip("/").rpartition("/")[2]
-    return Spot(snapshot.root, inside, name.removesuffix(".git"))
+async def _render_source(wanted: UnitSource, cluster: Capabilities, workshop: Workshop) -> Rendered:
+    root = await _root_of(wanted.source, workshop)
+    match _chosen(wanted.request, root, str(wanted.source)):
+        case Release() as chart:
+            layers = await _with_values(chart.layers, workshop)
+            asked: Request = msgspec.structs.replace(
+                chart,
+                root=str(root),
+                layers=layers,
+                kube_version=chart.kube_version or cluster.kube_version or DEFAULT_KUBE_VERSION,
+                api_versions=chart.api_versions or cluster.api_versions,
+            )
+        case Overlay(helm=helm) as overlay if helm is not None:
+            seen = msgspec.structs.replace(
+                helm,
+                kube_version=helm.kube_version or cluster.kube_version or DEFAULT_KUBE_VERSION,
+                api_versions=helm.api_versions or cluster.api_versions,
+            )
+            asked = msgspec.structs.replace(overlay, root=root, helm=seen)
+        case request:
+            asked = msgspec.structs.replace(request, root=root)
+    return await render_request(asked, workshop)
 
 
-def _find_here(wanted: Wanted) -> Spot | None:
-    path = Path(wanted.what).resolve()
-    if wanted.chart or not path.exists():
-        return None
-    is_packed = path.is_file() and path.name.endswith(PACKED_CHART)
-    if wanted.revision or not (path.is_dir() or is_packed):
-        raise _not_a_directory(wanted)
-    root = root_of(path if path.is_dir() else path.parent)
-    return Spot(root, path.relative_to(root).as_posix(), path.name.removesuffix(PACKED_CHART))
+async def _root_of(source: SourceRef, workshop: Workshop) -> Path:
+    if isinstance(source, LocalSource):
+        return Path(source.path)
+    return (await fetch(source, await workshop.access(None))).root
 
 
-def _source(wanted: Wanted) -> tuple[SourceRef, str]:
-    """What an address means, and the directory in it."""
-    if wanted.chart:
-        return ChartSource(wanted.what, wanted.chart, wanted.revision), "."
-    if wanted.what.startswith("oci://"):
-        return _artifact(wanted.what, wanted.revision), "."
-    base = read_base(wanted.what, submodules=False)
-    if base is None:
-        raise _not_a_directory(wanted)
-    at = GitRef(RefKind.ANY, wanted.revision) if wanted.revision else base.source.at
-    return msgspec.structs.replace(base.source, at=at), base.path
-
-
-def _artifact(url: str, revision: str) -> OciSource:
-    if revision.startswith("sha256:"):
-        return OciSource(url, digest=revision)
-    if read_version(revision) is None and read_range(revision) is not None and revision:
-        return OciSource(url, range=revision)
-    return OciSource(url, tag=revision.replace("+", "_"))
-
-
-def _not_a_directory(wanted: Wanted) -> RenderError:
-    problem = f"`{wanted.what}` is not a directory"
-    if wanted.revision and Path(wanted.what).exists():
-        problem = f"`{wanted.what}` is a directory here, and has no revisions"
-    hint = "name a chart, an overlay or a directory of manifests, or the address of a repository"
-    return RenderError("render.path", problem, where=Place(wanted.what), hint=hint)
-
-
-def root_of(path: Path) -> Path:
-    """The repository of a path: overlays and charts may reach that far, and no farther."""
-    return next((one for one in (path, *path.parents) if (one / ".git").exists()), path)
-
-
-def is_address(values: str) -> bool:
-    """Whether values lie on a web server."""
-    return values.lower().startswith(("https://", "http://"))
-
-
-def _asked(wanted: Wanted, spot: Spot, texts: Mapping[str, str]) -> Asked:
+def _chosen(request: Request | Detected, root: Path, where: str) -> Request:
     """What the files speak for, as Argo CD decides it."""
-    place = spot.root / spot.inside
-    is_packed = place.is_file()
-    tool = Tool.HELM if is_packed else detected_tool(entry.name for entry in place.iterdir())
-    match tool:
-        case Tool.HELM:
-            return _release(wanted, spot, texts)
-        case Tool.KUSTOMIZE:
-            version = wanted.kube_version or DEFAULT_KUBE_VERSION
-            helm = Helm(kube_version=version, api_versions=wanted.api_versions)
-            return Overlay(root=spot.root, path=spot.inside, helm=helm)
-        case _:
-            return Directory(root=spot.root, path=spot.inside, recurse=True)
+    if not isinstance(request, Detected):
+        return request
+    place = root / request.path
+    if not place.resolve().is_relative_to(root.resolve()) or not place.is_dir():
+        problem = f"`{request.path}` is not a directory of {where}"
+        hint = "name a chart, an overlay or a directory of manifests"
+        raise RenderError("render.path", problem, where=Place(where), hint=hint)
+    choices: dict[Tool, Request] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
+    tool = detected_tool(entry.name for entry in place.iterdir())
+    return choices.get(tool, request.directory)
 
 
-def _release(wanted: Wanted, spot: Spot, texts: Mapping[str, str]) -> Release:
-    files = (_values(str(one), texts) for one in wanted.values)
-    parameters = (Parameter(name, value) for name, value in wanted.parameters)
-    return Release(
-        root=str(spot.root),
-        chart=spot.inside,
-        name=wanted.name or spot.name,
-        namespace=wanted.namespace,
-        layers=(*files, Inline(), *parameters),
-        kube_version=wanted.kube_version or DEFAULT_KUBE_VERSION,
-        api_versions=wanted.api_versions,
+async def _with_values(layers: tuple[Layer, ...], workshop: Workshop) -> tuple[Layer, ...]:
+    """The layers with what lies at web addresses."""
+    urls = [one.url for one in layers if isinstance(one, ValuesAddress)]
+    texts = await fetch_values(urls, workshop) if urls else {}
+    return tuple(
+        ValuesText(texts[one.url], without_query(one.url), is_file=True)
+        if isinstance(one, ValuesAddress)
+        else one
+        for one in layers
     )
-
-
-def _values(path: str, texts: Mapping[str, str]) -> ValuesFile | ValuesText:
-    if path in texts:
-        return ValuesText(texts[path], without_query(path), is_file=True)
-    place = Path(path).resolve()
-    return ValuesFile(place.name, root=str(place.parent))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from tidegate.dialect.argo.options import REFUSES_SHARED
 from tidegate.dialect.living import shared
-from tidegate.dialect.options import REFUSES_SHARED
 from tidegate.errors import Place, PlanError, foreign
 from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.session import Session
 from tidegate.model.plan import Item, Plan, PlannedUnit, items_of
 from tidegate.world.protocol import World
 
 HINT = f"remove it from one of the two units; without `{REFUSES_SHARED}` this one takes it over"
 
 
-async def refuse_shared(plan: Plan, world: World) -> None:
+async def refuse_shared(plan: Plan, session: Session) -> None:
     """Raise a PlanError, or a group of them, for what lives and says that another unit has it.
 
     Units that have not asked for it take such objects over.
     """
-    strict = [unit for unit in plan.units if REFUSES_SHARED in unit.options]
-    errors = [error for unit in strict for error in await _shared(unit, plan, world)]
+    strict = [unit for unit in plan.units if unit.policy.refuses_shared]
+    errors = [error for unit in strict for error in await _shared(unit, plan, session.world)]
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -26,7 +27,7 @@ async def refuse_shared(plan: Plan, world: World) -> None:
 
 
 async def _shared(unit: PlannedUnit, plan: Plan, world: World) -> list[PlanError]:
-    steps = (step for step in plan.steps if step.unit == unit.name)
+    steps = (step for step in plan.steps if step.unit == unit.id)
     items: dict[tuple[str, ...], Item] = {
         (item.ref.kind.name, item.ref.kind.group, item.ref.namespace, item.ref.name): item
         for step in steps
@@ -35,7 +36,7 @@ async def _shared(unit: PlannedUnit, plan: Plan, world: World) -> list[PlanError
     }
     errors = []
     for live in await look_at(world, (one.ref for one in items.values()), cluster=unit.cluster):
-        other, ref = shared(body_of(live), unit.name), live.ref
+        other, ref = shared(body_of(live), unit.id), live.ref
         if other is not None:
             item = items[ref.kind.name, ref.kind.group, ref.namespace, ref.name]
             problem = f"{ref} belongs to the unit `{foreign(other)}`"

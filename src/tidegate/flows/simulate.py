@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
-from tidegate.engine.drive import drive
+from tidegate.dialect.semantics import run_by
 from tidegate.errors import TidegateError
-from tidegate.flows.evidence import Background, inquire
-from tidegate.flows.sync import Rolling, Target, Venue, make_driver, make_plan, open_target
-from tidegate.flows.units import Chosen
-from tidegate.flows.wiring import known_operators
-from tidegate.model.event import Event, Told
+from tidegate.flows.planning import make_plan
+from tidegate.flows.rendering import Setting
+from tidegate.flows.rollout import Rolling, roll_out
+from tidegate.flows.session import Session, Target, open_session
+from tidegate.model.event import Event, Result, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import Unit
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
 
 HOLDER = "simulation"
@@ -35,70 +35,78 @@ class Simulated:
 
     semantics: Semantics
     plan: Plan
+    result: Result
     events: tuple[Event, ...]
     notes: tuple[TidegateError, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     unwaited: tuple[Ref, ...] = ()
 
-    @property
-    def passed(self) -> bool:
-        return bool(self.events) and self.events[-1].reason == "passed"
 
-    @property
-    def is_invalid(self) -> bool:
-        """The cluster would not take the objects, and nothing was written."""
-        return bool(self.events) and self.events[-1].reason == "invalid"
+@dataclass(slots=True)
+class _Listener:
+    """Takes down all that is told."""
+
+    course: Course
+    events: list[Event] = field(default_factory=list)
+
+    def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
+        self.course.start = self.course.now = clock()
+        self.course.expect(plan)
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        self.course.take(event)
 
 
 async def simulate(
-    chosen: Chosen, engines: Iterable[Semantics], target: Target, *, until: Ms
+    units: Sequence[Unit],
+    engines: Iterable[Semantics],
+    target: Target,
+    setting: Setting,
+    *,
+    until: Ms,
 ) -> list[Simulated]:
-    """Each on a new cluster that begins alike."""
+    """Each on new clusters that begin alike."""
     found = []
     for rules in engines:
-        async with open_target(target) as place:
-            found.append(await _simulate(chosen, rules, place, target, until=until))
+        async with open_session(target, setting) as session:
+            ruled = [_ruled(unit, rules) for unit in units]
+            found.append(await _simulate(ruled, rules, session, until=until))
     return found
 
 
+def _ruled(unit: Unit, rules: Semantics) -> Unit:
+    return msgspec.structs.replace(unit, policy=run_by(unit.policy, rules))
+
+
 async def _simulate(
-    chosen: Chosen, rules: Semantics, place: Venue, target: Target, *, until: Ms
+    units: Sequence[Unit], rules: Semantics, session: Session, *, until: Ms
 ) -> Simulated:
-    world = place.world
-    planned = await make_plan(chosen, world)
-    plan = planned.plan
-    discretion, course = Discretion.of(plan), Course(world.now())
-    course.expect(plan)
-    events: list[Event] = []
-
-    def hear(event: Event) -> None:
-        events.append(discretion.hide_in(event))
-        course.take(events[-1])
-
-    driver = make_driver(plan, place, Rolling(holder=HOLDER, semantics=rules), hear)
-    await drive(driver, until=Ms(world.now() + until))
-    written = {event.ref for event in events if event.told is Told.OBJECT_WRITTEN}
-    known = known_operators(target.simulation)
-    background = Background(plan=plan, catalogue=known, discretion=discretion)
+    planned = await make_plan(units, session)
+    plan, listener = planned.plan, _Listener(Course(session.world.now()))
+    ended = await roll_out(plan, session, Rolling(holder=HOLDER, within=until), listener)
+    written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         semantics=rules,
         plan=plan,
-        events=tuple(events),
+        result=ended.result,
+        events=tuple(listener.events),
         notes=planned.notes,
-        evidence=await inquire(world, course, background),
-        unwaited=tuple(ref for ref in _unchecked(plan, rules, place) if ref in written),
+        evidence=ended.evidence,
+        unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
     )
 
 
-def _unchecked(plan: Plan, rules: Semantics, place: Venue) -> Iterator[Ref]:
-    """Objects of operators that these rules have no check for, where something comes behind."""
-    craft, now = place.craft, place.world.now()
-    units = {unit.name: unit for unit in plan.units}
-    for step in plan.steps if not rules.falls_back else ():
-        for item in (item for batch in step.batches for item in batch if not step.last):
+def _unchecked(plan: Plan, session: Session) -> Iterator[Ref]:
+    """Objects of operators that their unit has no check for, where something comes behind."""
+    craft, now = session.craft, session.world.now()
+    units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.falls_back}
+    for step in plan.steps:
+        unit = units.get(step.unit)
+        for item in items_of(step) if unit is not None and not step.last else ():
             row = craft.rules.rows.get((item.ref.kind.group, item.ref.kind.name))
-            if row is None or not row.ready_when:
+            if unit is None or row is None or not row.ready_when:
                 continue
-            unit, body = units[step.unit], msgspec.json.decode(item.body)
+            body = msgspec.json.decode(item.body)
             if craft.script(unit, body, now) is None and not craft.judge(unit, body, now).checked:
                 yield item.ref

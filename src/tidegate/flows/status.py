@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from tidegate.flows.preview import Preview, preview_with_lives
-from tidegate.flows.sync import Target, Venue, open_target
-from tidegate.flows.units import Chosen
+from tidegate.flows.preview import preview_with_lives
+from tidegate.flows.session import Session
 from tidegate.model.change import Fate
-from tidegate.model.objects import Json, Ref
-from tidegate.model.plan import Item, Plan, Step
+from tidegate.model.objects import Json, Ref, Spot
+from tidegate.model.plan import Plan, Step, items_of
+from tidegate.model.unit import Unit
 from tidegate.model.verdict import Health, Verdict
 from tidegate.world.ask import ask
 from tidegate.world.calls import Local
@@ -28,44 +29,46 @@ class Status:
     wave: int
     is_synced: bool
     verdict: Verdict
+    cluster: str = ""
 
 
-async def read_status(chosen: Chosen, target: Target) -> list[Status]:
-    """All objects of a unit, in the order of the plan."""
-    async with open_target(target) as place:
-        found, lives = await preview_with_lives(chosen, place.world)
-        verdicts = await _judge_all(found.plan, lives, place)
+async def read_status(units: Sequence[Unit], session: Session) -> list[Status]:
+    """All objects of units, in the order of the plan."""
+    found, lives = await preview_with_lives(units, session)
+    verdicts = await _judge_all(found.plan, lives, session)
     return [
-        Status(item.ref, step.wave, _is_synced(found, item.ref), verdicts.get(item.ref, MISSING))
+        Status(
+            spot.ref,
+            step.wave,
+            found.differences[spot].deed is Fate.KEEP,
+            verdicts.get(spot, MISSING),
+            spot.cluster,
+        )
         for step in found.plan.steps
-        for item in _kept_items(step)
+        for spot in _kept(step)
     ]
 
 
-async def _judge_all(plan: Plan, lives: dict[Ref, bytes], place: Venue) -> dict[Ref, Verdict]:
+async def _judge_all(plan: Plan, lives: dict[Spot, bytes], session: Session) -> dict[Spot, Verdict]:
     """A verdict for each object that lives; those that scripts judge are asked for together."""
-    craft, now = place.craft, place.world.now()
-    units = {unit.name: unit for unit in plan.units}
-    verdicts: dict[Ref, Verdict] = {}
-    scripted: list[tuple[Ref, Body, Local]] = []
+    craft, now = session.craft, session.world.now()
+    units = {unit.id: unit for unit in plan.units}
+    verdicts: dict[Spot, Verdict] = {}
+    scripted: list[tuple[Spot, Body, Local]] = []
     for step in plan.steps:
-        for ref in (item.ref for item in _kept_items(step) if item.ref in lives):
-            body: Body = msgspec.json.decode(lives[ref])
+        for spot in (spot for spot in _kept(step) if spot in lives):
+            body: Body = msgspec.json.decode(lives[spot])
             work = craft.script(units[step.unit], body, now)
             if work is None:
-                verdicts[ref] = craft.judge(units[step.unit], body, now)
+                verdicts[spot] = craft.judge(units[step.unit], body, now)
             else:
-                scripted.append((ref, body, work))
-    outcomes = await ask(place.world, *(work for *_, work in scripted))
-    for (ref, body, _), outcome in zip(scripted, outcomes, strict=True):
-        verdicts[ref] = craft.scripted(outcome, body)
+                scripted.append((spot, body, work))
+    outcomes = await ask(session.world, *(work for *_, work in scripted))
+    for (spot, body, _), outcome in zip(scripted, outcomes, strict=True):
+        verdicts[spot] = craft.scripted(outcome, body)
     return verdicts
 
 
-def _kept_items(step: Step) -> list[Item]:
+def _kept(step: Step) -> list[Spot]:
     """The objects of a step that stay; hooks are run, and not kept."""
-    return [item for batch in step.batches for item in batch if item.hook is None]
-
-
-def _is_synced(found: Preview, ref: Ref) -> bool:
-    return found.differences[ref].deed is Fate.KEEP
+    return [Spot(step.cluster, item.ref) for item in items_of(step) if item.hook is None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,23 +42,27 @@ WATCHING = Ms(300 * SECOND)
 
 @asynccontextmanager
 async def open_world(
+    contexts: Mapping[str, str | None],
     *,
     kubeconfig: str | None = None,
-    context: str | None = None,
     watching: Ms = WATCHING,
     workers: Mapping[str, Worker] | None = None,
 ) -> AsyncIterator[World]:
-    """One real cluster that answers, or one clear error.
+    """Real clusters that answer, by their names, or one clear error.
 
     `watching`: how long servers are asked to keep a watch open; they end it in good order then.
     """
     from tidegate.kube.config import load_target
     from tidegate.kube.world import KubeWorld
 
-    target = load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
-    async with KubeWorld({"": target}, watching=watching, workers=workers) as world:
-        (outcome,) = await ask(world, Http("/version"), within=CONNECTING)
-        _check_version(outcome, server=target.server, where=target.place)
+    targets = {
+        name: load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
+        for name, context in contexts.items()
+    }
+    async with KubeWorld(targets, watching=watching, workers=workers) as world:
+        for name, target in targets.items():
+            (outcome,) = await ask(world, Http("/version"), cluster=name, within=CONNECTING)
+            _check_version(outcome, server=target.server, where=target.place)
         yield world
 
 
@@ -84,8 +88,13 @@ class Simulation:
     seed: int = 0
 
 
-def make_living(simulation: Simulation, workers: Mapping[str, Worker] | None = None) -> World:
-    """A new simulated cluster: controllers, kubelet and operators, and what it begins with."""
+def make_living(
+    simulation: Simulation,
+    workers: Mapping[str, Worker] | None = None,
+    *,
+    clusters: Iterable[str] = ("",),
+) -> World:
+    """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
     from tidegate.sandbox.living import base_objects, living
     from tidegate.sandbox.operators.given.arrival import arrive
     from tidegate.sandbox.operators.given.bodies import at_once, together
@@ -97,7 +106,9 @@ def make_living(simulation: Simulation, workers: Mapping[str, Worker] | None = N
     profile = _profile(simulation, rows).with_rules((*at_once(seats), *story.behaviours))
     controllers = living(profile, paced(rows, profile.stages), _holds(simulation))
     seed = simulation.seed or story.seed
-    sandbox = Sandbox(seed=seed, faults=story.faults, controllers=controllers, workers=workers)
+    sandbox = Sandbox(
+        clusters, seed=seed, faults=story.faults, controllers=controllers, workers=workers
+    )
     sandbox.give(together(base_objects(), given_bodies(simulation)))
     places, now = [seat.namespace for seat in seats], sandbox.now()
     for cluster in sandbox.clusters.values():

@@ -29,9 +29,9 @@ from tidegate.kube.access.context import (
 from tidegate.kube.access.plugin import Grant, ask_plugin
 from tidegate.kube.access.stanza import read_file
 from tidegate.kube.access.users import check_token
+from tidegate.model.identity import Identity
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.secret import Secret
-from tidegate.world.calls import Identity
 
 Header: TypeAlias = tuple[str, str]
 

@@ -24,7 +24,7 @@ from tidegate.kube.losses import loss_of
 from tidegate.kube.replies import UNAUTHORIZED, Reply
 from tidegate.kube.requests import HttpRequest
 from tidegate.kube.tls import expired, make_context
-from tidegate.world.calls import Identity
+from tidegate.model.identity import Identity
 from tidegate.world.facts import Lost
 
 CONNECT_SECONDS = 10.0

@@ -8,6 +8,20 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
+from tidegate.model.unit import UnitId
+
+
+class Result(StrEnum):
+    """How a rollout ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    """Somebody wanted it so, or another rollout took over."""
+    INVALID = "invalid"
+    """Something of the plan cannot be taken, and nothing was written."""
+    FORBIDDEN = "forbidden"
+    """The same, and only for want of rights."""
 
 
 class StepState(StrEnum):
@@ -49,6 +63,8 @@ class Told(StrEnum):
     GATE_OPENED = "gate.opened"
     GATE_UNPROVEN = "gate.unproven"
     RETRY_PLANNED = "retry.planned"
+    UNIT_ENDED = "unit.ended"
+    """All of a unit is at rest: passed, failed, skipped or stopped."""
     ROLLOUT_BEGUN = "rollout.begun"
     ROLLOUT_SUPERSEDED = "rollout.superseded"
     ROLLOUT_ENDED = "rollout.ended"
@@ -61,6 +77,7 @@ def told_of(state: StepState) -> Told:
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A moment, what it tells, its subject, a reason for programs and a sentence for people.
 
+    The subject is a unit, one of its steps, and an object of the cluster, as far as it goes.
     `until` is the moment that a wait ends at the latest.
     """
 
@@ -71,3 +88,5 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reason: str = ""
     sentence: str = ""
     until: Ms = Ms(0)
+    unit: UnitId | None = None
+    cluster: str = ""

@@ -7,7 +7,9 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Handling, HookPolicy, PlannedUnit
+from tidegate.model.plan import Deed, HookPolicy
+from tidegate.model.policy import Handling
+from tidegate.model.unit import Unit
 
 
 class Phase(StrEnum):
@@ -37,18 +39,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     deed: Deed = Deed.APPLY
 
 
-class WantedUnit(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit with everything it deploys.
+class Manifests(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a unit deploys; `before_deletion` and `after_deletion` are hooks of its end."""
 
-    `namespace`: where objects go that name none; those without namespaces count as in it, too.
-    `staged`: its objects come in stages by kind, not in waves. `after`: the units it depends on.
-    `before_deletion` and `after_deletion` are hooks of its end.
-    """
-
-    unit: PlannedUnit
-    namespace: str = ""
+    unit: Unit
     manifests: tuple[Manifest, ...] = ()
-    staged: bool = False
-    after: tuple[str, ...] = ()
     before_deletion: tuple[Manifest, ...] = ()
     after_deletion: tuple[Manifest, ...] = ()

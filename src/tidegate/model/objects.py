@@ -47,6 +47,13 @@ class Ref(msgspec.Struct, frozen=True, order=True, gc=False):
         return f"{self.kind.name} {spot}"
 
 
+class Spot(msgspec.Struct, frozen=True, order=True, gc=False):
+    """An object of one of the clusters."""
+
+    cluster: str
+    ref: Ref
+
+
 def identity(ref: Ref) -> tuple[str, str, str, str]:
     """An object is the same in all versions of its kind."""
     return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)

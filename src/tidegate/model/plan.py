@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Propagation, Ref
+from tidegate.model.objects import Ref, Spot
+from tidegate.model.policy import Handling, Policy
+from tidegate.model.unit import Strength, UnitId
 
 VERSION = 1
 FINALIZER = "argocd.argoproj.io/hook-finalizer"
@@ -27,6 +29,8 @@ class Deed(StrEnum):
     CREATE = "create"
     """It is made where it is not there, and left alone where it is."""
     DELETE = "delete"
+    AWAIT = "await"
+    """It is somebody else's: it is waited for, and never written."""
 
 
 class HookPolicy(StrEnum):
@@ -37,33 +41,6 @@ class HookPolicy(StrEnum):
     FAILED = "HookFailed"
 
 
-class Consent(StrEnum):
-    """Whether something may be done to an object."""
-
-    YES = "yes"
-    NO = "no"
-    ASK = "ask"
-
-
-class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How an object wants to be written, pruned and deleted.
-
-    `replaces`: put in place of what is there, not merged into it. `forces`: deleted and made again
-    where it cannot be changed. `checks`: validated before. `waits_for_kind`: its kind may come
-    later. `last`: pruned after everything else. `propagation`: what becomes of what it owns when it
-    is pruned or deleted.
-    """
-
-    replaces: bool = False
-    forces: bool = False
-    checks: bool = True
-    waits_for_kind: bool = False
-    prune: Consent = Consent.YES
-    delete: Consent = Consent.YES
-    last: bool = False
-    propagation: Propagation = Propagation.FOREGROUND
-
-
 class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One object of a step, and what its own text says about waiting for it.
 
@@ -71,7 +48,7 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     finished. `suspends`: Git itself asks for the pause. `recreates`: where an immutable field
     differs, it is deleted and made again. `hook`: it is run, not kept; when it is deleted.
     `generates`: its name is completed when the rollout begins. `asks`: it is deleted only if
-    somebody agrees.
+    somebody agrees. `gates`: what comes behind its step waits for it.
     """
 
     ref: Ref
@@ -86,7 +63,16 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     hook: tuple[HookPolicy, ...] | None = None
     generates: bool = False
     asks: bool = False
+    gates: bool = True
     handling: Handling = Handling()
+
+
+class Barrier(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Holds a step for a reason: until a moment, or where that is 0 until somebody approves."""
+
+    reason: str
+    sentence: str
+    until: Ms = Ms(0)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,20 +81,23 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     `last`: nothing of its unit comes behind it, and whoever does not wait for the last one need not
     wait for more than its hooks. A step that `rescues` has its turn when another of
     its unit failed and all of them are at rest. A step that `expands` has no objects: it yields
-    further steps when its turn comes, and passes when they have.
+    further steps when its turn comes, and passes when they have. `barrier`: what else holds it.
+    `part`: its number, where objects of one wave or stage come one after another.
     """
 
     id: str
-    unit: str
+    unit: UnitId
     digest: str
     cluster: str = ""
     phase: str = "sync"
     wave: int = 0
     stage: str = ""
+    part: int = 0
     batches: tuple[tuple[Item, ...], ...] = ()
     last: bool = False
     rescues: bool = False
     expands: str = ""
+    barrier: Barrier | None = None
 
 
 def items_of(step: Step) -> list[Item]:
@@ -128,45 +117,64 @@ class Because(StrEnum):
     REFERENCE = "reference"
 
 
-class Strength(StrEnum):
-    HARD = "hard"
-    """Somebody declared it."""
-    SOFT = "soft"
-    """It was inferred."""
-
-
 class Edge(msgspec.Struct, frozen=True, order=True, gc=False):
-    """`after` starts when the gate of `before` has opened."""
+    """`after` starts when the gate of `before` has opened; both are steps, by their ids.
+
+    `where`: the place that says so, if one does.
+    """
 
     before: str
     after: str
     because: Because = Because.WAVE
     strength: Strength = Strength.HARD
+    where: str = ""
+
+
+End: TypeAlias = UnitId | Spot | str
+"""A unit, an object, or a step by its id."""
+
+
+class Precedence(msgspec.Struct, frozen=True, kw_only=True):
+    """`after` comes after `before`, whatever they are: edges are made of it.
+
+    A unit begins with its first step and is done with its last one.
+    """
+
+    before: End
+    after: End
+    because: Because = Because.DEPENDS_ON
+    strength: Strength = Strength.HARD
+    where: str = ""
 
 
 class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps of one unit share.
 
-    `digest` covers what Git says of it. `manager` owns the fields it applies. `rules` names how
-    its objects are judged. `options` are its sync options, in Argo CD's words. `ignores`: fields
-    of its objects that are no difference.
+    `digest` covers what Git says of it. `cluster`: where its objects go. `group`: it takes one of
+    the group's slots while it is under way.
     """
 
-    name: str
+    id: UnitId
     digest: str = ""
     cluster: str = ""
-    manager: str = "tidegate"
-    rules: str = "argo"
-    options: tuple[str, ...] = ()
-    ignores: tuple[Ignored, ...] = ()
+    policy: Policy = Policy()
+    group: str = ""
+
+
+class Slots(msgspec.Struct, frozen=True, gc=False):
+    """So many units of a group may be under way at once; with none, somebody must approve each."""
+
+    group: str
+    limit: int
 
 
 class Fragment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step expands to."""
+    """What a step expands to. Its edges may begin or end at steps of the plan around it."""
 
     units: tuple[PlannedUnit, ...] = ()
     steps: tuple[Step, ...] = ()
     edges: tuple[Edge, ...] = ()
+    slots: tuple[Slots, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,12 +184,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     units: tuple[PlannedUnit, ...] = ()
     steps: tuple[Step, ...] = ()
     edges: tuple[Edge, ...] = ()
+    slots: tuple[Slots, ...] = ()
     version: int = VERSION
 
     @classmethod
     def of(cls, fragment: Fragment) -> Plan:
-        units, steps, edges = fragment.units, fragment.steps, fragment.edges
-        return cls(digest=digest_plan(fragment), units=units, steps=steps, edges=edges)
+        return cls(
+            digest=digest_plan(fragment),
+            units=fragment.units,
+            steps=fragment.steps,
+            edges=fragment.edges,
+            slots=fragment.slots,
+        )
 
 
 def digest_bytes(*parts: bytes) -> str:
@@ -204,10 +218,11 @@ def digest_step(batches: tuple[tuple[Item, ...], ...], expands: str = "") -> str
 
 
 def digest_plan(fragment: Fragment) -> str:
-    """Covers units, steps and edges."""
+    """Covers units, steps, edges and slots."""
     heads = [msgspec.structs.replace(step, batches=()) for step in fragment.steps]
     return digest_bytes(
         msgspec.json.encode(fragment.units),
         msgspec.json.encode(heads),
         msgspec.json.encode(sorted(fragment.edges)),
+        msgspec.json.encode(fragment.slots),
     )

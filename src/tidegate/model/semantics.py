@@ -48,11 +48,11 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     it depends on only so often. `falls_back`: kinds without a rule are judged by the generic one.
     `settle`: how long Degraded must hold. `proof`: how long a status is awaited from kinds that
     cannot prove what it speaks of. `deadline`: how long a gate may take where its objects do not
-    ask for more; 0 is for ever. `suspended`: how long Suspended may last. `quiet`: how long
-    nothing may change while a gate waits; 0 is for ever. `batch_stops`: a refused write keeps
-    later batches of its step from starting. `patient`: an object that fails ends a gate only when
-    the others have settled. `awaits_consent`: where somebody must agree to a deletion, its step is
-    held until then; else what asks is left alone.
+    ask for more; 0 is for ever. `exact`: they cannot ask for more. `suspended`: how long Suspended
+    may last. `quiet`: how long nothing may change while a gate waits; 0 is for ever. `batch_stops`:
+    a refused write keeps later batches of its step from starting. `patient`: an object that fails
+    ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
+    deletion, its step is held until then; else what asks is left alone.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     settle: Ms
     proof: Ms
     deadline: Ms
+    exact: bool
     suspended: Ms
     quiet: Ms
     vanishing: Vanishing
@@ -89,6 +90,7 @@ TIDEGATE = Semantics(
     settle=Ms(30 * SECOND),
     proof=Ms(5 * SECOND),
     deadline=Ms(10 * MINUTE),
+    exact=False,
     suspended=Ms(10 * MINUTE),
     quiet=NOTHING,
     vanishing=Vanishing.REAPPLY,
@@ -110,6 +112,7 @@ ARGOCD = Semantics(
     settle=NOTHING,
     proof=NOTHING,
     deadline=NOTHING,
+    exact=False,
     suspended=NOTHING,
     quiet=NOTHING,
     vanishing=Vanishing.FAIL,
@@ -133,6 +136,7 @@ FLUX = Semantics(
     settle=NOTHING,
     proof=NOTHING,
     deadline=Ms(5 * MINUTE),
+    exact=True,
     suspended=NOTHING,
     quiet=NOTHING,
     vanishing=Vanishing.FAIL,

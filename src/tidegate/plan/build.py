@@ -2,79 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from typing import TypeAlias
 
 import msgspec
 
 from tidegate.errors import PlanError
-from tidegate.model.manifest import WantedUnit
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Spot, identity
 from tidegate.model.plan import (
-    Because,
-    Edge,
     Fragment,
     Plan,
     PlannedUnit,
+    Precedence,
+    Slots,
     Step,
     digest_bytes,
     digest_step,
 )
-from tidegate.plan.chains import link_chain, mark_last
+from tidegate.model.policy import Order
+from tidegate.model.unit import Unit, UnitId
+from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order, refuse_circles
+from tidegate.plan.gates import FIRST, await_step, set_gates
 from tidegate.plan.items import Budget, make_item
+from tidegate.plan.parting import part_steps
+from tidegate.plan.precedence import make_edges
 from tidegate.plan.stages import group_by_stage
 from tidegate.plan.waves import Group, group_by_wave
 
+Brought: TypeAlias = tuple[str, str, str, str, str]
+"""A cluster, and what is the same in all versions of an object's kind."""
 
-def build_plan(units: Iterable[WantedUnit], *, budget: Budget) -> Plan:
+
+def build_plan(
+    wanted: Iterable[Manifests],
+    precedences: Iterable[Precedence] = (),
+    *,
+    slots: tuple[Slots, ...] = (),
+    budget: Budget,
+) -> Plan:
     """The plan for these units. Raises PlanError for what cannot be put in order."""
-    return Plan.of(build_fragment(units, budget=budget))
+    return Plan.of(build_fragment(wanted, precedences, slots=slots, budget=budget))
 
 
-def build_fragment(units: Iterable[WantedUnit], *, budget: Budget) -> Fragment:
+def build_fragment(
+    wanted: Iterable[Manifests],
+    precedences: Iterable[Precedence] = (),
+    *,
+    slots: tuple[Slots, ...] = (),
+    budget: Budget,
+) -> Fragment:
     """The same for a part of a plan, such as a step expands to."""
-    wanted = {one.unit.name: one for one in _told_apart(units)}
-    _refuse_unknown(wanted)
-    refuse_circles({name: one.after for name, one in wanted.items()})
-    steps: dict[str, Step] = {}
-    edges: list[Edge] = []
-    ends: dict[str, tuple[str, str]] = {}
-    for name, one in wanted.items():
-        made = _steps(one, budget)
-        if clash := next((step.id for step in made if step.id in steps), None):
-            raise _twice(clash)
-        steps |= {step.id: step for step in made}
-        edges += link_chain(made)
-        chain = [step.id for step in made if not step.rescues]
-        if chain:
-            ends[name] = (chain[0], chain[-1])
-    edges += _between_units(wanted, ends)
-    ordered = put_in_order(steps, edges)
-    planned = digest_units((one.unit for one in wanted.values()), steps.values())
-    return Fragment(units=planned, steps=ordered, edges=tuple(dict.fromkeys(edges)))
+    known = _told_apart(wanted)
+    refuse_circles(_dependencies(known.values()))
+    brought = {
+        (one.unit.destination.cluster, *identity(manifest.ref))
+        for one in known.values()
+        for manifest in one.manifests
+    }
+    chains = {name: _steps(one, brought, budget) for name, one in known.items()}
+    told = [*precedences, *_declared(known.values(), brought)]
+    chains = {name: mark_last(part_steps(chain, told)) for name, chain in chains.items()}
+    steps = _by_id(chains.values())
+    edges = [edge for chain in chains.values() for edge in link_chain(chain)]
+    edges += make_edges(told, chains)
+    return Fragment(
+        units=digest_units((plan_unit(one.unit) for one in known.values()), steps.values()),
+        steps=put_in_order(steps, edges),
+        edges=tuple(dict.fromkeys(edges)),
+        slots=slots,
+    )
+
+
+def plan_unit(unit: Unit) -> PlannedUnit:
+    """What the plan says of a unit, before its objects are counted."""
+    cluster = unit.destination.cluster
+    return PlannedUnit(id=unit.id, cluster=cluster, policy=unit.policy, group=unit.group)
 
 
 def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[PlannedUnit, ...]:
     """The units, each with a digest of what Git says of it."""
-    told: dict[str, list[bytes]] = {}
+    told: dict[UnitId, list[bytes]] = {}
     for step in steps:
         told.setdefault(step.unit, []).append(f"{step.id} {step.digest}".encode())
     return tuple(
-        msgspec.structs.replace(unit, digest=digest_bytes(*told.get(unit.name, ())))
-        for unit in units
+        msgspec.structs.replace(unit, digest=digest_bytes(*told.get(unit.id, ()))) for unit in units
     )
 
 
-def step_id(unit: PlannedUnit, *spot: object) -> str:
-    """What a step is called: by its cluster, its unit and its place in there."""
-    return "/".join(str(part) for part in (unit.cluster, unit.name, *spot) if part != "")
-
-
-def _steps(wanted: WantedUnit, budget: Budget) -> list[Step]:
-    if wanted.staged:
+def _steps(wanted: Manifests, brought: Collection[Brought], budget: Budget) -> list[Step]:
+    """The steps of a unit in their order, with what it waits for and nobody here brings."""
+    unit, planned = wanted.unit, plan_unit(wanted.unit)
+    if unit.policy.order is Order.STAGES:
         groups = group_by_stage(wanted.manifests)
     else:
-        groups = group_by_wave(wanted.manifests, namespace=wanted.namespace)
-    return mark_last(_step(wanted.unit, group, budget) for group in groups)
+        groups = group_by_wave(wanted.manifests, namespace=unit.destination.namespace)
+    steps = set_gates([_step(planned, group, budget) for group in groups], planned)
+    foreign = (one.ref for one in unit.dependencies if one.ref is not None)
+    cluster = unit.destination.cluster
+    absent = [ref for ref in foreign if (cluster, *identity(ref)) not in brought]
+    return [*([await_step(planned, FIRST, absent)] if absent else ()), *steps]
 
 
 def _step(unit: PlannedUnit, group: Group, budget: Budget) -> Step:
@@ -85,7 +113,7 @@ def _step(unit: PlannedUnit, group: Group, budget: Budget) -> Step:
     spot = (group.stage,) if group.stage else (group.phase, group.wave)
     return Step(
         id=step_id(unit, *spot),
-        unit=unit.name,
+        unit=unit.id,
         digest=digest_step(batches),
         cluster=unit.cluster,
         phase=group.phase,
@@ -96,50 +124,52 @@ def _step(unit: PlannedUnit, group: Group, budget: Budget) -> Step:
     )
 
 
-def _told_apart(units: Iterable[WantedUnit]) -> Iterable[WantedUnit]:
-    seen: set[str] = set()
-    for one in units:
-        if one.unit.name in seen:
-            raise _twice(one.unit.name)
-        seen.add(one.unit.name)
-        yield one
+def _declared(wanted: Iterable[Manifests], brought: Collection[Brought]) -> Iterator[Precedence]:
+    """What units say they depend on, where somebody here brings it."""
+    for unit in (one.unit for one in wanted):
+        for one in unit.dependencies:
+            spot = None if one.ref is None else Spot(unit.destination.cluster, one.ref)
+            if spot is not None and (spot.cluster, *identity(spot.ref)) not in brought:
+                continue
+            before = one.unit or spot
+            if before is not None:
+                where = str(one.where or "")
+                strength = one.strength
+                yield Precedence(before=before, after=unit.id, strength=strength, where=where)
+
+
+def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, list[UnitId]]:
+    """By unit, those it depends on. Raises PlanError for one that is not there."""
+    units = {one.unit.id: one.unit for one in wanted}
+    found: dict[UnitId, list[UnitId]] = {}
+    for name, unit in units.items():
+        found[name] = [one.unit for one in unit.dependencies if one.unit is not None]
+        for one in unit.dependencies:
+            if one.unit is not None and one.unit not in units:
+                problem = f"`{name}` depends on `{one.unit}`, which is not there"
+                hint = "correct the name in `dependsOn`, or add that unit"
+                raise PlanError("plan.unknown", problem, where=one.where, hint=hint)
+    return found
+
+
+def _told_apart(wanted: Iterable[Manifests]) -> dict[UnitId, Manifests]:
+    known: dict[UnitId, Manifests] = {}
+    for one in wanted:
+        if one.unit.id in known:
+            raise _twice(str(one.unit.id))
+        known[one.unit.id] = one
+    return known
+
+
+def _by_id(chains: Iterable[Iterable[Step]]) -> dict[str, Step]:
+    steps: dict[str, Step] = {}
+    for step in (step for chain in chains for step in chain):
+        if step.id in steps:
+            raise _twice(step.id)
+        steps[step.id] = step
+    return steps
 
 
 def _twice(name: str) -> PlanError:
     problem = f"two units, or steps of them, are called `{name}`"
     return PlanError("plan.twice", problem, hint="give one of the units another name")
-
-
-def _refuse_unknown(wanted: dict[str, WantedUnit]) -> None:
-    for name, one in wanted.items():
-        for other in one.after:
-            if other not in wanted:
-                problem = f"`{name}` depends on `{other}`, which is not there"
-                hint = "correct the name in `dependsOn`, or add that unit"
-                raise PlanError("plan.unknown", problem, hint=hint)
-
-
-def _between_units(
-    wanted: dict[str, WantedUnit], ends: dict[str, tuple[str, str]]
-) -> Iterable[Edge]:
-    """A unit's first step comes after the last one of every unit it depends on."""
-    for name, (first, _) in ends.items():
-        for before in _last_steps(wanted[name].after, wanted, ends):
-            yield Edge(before, first, Because.DEPENDS_ON)
-
-
-def _last_steps(
-    names: Iterable[str], wanted: dict[str, WantedUnit], ends: dict[str, tuple[str, str]]
-) -> Iterable[str]:
-    """The steps after which units are done; one without objects is done when those before are."""
-    behind = list(reversed(list(names)))
-    seen: set[str] = set()
-    while behind:
-        name = behind.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if name in ends:
-            yield ends[name][1]
-        else:
-            behind += reversed(wanted[name].after)

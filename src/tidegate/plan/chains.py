@@ -11,10 +11,16 @@ from itertools import pairwise
 
 import msgspec
 
-from tidegate.model.plan import Because, Edge, Item, Plan, Step, Strength, digest_step, items_of
+from tidegate.model.plan import Because, Edge, Item, Plan, PlannedUnit, Step, digest_step, items_of
+from tidegate.model.unit import Strength, UnitId
 
-INSIDE = frozenset({Because.WAVE, Because.PHASE, Because.STAGE})
+INSIDE = frozenset({Because.WAVE, Because.PHASE, Because.STAGE, Because.REFERENCE})
 """Why a step comes after another one of its unit."""
+
+
+def step_id(unit: PlannedUnit, *spot: object) -> str:
+    """What a step is called: by its cluster, its unit and its place in there."""
+    return "/".join(str(part) for part in (unit.cluster, unit.id, *spot) if part != "")
 
 
 def link_chain(steps: Iterable[Step]) -> list[Edge]:
@@ -24,6 +30,12 @@ def link_chain(steps: Iterable[Step]) -> list[Edge]:
 
 
 def because_of(before: Step, after: Step) -> Because:
+    if after.part and (before.phase, before.wave, before.stage) == (
+        after.phase,
+        after.wave,
+        after.stage,
+    ):
+        return Because.REFERENCE
     if after.stage and after.phase == before.phase:
         return Because.STAGE
     return Because.WAVE if before.phase == after.phase else Because.PHASE
@@ -63,7 +75,7 @@ def narrow(plan: Plan, cut: Callable[[Step], Step | None]) -> Plan:
     if all(left[step.id] is step for step in plan.steps):
         return plan
     kept = {name: step for name, step in left.items() if step is not None}
-    by_unit: dict[str, list[Step]] = {}
+    by_unit: dict[UnitId, list[Step]] = {}
     for step in kept.values():
         by_unit.setdefault(step.unit, []).append(step)
     marked = {step.id: step for mine in by_unit.values() for step in mark_last(mine)}
@@ -103,7 +115,7 @@ def _join(far: Edge, near: Edge) -> Edge:
     because = near.because if far.because in INSIDE else far.because
     soft = Strength.SOFT in {far.strength, near.strength}
     strength = Strength.SOFT if soft else Strength.HARD
-    return Edge(far.before, near.after, because, strength)
+    return Edge(far.before, near.after, because, strength, near.where or far.where)
 
 
 def _told_anew(edge: Edge, kept: dict[str, Step]) -> Edge:
@@ -111,4 +123,4 @@ def _told_anew(edge: Edge, kept: dict[str, Step]) -> Edge:
     before, after = kept[edge.before], kept[edge.after]
     if before.unit != after.unit:
         return edge
-    return Edge(before.id, after.id, because_of(before, after), edge.strength)
+    return Edge(before.id, after.id, because_of(before, after), edge.strength, edge.where)

@@ -3,59 +3,67 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
 
 from tidegate.errors import PlanError, foreign
 from tidegate.model.plan import Edge, Step
+from tidegate.model.unit import UnitId
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 def put_in_order(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step, ...]:
     """The steps as they came, each moved back only as far as the edges ask for.
 
-    Raises PlanError for a circle.
+    Edges may lead out of these steps. Raises PlanError for a circle.
     """
-    ordered, circle = _arrange(steps, ((edge.before, edge.after) for edge in edges))
+    inside = (edge for edge in edges if edge.before in steps and edge.after in steps)
+    ordered, circle = arrange(steps, ((edge.before, edge.after) for edge in inside))
     if circle:
         raise _refusal(steps[name].unit for name in circle)
     return tuple(steps[name] for name in ordered)
 
 
-def refuse_circles(after: Mapping[str, Iterable[str]]) -> None:
+def refuse_circles(after: Mapping[UnitId, Iterable[UnitId]]) -> None:
     """Raise PlanError for units that depend on each other; those must all be known."""
     pairs = ((before, name) for name, others in after.items() for before in others)
-    _, circle = _arrange(after, pairs)
+    _, circle = arrange(after, pairs)
     if circle:
         raise _refusal(circle)
 
 
-def _arrange(names: Iterable[str], pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+def arrange(
+    names: Iterable[Name], pairs: Iterable[tuple[Name, Name]]
+) -> tuple[list[Name], list[Name]]:
     """Names in order, and if some are left over, a circle among those: each waits for the next."""
     places = {name: place for place, name in enumerate(names)}
-    behind: dict[str, list[str]] = {name: [] for name in places}
+    behind: dict[Name, list[Name]] = {name: [] for name in places}
     unmet = dict.fromkeys(places, 0)
     for before, after in pairs:
         behind[before].append(after)
         unmet[after] += 1
-    free = [(place, name) for name, place in places.items() if not unmet[name]]
-    ordered: list[str] = []
+    known = list(places)
+    free = [place for name, place in places.items() if not unmet[name]]
+    ordered: list[Name] = []
     while free:
-        _, name = heapq.heappop(free)
+        name = known[heapq.heappop(free)]
         ordered.append(name)
         for after in behind[name]:
             unmet[after] -= 1
             if not unmet[after]:
-                heapq.heappush(free, (places[after], after))
+                heapq.heappush(free, places[after])
     held = [name for name, count in unmet.items() if count]
     return ordered, _circle(held, behind) if held else []
 
 
-def _circle(held: list[str], behind: dict[str, list[str]]) -> list[str]:
+def _circle(held: list[Name], behind: dict[Name, list[Name]]) -> list[Name]:
     """Walk back from one that is held to the one it waits for, until one comes again."""
-    waits_for: dict[str, str] = {}
+    waits_for: dict[Name, Name] = {}
     for name in held:
         for after in behind[name]:
             waits_for.setdefault(after, name)
-    seen: dict[str, int] = {}
+    seen: dict[Name, int] = {}
     walk = held[0]
     while walk not in seen:
         seen[walk] = len(seen)
@@ -63,7 +71,7 @@ def _circle(held: list[str], behind: dict[str, list[str]]) -> list[str]:
     return list(seen)[seen[walk] :]
 
 
-def _refusal(circle: Iterable[str]) -> PlanError:
+def _refusal(circle: Iterable[UnitId]) -> PlanError:
     units = [f"`{unit}`" for unit in dict.fromkeys(circle)]
     if len(units) == 1:
         problem = f"{units[0]} waits for itself"

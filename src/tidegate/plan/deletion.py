@@ -11,9 +11,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.model.manifest import Manifest, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.plan import (
-    Consent,
     Fragment,
     HookPolicy,
     Item,
@@ -24,8 +23,9 @@ from tidegate.model.plan import (
     digest_step,
     items_of,
 )
-from tidegate.plan.build import step_id
-from tidegate.plan.chains import link_chain
+from tidegate.model.policy import Consent, Order
+from tidegate.plan.build import plan_unit
+from tidegate.plan.chains import link_chain, step_id
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.pruning import Batch, Stale, deletion_of, is_definition, reversed_batches
 
@@ -34,17 +34,17 @@ DELETE = "delete"
 AFTER = "postdelete"
 
 
-def build_deletion(wanted: WantedUnit, lives: Iterable[Stale], *, budget: Budget) -> Plan:
+def build_deletion(wanted: Manifests, lives: Iterable[Stale], *, budget: Budget) -> Plan:
     """The plan that ends a unit. `lives`: all that is the unit's, its hooks of earlier syncs too.
 
     What goes only if somebody agrees is in the plan, too, and says so.
     """
-    unit = wanted.unit
+    unit = plan_unit(wanted.unit)
     before = _hooks(unit, BEFORE, wanted.before_deletion, budget)
     after = _hooks(unit, AFTER, wanted.after_deletion, budget)
     known = {one.ref: one for one in (*_left_behind(wanted, before), *lives)}
     going = [known[ref] for ref in sorted(known) if known[ref].handling.delete is not Consent.NO]
-    if wanted.staged:
+    if unit.policy.order is Order.STAGES:
         deletions = _staged(unit, going)
     else:
         deletions = _waves(unit, [one for one in going if not is_definition(one.ref.kind)])
@@ -62,7 +62,7 @@ def _digest(hooks: Iterable[Step]) -> str:
     return digest_bytes(DELETE.encode(), *told)
 
 
-def _left_behind(wanted: WantedUnit, before: tuple[Step, ...]) -> list[Stale]:
+def _left_behind(wanted: Manifests, before: tuple[Step, ...]) -> list[Stale]:
     """The hooks that run before: they are the unit's objects, and go with the others.
 
     One whose name is made when the rollout begins goes at the end: nobody knows it yet.
@@ -115,7 +115,7 @@ def _step(
     """A step whose objects are all waited for, by whichever semantics."""
     return Step(
         id=step_id(unit, phase) if wave is None else step_id(unit, phase, wave),
-        unit=unit.name,
+        unit=unit.id,
         cluster=unit.cluster,
         digest=digest_step(batches),
         phase=phase,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tidegate.model.plan import Plan, Step, items_of
+from tidegate.model.unit import UnitId
 from tidegate.plan.chains import keep_items, narrow
 
 
-def without_hooks(plan: Plan, units: set[str]) -> Plan:
+def without_hooks(plan: Plan, units: set[UnitId]) -> Plan:
     """The plan without the hooks of these units; steps that had nothing else are gone.
 
     Its digest stays: it covers what Git says.

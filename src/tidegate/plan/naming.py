@@ -13,12 +13,13 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import HookPolicy, Item, Plan, Step, digest_step, items_of
 from tidegate.model.reading import mapping
+from tidegate.model.unit import UnitId
 from tidegate.plan.items import digest_text
 
 SHORT = 7
 
 
-def name_generated(plan: Plan, *, begun: Mapping[str, Ms], revision: str = "") -> Plan:
+def name_generated(plan: Plan, *, begun: Mapping[UnitId, Ms], revision: str = "") -> Plan:
     """The plan with every name complete; its digest still covers what Git says.
 
     `begun`: when the rollout of each unit began. Where nobody names the revision, the digest of a
@@ -26,8 +27,8 @@ def name_generated(plan: Plan, *, begun: Mapping[str, Ms], revision: str = "") -
     """
     if not any(item.generates for step in plan.steps for item in items_of(step)):
         return plan
-    revisions = {unit.name: _short(revision or unit.digest) for unit in plan.units}
-    seconds = {unit.name: begun[unit.name] // SECOND for unit in plan.units}
+    revisions = {unit.id: _short(revision or unit.digest) for unit in plan.units}
+    seconds = {unit.id: begun[unit.id] // SECOND for unit in plan.units}
     steps = (
         _named(one, f"{revisions[one.unit]}-{one.phase}-{seconds[one.unit]}") for one in plan.steps
     )

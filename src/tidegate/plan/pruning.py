@@ -10,7 +10,7 @@ in the plan, too, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import msgspec
@@ -18,19 +18,10 @@ import msgspec
 from tidegate.model.manifest import Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import (
-    Consent,
-    Deed,
-    Edge,
-    Handling,
-    Item,
-    Plan,
-    PlannedUnit,
-    Step,
-    digest_step,
-)
-from tidegate.plan.build import step_id
-from tidegate.plan.chains import link_chain, mark_last
+from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, digest_step
+from tidegate.model.policy import Consent, Handling, Order
+from tidegate.model.unit import UnitId
+from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order
 from tidegate.plan.stages import STAGES, rank_of
 
@@ -57,23 +48,15 @@ def swap_waves(waves: Iterable[int]) -> dict[int, int]:
     return dict(zip(ordered, reversed(ordered), strict=True))
 
 
-def prune_units(
-    plan: Plan,
-    stale: Iterable[tuple[PlannedUnit, Sequence[Stale]]],
-    *,
-    staged: Collection[str] = (),
-) -> Plan:
-    """The plan with the deletions of these units in it; what may not be pruned is left alone.
-
-    `staged`: units with Flux's order, which also shows in their steps where they have any.
-    """
-    by_unit: dict[str, list[Step]] = {}
+def prune_units(plan: Plan, stale: Iterable[tuple[PlannedUnit, Sequence[Stale]]]) -> Plan:
+    """The plan with the deletions of these units in it; what may not be pruned is left alone."""
+    by_unit: dict[UnitId, list[Step]] = {}
     for step in plan.steps:
         by_unit.setdefault(step.unit, []).append(step)
     changed: list[tuple[list[Step], list[Step]]] = []
     for unit, all_stale in stale:
-        mine = by_unit.get(unit.name, [])
-        if unit.name in staged or any(step.stage for step in mine):
+        mine = by_unit.get(unit.id, [])
+        if unit.policy.order is Order.STAGES:
             steps = _behind_stages(mine, unit, [one for one in all_stale if _may_go(one)])
         else:
             steps = _into_waves(mine, unit, all_stale)
@@ -122,11 +105,16 @@ def _into_waves(mine: list[Step], unit: PlannedUnit, stale: Sequence[Stale]) -> 
             by_wave.setdefault(wave, []).append(_prune_of(one))
     if not by_wave:
         return mine
-    steps = {(step.phase, step.wave): step for step in mine}
+    steps = {(step.phase, step.wave, step.part): step for step in mine}
     for wave, items in by_wave.items():
-        known = steps.get((Phase.SYNC, wave)) or _empty(unit, Phase.SYNC, wave)
-        steps[Phase.SYNC, wave] = _holding(known, (tuple(items), *known.batches))
-    return sorted(steps.values(), key=lambda step: (PHASES[step.phase], step.wave))
+        known = steps.get((Phase.SYNC, wave, 0)) or _empty(unit, Phase.SYNC, wave)
+        steps[Phase.SYNC, wave, 0] = _holding(known, (tuple(items), *known.batches))
+    return sorted(steps.values(), key=_rank)
+
+
+def _rank(step: Step) -> tuple[int, bool, int, int]:
+    """Where a step stands in its unit; what it awaits first has no wave."""
+    return PHASES[step.phase], not step.stage, step.wave, step.part
 
 
 def _behind_stages(mine: list[Step], unit: PlannedUnit, going: list[Stale]) -> list[Step]:
@@ -145,9 +133,7 @@ def _holding(step: Step, batches: tuple[Batch, ...]) -> Step:
 def _empty(unit: PlannedUnit, spot: str, wave: int | None = None) -> Step:
     name = step_id(unit, spot) if wave is None else step_id(unit, spot, wave)
     stage = spot if wave is None else ""
-    return Step(
-        id=name, unit=unit.name, cluster=unit.cluster, wave=wave or 0, stage=stage, digest=""
-    )
+    return Step(id=name, unit=unit.id, cluster=unit.cluster, wave=wave or 0, stage=stage, digest="")
 
 
 def _with_steps(plan: Plan, changed: list[tuple[list[Step], list[Step]]]) -> Plan:
@@ -165,7 +151,7 @@ def _with_steps(plan: Plan, changed: list[tuple[list[Step], list[Step]]]) -> Pla
         if edge not in links:
             before = moved.get((edge.before, True), edge.before)
             after = moved.get((edge.after, False), edge.after)
-            edges.append(Edge(before, after, edge.because, edge.strength))
+            edges.append(msgspec.structs.replace(edge, before=before, after=after))
     ordered = put_in_order({step.id: step for step in _in_place(plan, changed)}, edges)
     return msgspec.structs.replace(plan, steps=ordered, edges=tuple(dict.fromkeys(edges)))
 

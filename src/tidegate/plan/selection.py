@@ -57,7 +57,9 @@ def select(plan: Plan, wanted: Iterable[str]) -> Plan:
 
     narrowed = narrow(plan, lambda step: keep_items(step, is_wanted))
     units = digest_units(narrowed.units, narrowed.steps)
-    return Plan.of(Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
+    return Plan.of(
+        Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges, slots=plan.slots)
+    )
 
 
 def read_choice(text: str) -> Choice:

@@ -6,15 +6,15 @@ from collections.abc import Container
 
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Deed, Item, Plan, Step
+from tidegate.model.unit import UnitId
 from tidegate.plan.chains import keep_items, narrow
 
 
-def without_settled(
-    plan: Plan, settled: Container[tuple[str, Ref]], *, sparing: Container[str]
-) -> Plan:
-    """The plan without settled objects that were only to be created, and in `sparing` units
-    without any of them. Hooks stay. Its digest stays, too: it covers what Git says.
+def without_settled(plan: Plan, settled: Container[tuple[UnitId, Ref]]) -> Plan:
+    """The plan without settled objects that were only to be created, and in units that change only
+    what differs without any of them. Hooks stay. Its digest stays, too: it covers what Git says.
     """
+    sparing = {unit.id for unit in plan.units if unit.policy.changed_only}
 
     def cut(step: Step) -> Step | None:
         def is_kept(item: Item) -> bool:

@@ -19,6 +19,7 @@ from tidegate.model.plan import (
     Item,
     Plan,
     PlannedUnit,
+    Slots,
     Step,
     digest_plan,
     digest_step,
@@ -53,6 +54,7 @@ class _Document(msgspec.Struct):
     units: tuple[PlannedUnit, ...]
     steps: tuple[_Step, ...]
     edges: tuple[Edge, ...]
+    slots: tuple[Slots, ...] = ()
 
 
 def to_json(plan: Plan) -> bytes:
@@ -64,7 +66,7 @@ def to_json(plan: Plan) -> bytes:
         )
         for step in plan.steps
     )
-    document = _Document(KIND, VERSION, plan.digest, plan.units, steps, plan.edges)
+    document = _Document(KIND, VERSION, plan.digest, plan.units, steps, plan.edges, plan.slots)
     return msgspec.json.format(msgspec.json.encode(document), indent=1)
 
 
@@ -73,7 +75,9 @@ def from_json(text: bytes, *, name: str, bodies: dict[Ref, bytes]) -> Plan:
     where = Place(name)
     document = _read_document(text, where)
     steps = tuple(_read_step(step, document.digest, bodies, where) for step in document.steps)
-    fragment = Fragment(units=document.units, steps=steps, edges=document.edges)
+    fragment = Fragment(
+        units=document.units, steps=steps, edges=document.edges, slots=document.slots
+    )
     if digest_plan(fragment) != document.digest:
         problem = "the plan was changed after it was made"
         raise PlanError("plan.changed", problem, where=where, hint="make the plan again")

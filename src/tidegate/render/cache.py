@@ -17,7 +17,7 @@ import msgspec
 from tidegate.documents import Document, Duplicate, FieldPath
 from tidegate.errors import Place, TidegateError
 from tidegate.model.objects import Json
-from tidegate.render.helm.release import Dependency
+from tidegate.model.release import ChartDependency
 
 FORMAT = "1"
 """Changed with whatever changes what the same input comes to."""
@@ -41,7 +41,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[_Kept, ...]).decode
-_decode_needs = msgspec.msgpack.Decoder(tuple[Dependency, ...]).decode
+_decode_needs = msgspec.msgpack.Decoder(tuple[ChartDependency, ...]).decode
 
 
 class RenderCache:
@@ -69,7 +69,7 @@ class RenderCache:
             return  # a number or a character that only Python knows
         self._note(self._name("objects", key), text)
 
-    def find_needs(self, key: str) -> tuple[Dependency, ...]:
+    def find_needs(self, key: str) -> tuple[ChartDependency, ...]:
         """What a chart turned out to need from elsewhere."""
         kept = self._store.recall(self._name("needs", key))
         try:
@@ -77,7 +77,7 @@ class RenderCache:
         except (zlib.error, msgspec.MsgspecError):
             return ()
 
-    def keep_needs(self, key: str, needs: Iterable[Dependency]) -> None:
+    def keep_needs(self, key: str, needs: Iterable[ChartDependency]) -> None:
         self._note(self._name("needs", key), _encode(tuple(needs)))
 
     def _note(self, name: str, text: bytes) -> None:

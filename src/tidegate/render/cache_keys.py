@@ -19,10 +19,11 @@ import msgspec
 
 from tidegate.errors import RenderError
 from tidegate.external.tools import find_program
+from tidegate.model.release import FileParameter, Layer, Release, ValuesFile
+from tidegate.model.rendering import Overlay
 from tidegate.render.footprint import Footprint, Look
 from tidegate.render.helm.files import MAX_FILES, check_chart, find, inside
-from tidegate.render.helm.release import FileParameter, Layer, Release, ValuesFile
-from tidegate.render.kustomize import Overlay, Tool, inputs_digest
+from tidegate.render.kustomize import Builder, inputs_digest
 
 SDK = "helm-python-sdk"
 SMALL = 64 * 1024
@@ -56,7 +57,7 @@ def release_key(release: Release, looked: Footprint | None = None) -> str:
     return f"helm {whole.hexdigest()}"
 
 
-def overlay_key(overlay: Overlay, tool: Tool, looked: Footprint | None = None) -> str:
+def overlay_key(overlay: Overlay, tool: Builder, looked: Footprint | None = None) -> str:
     """The key of an overlay. Raises for what could not be built either."""
     version = f"{program_version(tool.argv)} {sdk_version()}"
     return f"kustomize {inputs_digest(overlay, tool_version=version, looked=looked)}"

@@ -23,8 +23,9 @@ from tidegate.errors import Place, ProcessError, RenderError, foreign
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.rendering import Directory
 from tidegate.render.argo_build import expand
-from tidegate.render.plain import Directory, jsonnet_files, read_directory
+from tidegate.render.plain import jsonnet_files, read_directory
 from tidegate.render.scratch import scratch_directory
 
 LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)

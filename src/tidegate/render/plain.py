@@ -18,6 +18,7 @@ from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.rendering import Directory
 from tidegate.render.globs import Glob
 
 JSONNET = ".jsonnet"
@@ -25,25 +26,6 @@ ENDINGS = (".yaml", ".yml", ".json", JSONNET)
 SKIP_MARK = b"+argocd:skip-file-rendering"
 LOOKS_LIKE_A_MANIFEST = (b"apiVersion:", b"kind:", b"metadata:")
 NOTHING: Mapping[str, str] = MappingProxyType({})
-LARGEST_DIRECTORY = 10_000_000
-"""Bytes of all manifests together, as Argo CD counts them by default."""
-
-
-class Directory(msgspec.Struct, frozen=True, kw_only=True):
-    """A directory `path` in a tree, and which files in it count.
-
-    A file that `exclude` matches does not, whatever `include` says. Both are matched against the
-    path below the directory.
-    """
-
-    root: Path
-    path: str = "."
-    recurse: bool = False
-    include: str = ""
-    exclude: str = ""
-    every_ending: bool = False
-    jsonnet: bool = True
-    size_limit: int = LARGEST_DIRECTORY
 
 
 def read_directory(

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 
 from tidegate.errors import RenderError
 from tidegate.model.objects import Json
+from tidegate.model.rendering import Tool
 from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
-
-
-class Tool(StrEnum):
-    """What turns a source into objects. The values are Argo CD's own words."""
-
-    HELM = "Helm"
-    KUSTOMIZE = "Kustomize"
-    DIRECTORY = "Directory"
-    PLUGIN = "Plugin"
-
 
 ALL_TOOLS = frozenset(Tool)
 CHART_ENDING = "Chart.yaml"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.change import Difference, Fate
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Item, Plan, Step
+from tidegate.model.objects import Spot
+from tidegate.model.plan import Deed, Item, Plan, Step, items_of
+from tidegate.report.rollout.names import name_unit
 
 DEEDS = {
     Fate.CREATE: "create",
@@ -19,15 +20,16 @@ DEEDS = {
 PHASES = {"presync": "PreSync", "sync": "", "postsync": "PostSync", "syncfail": "SyncFail"}
 
 
-def plan_lines(plan: Plan, differences: dict[Ref, Difference]) -> Iterator[str]:
+def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]:
     """Each step with what is done to its objects; fields below those that change."""
     names = {step.id: step_name(step, several=len(plan.units) > 1) for step in plan.steps}
     width = max((len(name) for name in names.values()), default=0)
     for step in plan.steps:
         name = names[step.id]
-        for item in (item for batch in step.batches for item in batch):
-            yield f"  {name:{width}}  {_item_line(item, differences.get(item.ref))}"
-            yield from _field_lines(differences.get(item.ref), " " * (width + 4))
+        for item in items_of(step):
+            difference = differences.get(Spot(step.cluster, item.ref))
+            yield f"  {name:{width}}  {_item_line(item, difference)}"
+            yield from _field_lines(difference, " " * (width + 4))
             name = ""
     yield ""
     yield summary_line(differences)
@@ -38,11 +40,15 @@ def step_name(step: Step, *, several: bool = False) -> str:
     phase = PHASES.get(step.phase, step.phase)
     wave = step.stage or (f"wave {step.wave}" if step.wave or not phase else "")
     told = " ".join(part for part in (phase, wave) if part)
-    return f"{step.unit}: {told}" if several else told
+    if step.part:
+        told = f"{told} part {step.part}"
+    return f"{name_unit(step.unit, step.cluster)}: {told}" if several else told
 
 
 def _item_line(item: Item, difference: Difference | None) -> str:
     deed = DEEDS[difference.deed] if difference else "delete"
+    if item.deed is Deed.AWAIT:
+        deed = "await"
     asks = difference is not None and difference.deed is Fate.KEEP and item.asks
     note = " (hook)" if item.hook is not None else " (asks for confirmation)" if asks else ""
     return f"{deed:8}  {item.ref}{note}"
@@ -58,7 +64,7 @@ def _field_lines(difference: Difference | None, indent: str) -> Iterator[str]:
         yield f"{indent}          {path} cannot be changed"
 
 
-def summary_line(differences: dict[Ref, Difference]) -> str:
+def summary_line(differences: dict[Spot, Difference]) -> str:
     counts = dict.fromkeys(Fate, 0)
     for difference in differences.values():
         counts[difference.deed] += 1

@@ -33,6 +33,7 @@ class Run:
     """What one engine did: its events, what is known of what failed, what it did not wait for."""
 
     name: str
+    plan: Plan
     events: Sequence[Event]
     evidence: Sequence[Evidence] = ()
     unwaited: Sequence[Ref] = ()
@@ -70,9 +71,9 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     unwaited: tuple[Ref, ...] = ()
 
 
-def ending_of(plan: Plan, run: Run) -> Ending:
+def ending_of(run: Run) -> Ending:
     """What stands below the table, and all that is known of what failed."""
-    course = _course(plan, run)
+    course = _course(run)
     first, last = run.events[0], run.events[-1]
     return Ending(
         engine=run.name,
@@ -99,8 +100,29 @@ def step_times(events: Iterable[Event]) -> dict[str, StepTimes]:
     return found
 
 
-def side_by_side(plan: Plan, runs: Sequence[Run]) -> Iterator[str]:
-    """A table with a line for each step and two columns for each engine, and how each ended."""
+def side_by_side(runs: Sequence[Run]) -> Iterator[str]:
+    """A table with a line for each step and two columns for each engine, and how each ended.
+
+    Engines that order a unit in other steps have a table of their own.
+    """
+    for alike in _by_steps(runs):
+        yield from _table(alike)
+        yield ""
+    for run in runs:
+        yield f"{run.name}: {_end(run.events)}"
+        yield from _reasons(run)
+
+
+def _by_steps(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs with the same steps together, in the order in which they came."""
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        found.setdefault(tuple(step.id for step in run.plan.steps), []).append(run)
+    return list(found.values())
+
+
+def _table(runs: Sequence[Run]) -> Iterator[str]:
+    plan = runs[0].plan
     told = [(run.name, step_times(run.events)) for run in runs]
     names = [step_name(step, several=len(plan.units) > 1) for step in plan.steps]
     width = max([len("step"), *map(len, names)])
@@ -109,10 +131,6 @@ def side_by_side(plan: Plan, runs: Sequence[Run]) -> Iterator[str]:
     for name, step in zip(names, plan.steps, strict=True):
         cells = "  ".join(_cell(found.get(step.id, StepTimes())) for _, found in told)
         yield f"{name:{width}}  {cells}".rstrip()
-    yield ""
-    for run in runs:
-        yield f"{run.name}: {_end(run.events)}"
-        yield from _reasons(plan, run)
 
 
 def _cell(times: StepTimes) -> str:
@@ -120,9 +138,9 @@ def _cell(times: StepTimes) -> str:
     return f"{seconds(times.applied):>18}  {opens or seconds(times.ended):>14}"
 
 
-def _reasons(plan: Plan, run: Run) -> Iterator[str]:
+def _reasons(run: Run) -> Iterator[str]:
     """Why it did not pass, and what it passed by."""
-    course = _course(plan, run)
+    course = _course(run)
     for found in run.evidence:
         yield from map(plain, reasons(course, found, brief=True))
     if run.unwaited:
@@ -134,10 +152,10 @@ def seconds(moment: Ms | None) -> str:
     return NEVER if moment is None else f"{moment / SECOND:.1f}s"
 
 
-def _course(plan: Plan, run: Run) -> Rollout:
+def _course(run: Run) -> Rollout:
     """Knows the names of the steps."""
     course = Rollout(run.events[0].at)
-    course.expect(plan)
+    course.expect(run.plan)
     return course
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.health.budget import budget
-from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.model.plan import Plan
+from tidegate.model.policy import Order, Policy
 from tidegate.model.reading import mapping, text
+from tidegate.model.unit import Dependency, Destination, Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.testing.desk import Body
 
 WAVE = "argocd.argoproj.io/sync-wave"
+USUAL = Policy()
+STAGED = Policy(order=Order.STAGES)
 
 
 def an_object(kind: str, name: str, *, namespace: str = "default", **parts: Json) -> Body:
@@ -77,21 +81,30 @@ def a_unit(
     *waves: Body | tuple[Body, ...],
     name: str = "shop",
     after: tuple[str, ...] = (),
-    rules: str = "argo",
-    staged: bool = False,
-) -> WantedUnit:
-    """A unit whose objects come in these waves, one after another."""
+    cluster: str = "",
+    policy: Policy = USUAL,
+) -> Manifests:
+    """A unit whose objects come in these waves, one after another; `after` those of these names."""
     manifests = tuple(
         a_manifest(body, wave=number)
         for number, bodies in enumerate(waves)
         for body in (bodies if isinstance(bodies, tuple) else (bodies,))
     )
-    unit = PlannedUnit(name=name, rules=rules)
-    return WantedUnit(unit=unit, manifests=manifests, after=after, staged=staged)
+    unit = Unit(
+        id=a_name(name),
+        destination=Destination(cluster),
+        policy=policy,
+        dependencies=tuple(Dependency(unit=a_name(one)) for one in after),
+    )
+    return Manifests(unit=unit, manifests=manifests)
 
 
-def a_plan(*waves: Body | tuple[Body, ...] | WantedUnit) -> Plan:
+def a_name(name: str) -> UnitId:
+    return UnitId.plain("", name)
+
+
+def a_plan(*waves: Body | tuple[Body, ...] | Manifests) -> Plan:
     """A plan of units, or of one unit whose objects come in these waves."""
-    units = tuple(one for one in waves if isinstance(one, WantedUnit))
-    bodies = tuple(one for one in waves if not isinstance(one, WantedUnit))
+    units = tuple(one for one in waves if isinstance(one, Manifests))
+    bodies = tuple(one for one in waves if not isinstance(one, Manifests))
     return build_plan((*units, a_unit(*bodies)) if bodies else units, budget=budget)

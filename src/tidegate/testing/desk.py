@@ -15,12 +15,12 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
+from tidegate.model.identity import Identity
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Propagation, Ref
 from tidegate.world.calls import (
     Call,
     Get,
-    Identity,
     Kinds,
     List,
     PatchForm,

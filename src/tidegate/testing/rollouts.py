@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypedDict, Unpack
+
+import msgspec
 
 from tidegate.engine.drive import Driver
 from tidegate.engine.site import Settings
@@ -11,13 +14,23 @@ from tidegate.health.judge import Judge
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.plan import Plan
-from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.model.semantics import Semantics
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
 LONGEST = Ms(60 * MINUTE)
 PER_ROLLOUT = 1_000_000
 """Tickets that are set aside for each rollout of a world."""
+
+
+class Changes(TypedDict, total=False):
+    """What a policy may say otherwise."""
+
+    semantics: Semantics
+    prunes: bool
+    consents: bool
+    carries_on: bool
+    runs_hooks: bool
 
 
 @dataclass(slots=True)
@@ -42,10 +55,18 @@ def a_driver(world: World, plan: Plan, run: Run, settings: Settings) -> Driver:
     return Driver(world, plan, Craft(Judge.of(())), settings, run.events.append)
 
 
-def settings_of(number: int = 0, *, semantics: Semantics = TIDEGATE) -> Settings:
+def settings_of(number: int = 0) -> Settings:
     """Rollouts that share a world have numbers of their own."""
-    first = 1 + number * PER_ROLLOUT
-    return Settings(holder=f"rollout-{number}", semantics=semantics, first_ticket=first)
+    return Settings(holder=f"rollout-{number}", first_ticket=1 + number * PER_ROLLOUT)
+
+
+def governed(plan: Plan, **changes: Unpack[Changes]) -> Plan:
+    """The plan with other policies for all its units."""
+    units = tuple(
+        msgspec.structs.replace(unit, policy=msgspec.structs.replace(unit.policy, **changes))
+        for unit in plan.units
+    )
+    return msgspec.structs.replace(plan, units=units)
 
 
 async def roll_out(world: World, plan: Plan, settings: Settings | None = None) -> Run:

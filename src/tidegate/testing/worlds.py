@@ -27,7 +27,8 @@ async def real_world(
     *, kubeconfig: Path, context: str | None = None, watching: Ms = WATCHING
 ) -> AsyncIterator[World]:
     """The cluster of a kubeconfig."""
-    async with open_world(kubeconfig=str(kubeconfig), context=context, watching=watching) as world:
+    contexts = {"": context}
+    async with open_world(contexts, kubeconfig=str(kubeconfig), watching=watching) as world:
         yield world
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tidegate.model.identity import Identity
 from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, Identity, Request, Ticket
+from tidegate.world.calls import Call, Request, Ticket
 from tidegate.world.facts import Answer, Loss, Lost, Outcome, Sent
 from tidegate.world.protocol import World
 

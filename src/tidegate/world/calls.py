@@ -11,6 +11,7 @@ from typing import NewType
 
 import msgspec
 
+from tidegate.model.identity import Identity
 from tidegate.model.objects import Kind, Propagation, Ref
 
 Ticket = NewType("Ticket", int)
@@ -38,15 +39,6 @@ class PatchForm(StrEnum):
     JSON = "json"
     MERGE = "merge"
     STRATEGIC = "strategic"
-
-
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose rights a call uses, where they are not the caller's own."""
-
-    user: str
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: tuple[tuple[str, str], ...] = ()
 
 
 class Selection(msgspec.Struct, frozen=True):

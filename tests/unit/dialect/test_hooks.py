@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.documents import HELM_HOOK, HELM_POLICY, HOOK, POLICY, noting
-from tidegate.dialect.hooks import End, Hook, read_hook
+from tidegate.dialect.argo.hooks import End, Hook, read_hook
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Json
 from tidegate.model.plan import HookPolicy

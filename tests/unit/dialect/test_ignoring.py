@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.dialect.ignoring import read_ignored
+from tidegate.dialect.argo.ignoring import read_ignored
 from tidegate.errors import TidegateError
 from tidegate.model.ignoring import Ignored
 

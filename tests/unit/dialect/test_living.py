@@ -7,7 +7,7 @@ import pytest
 from tests.unit.dialect.documents import HOOK, OPTIONS, WAVE, noting
 from tidegate.dialect.living import Living, read_living, shared
 from tidegate.model.objects import Json
-from tidegate.model.plan import Consent, Handling
+from tidegate.model.policy import Consent, Handling
 
 UNIT = "tidegate.dev/unit"
 

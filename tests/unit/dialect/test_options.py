@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.documents import OPTIONS, noting
-from tidegate.dialect.options import (
+from tidegate.dialect.argo.options import (
     UNIT_OPTIONS,
     notes_of,
     read_handling,
@@ -14,7 +14,7 @@ from tidegate.dialect.options import (
     what_is_wrong,
 )
 from tidegate.model.objects import Propagation
-from tidegate.model.plan import Consent, Handling
+from tidegate.model.policy import Consent, Handling
 
 
 @pytest.mark.parametrize(

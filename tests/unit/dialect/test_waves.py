@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.documents import WAVE, WEIGHT, a_document, noting
-from tidegate.dialect.waves import live_wave, wave_of
+from tidegate.dialect.argo.waves import live_wave, wave_of
 from tidegate.errors import DialectError
 from tidegate.model.objects import Json
 

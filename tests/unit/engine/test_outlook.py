@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.vocabulary import Spot
+from tidegate.model.objects import Spot
 from tidegate.model.objects import Kind, Live, Ref
 from tidegate.world.calls import Ticket
 from tidegate.world.facts import Change, Changed

@@ -6,20 +6,8 @@ import pytest
 
 from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import (
-    Apply,
-    Begun,
-    Checked,
-    Command,
-    Delete,
-    Gone,
-    Input,
-    Spot,
-    Stand,
-    Standing,
-    Written,
-    Wrote,
-)
+from tidegate.engine.vocabulary import Apply, Begun, Checked, Command, Delete, Gone, Input, Stand, Standing, Written, Wrote
+from tidegate.model.objects import Spot
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 from tidegate.model.semantics import TIDEGATE

@@ -10,7 +10,8 @@ import pytest
 from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.rights import REVIEW, Leave, ask_leave
-from tidegate.engine.vocabulary import Spot, Stand, Standing
+from tidegate.engine.vocabulary import Stand, Standing
+from tidegate.model.objects import Spot
 from tidegate.model.objects import Json, Kind, Live, Ref, Served
 from tidegate.model.plan import Deed
 from tidegate.model.reading import text

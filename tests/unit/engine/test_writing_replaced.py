@@ -6,11 +6,12 @@ import msgspec
 
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.writing import REPLACEMENTS, apply
-from tidegate.engine.vocabulary import Spot
+from tidegate.model.objects import Spot
 from tidegate.flows.means import Craft
 from tidegate.health.judge import Judge
 from tidegate.model.objects import Live, read_live
-from tidegate.model.plan import Handling, Item, PlannedUnit
+from tidegate.model.plan import Item, PlannedUnit
+from tidegate.model.policy import Handling
 from tidegate.testing.builders import a_config_map, a_manifest
 from tidegate.world.calls import Get, Request, Verb, Write
 from tidegate.world.facts import Conflict, Done, Exists, Forbidden, Missing, Outcome

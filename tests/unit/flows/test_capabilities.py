@@ -9,7 +9,7 @@ from tests.unit.render.helm_charts import data_of, write_chart
 from tidegate.flows.render import Wanted, for_cluster, render_all
 from tidegate.flows.rendering import Rendered, Setting
 from tidegate.flows.rendering.capabilities import Capabilities, ask_capabilities
-from tidegate.render.helm.release import DEFAULT_KUBE_VERSION
+from tidegate.model.release import DEFAULT_KUBE_VERSION
 from tidegate.source import Cache
 from tidegate.testing import sandbox_world
 

@@ -17,9 +17,10 @@ from tidegate.errors import RenderError, SourceError
 from tidegate.external.process import MIB
 from tidegate.flows.rendering import Rendered, Setting, Workshop, refuse_unsound, render_unit
 from tidegate.flows.rendering.unsealing import Unsealing
-from tidegate.render.helm import Release
-from tidegate.render.kustomize import Overlay, Tool, build
-from tidegate.render.plain import Directory
+from tidegate.model.release import Release
+from tidegate.render.kustomize import Builder, build
+from tidegate.model.rendering import Overlay
+from tidegate.model.rendering import Directory
 from tidegate.source import Cache, Kept
 
 CANARY = "kea-winters-in-the-alps"
@@ -108,7 +109,7 @@ async def test_generator_inputs_are_open_only_in_a_private_place_that_is_gone_af
     program.chmod(0o755)
     unsealing = Unsealing(key.keys)
 
-    await build(Overlay(root=tree), tool=Tool((str(program),)), decrypt=unsealing.open_input)
+    await build(Overlay(root=tree), tool=Builder((str(program),)), decrypt=unsealing.open_input)
 
     found = json.loads(report.read_bytes())
     assert (found["mode"], found["token"]) == (0o700, CANARY)

@@ -11,7 +11,7 @@ from tidegate.errors import ConfigError, Place
 from tidegate.kube.access.context import Anonymous, Basic, Login, Target, Token, TokenFile
 from tidegate.kube.credentials import Credentials, impersonate
 from tidegate.model.secret import Secret
-from tidegate.world.calls import Identity
+from tidegate.model.identity import Identity
 
 HERE = Place("config", 7)
 

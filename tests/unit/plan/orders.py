@@ -9,7 +9,8 @@ import msgspec
 from tidegate.model.manifest import Manifest, Phase, WantedUnit
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import Handling, HookPolicy, Item, Plan, PlannedUnit, Step
+from tidegate.model.plan import HookPolicy, Item, Plan, PlannedUnit, Step
+from tidegate.model.policy import Handling
 from tidegate.plan.build import build_plan
 from tidegate.plan.pruning import Stale, prune_units
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.plan.orders import links_of
-from tidegate.model.plan import Because, Edge, Plan, Step, Strength
+from tidegate.model.plan import Because, Edge, Plan, Step
+from tidegate.model.unit import Strength
 from tidegate.plan.chains import narrow
 
 

@@ -17,7 +17,8 @@ from tests.unit.plan.orders import (
     told,
 )
 from tidegate.model.manifest import Manifest, Phase, WantedUnit
-from tidegate.model.plan import Consent, Deed, Handling, HookPolicy, Plan
+from tidegate.model.plan import Deed, HookPolicy, Plan
+from tidegate.model.policy import Consent, Handling
 from tidegate.model.reading import listed
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.pruning import Stale

@@ -9,7 +9,8 @@ from tests.unit.plan.orders import Body, a_hook, a_nameless_hook, a_thing, no_bu
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.plan import FINALIZER, Handling, Item
+from tidegate.model.plan import FINALIZER, Item
+from tidegate.model.policy import Handling
 from tidegate.model.reading import listed
 from tidegate.plan.items import hold, make_item
 

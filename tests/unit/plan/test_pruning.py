@@ -17,7 +17,8 @@ from tests.unit.plan.orders import (
     told,
 )
 from tidegate.model.manifest import Phase
-from tidegate.model.plan import Consent, Handling, Plan, PlannedUnit
+from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.model.policy import Consent, Handling
 from tidegate.plan.pruning import Stale, prune_units, swap_waves
 
 LAST = Handling(last=True)

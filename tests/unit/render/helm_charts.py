@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tidegate.documents import Document
 from tidegate.model.objects import Json
-from tidegate.render.helm import Inline, Release
-from tidegate.render.helm.release import Layer
+from tidegate.model.release import Inline, Release
+from tidegate.model.release import Layer
 
 CHARTS = Path(__file__).parents[2] / "data" / "charts"
 

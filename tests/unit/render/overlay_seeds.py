@@ -7,7 +7,7 @@ import random
 from tests.unit.render.overlays import OverlayCase
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json
-from tidegate.render.kustomize import Restriction
+from tidegate.model.rendering import Restriction
 
 WORDS = ("web", "db", "yes", "0777", "1e3", "null", "a b", "ä", "x: y", "- z", "", "#no", "~")
 NAMES = ("web", "db", "cache", "mail")

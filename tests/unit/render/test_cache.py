@@ -14,8 +14,8 @@ from tidegate.documents import Document, read
 from tidegate.errors import Place, RenderError, SourceError
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version, release_key
-from tidegate.render.helm import FileParameter, Inline, Parameter, Release, ValuesFile, ValuesText
-from tidegate.render.helm.release import Dependency, FetchedChart
+from tidegate.model.release import FileParameter, Inline, Parameter, Release, ValuesFile, ValuesText
+from tidegate.model.release import ChartDependency, FetchedChart
 
 SOURCE = """apiVersion: v1
 kind: List
@@ -90,7 +90,7 @@ def test_an_unknown_key_and_a_damaged_text_are_nothing() -> None:
 
 
 def test_what_a_chart_needs_is_remembered() -> None:
-    needs = (Dependency("queue", "^1", "https://charts.example.com"),)
+    needs = (ChartDependency("queue", "^1", "https://charts.example.com"),)
     cache = RenderCache(Texts())
 
     cache.keep_needs("key", needs)
@@ -195,7 +195,7 @@ def test_every_option_counts(tmp_path: Path, other: dict[str, object]) -> None:
 
 
 def test_a_chart_that_was_fetched_counts_by_what_is_in_it(tmp_path: Path) -> None:
-    need = Dependency("queue", "^1", "https://charts.example.com")
+    need = ChartDependency("queue", "^1", "https://charts.example.com")
     one, two = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
     release = a_release(tmp_path / "source")
 

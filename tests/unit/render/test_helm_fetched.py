@@ -17,16 +17,8 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.render.helm import (
-    Dependency,
-    DependencyError,
-    FetchedChart,
-    Parameter,
-    Release,
-    helm_workers,
-    render,
-    staging,
-)
+from tidegate.render.helm import DependencyError, helm_workers, render, staging
+from tidegate.model.release import ChartDependency, FetchedChart, Parameter, Release
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 
@@ -34,8 +26,8 @@ NEEDS = """dependencies:
 - {name: queue, version: ^0.1, repository: 'oci://charts.example/shop', alias: jobs}
 - {name: mail, version: 0.x, repository: 'https://charts.example'}
 """
-QUEUE = Dependency("queue", "^0.1", "oci://charts.example/shop")
-MAIL = Dependency("mail", "0.x", "https://charts.example")
+QUEUE = ChartDependency("queue", "^0.1", "oci://charts.example/shop")
+MAIL = ChartDependency("mail", "0.x", "https://charts.example")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -44,14 +36,14 @@ async def workers() -> AsyncIterator[Workers]:
         yield running
 
 
-def offline(root: Path, *layers: Parameter, fetched: dict[Dependency, Path]) -> Release:
+def offline(root: Path, *layers: Parameter, fetched: dict[ChartDependency, Path]) -> Release:
     """A release of the chart `web` that goes nowhere by itself."""
     brought = tuple(FetchedChart(one, str(path)) for one, path in fetched.items())
     release = a_release("web", *layers, root=root)
     return msgspec.structs.replace(release, repositories=(), fetched=brought)
 
 
-async def absent(release: Release, workers: Workers) -> tuple[Dependency, ...]:
+async def absent(release: Release, workers: Workers) -> tuple[ChartDependency, ...]:
     with pytest.raises(DependencyError) as caught:
         await render(release, workers)
     assert caught.value.code == "render.helm.remote"

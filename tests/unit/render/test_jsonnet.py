@@ -14,7 +14,7 @@ from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
 from tidegate.render.jsonnet import Jsonnet, Variable, jsonnet_workers, render_directory
-from tidegate.render.plain import Directory
+from tidegate.model.rendering import Directory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 

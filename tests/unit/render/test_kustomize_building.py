@@ -13,20 +13,8 @@ from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits
 from tidegate.model.moment import Ms
-from tidegate.render.kustomize import (
-    ArgoOverrides,
-    Fetched,
-    FluxOverrides,
-    Helm,
-    Input,
-    Overlay,
-    RemoteError,
-    Restriction,
-    Tool,
-    Use,
-    build,
-    inputs_digest,
-)
+from tidegate.render.kustomize import Builder, Input, RemoteError, Use, build, find_tool, inputs_digest
+from tidegate.model.rendering import ArgoOverrides, Fetched, FluxOverrides, Helm, Overlay, Restriction
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 WEB = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
@@ -318,7 +306,7 @@ async def test_nothing_is_written_into_the_tree_and_nothing_is_left_behind(tmp_p
     before = await asyncio.to_thread(names_in, tmp_path)
 
     await build(
-        Overlay(root=tmp_path, overrides=FluxOverrides(name_prefix="p-")), tool=Tool((str(tool),))
+        Overlay(root=tmp_path, overrides=FluxOverrides(name_prefix="p-")), tool=Builder((str(tool),))
     )
 
     scratch, rights = (await asyncio.to_thread(where.read_text)).splitlines()
@@ -332,10 +320,10 @@ async def test_a_build_that_takes_too_long_is_ended_and_the_next_one_works(tmp_p
     sleeper = tmp_path / "sleeper"
     sleeper.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     sleeper.chmod(0o755)
-    overlay = Overlay(root=tmp_path, limits=Limits(time=Ms(300)))
+    hasty = Builder((str(sleeper),), Limits(time=Ms(300)))
 
     with pytest.raises(RenderError) as caught:
-        await build(overlay, tool=Tool((str(sleeper),)))
+        await build(Overlay(root=tmp_path), tool=hasty)
     documents = await build(Overlay(root=tmp_path))
 
     assert caught.value.code == "render.kustomize.limit"
@@ -345,9 +333,11 @@ async def test_a_build_that_takes_too_long_is_ended_and_the_next_one_works(tmp_p
 async def test_a_build_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
     put(tmp_path, {"kustomization.yaml": "resources: [a.yaml]", "a.yaml": SETTINGS})
 
-    error = await refused(Overlay(root=tmp_path, limits=Limits(memory=8 * MIB)))
+    narrow = Builder(find_tool().argv, Limits(memory=8 * MIB))
+    with pytest.raises(RenderError) as caught:
+        await build(Overlay(root=tmp_path), tool=narrow)
 
-    assert error.code == "render.kustomize.limit"
+    assert caught.value.code == "render.kustomize.limit"
 
 
 async def test_the_digest_follows_what_is_read_and_nothing_else(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.render.overlays import OverlayCase
 from tidegate.errors import RenderError
-from tidegate.render.kustomize import Fetched, FluxOverrides, Overlay, Restriction
+from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.kustomize.gather import gather
 
 PLUGIN = "apiVersion: builtin\nkind: {kind}\nmetadata: {{name: p}}\n{rest}\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.render.kustomize import Overlay
+from tidegate.model.rendering import Overlay
 from tidegate.render.kustomize.copy import Copy
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.refusal import refusal

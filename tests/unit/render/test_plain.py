@@ -9,7 +9,8 @@ import pytest
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError, TidegateError
-from tidegate.render.plain import Directory, read_directory
+from tidegate.render.plain import read_directory
+from tidegate.model.rendering import Directory
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
 NO_MANIFEST = "image: web\nreplicas: 2\n"

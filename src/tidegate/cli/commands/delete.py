@@ -15,17 +15,19 @@ from tidegate.cli.unit_options import (
     TargetOptions,
     UnitOptions,
     WatchingOptions,
-    chosen_of,
+    policy_of,
+    setting_of,
     takes,
+    units_of,
 )
 
 if TYPE_CHECKING:
-    from tidegate.cli.rolling import Watching
+    from tidegate.cli.doing import Doing
     from tidegate.flows.delete import Deletion
-    from tidegate.flows.sync import Target
-    from tidegate.flows.units import Chosen
+    from tidegate.flows.session import Target
+    from tidegate.model.event import Result
+    from tidegate.model.unit import Unit
 
-STOPPED = 130
 NOTHING = "nothing to delete"
 
 
@@ -56,23 +58,37 @@ def delete(what: str, **told: Unpack[DeleteOptions]) -> int:
       tidegate delete overlays/prod --context prod --yes --confirm
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
+    from tidegate.cli.rolling import target_of
+
+    target, policy = target_of(told), policy_of(told, consents=told["confirm"])
+    units = units_of(what, told, policy, told["clusters"])
+    return max(_delete_unit(what, unit, target, told, doing) for unit in units)
+
+
+def _delete_unit(what: str, unit: Unit, target: Target, told: DeleteOptions, doing: Doing) -> int:
     import asyncio
 
-    from tidegate.cli.rolling import target_of, watching_of
-    from tidegate.flows.delete import plan_deletion_on
+    from tidegate.cli.exits import CODES
+    from tidegate.model.event import Result
 
-    chosen, target = chosen_of(what, told), target_of(told)
-    watching = watching_of(chosen.unit.name, doing, told)
     shown = ""
     if not told["yes"]:
         doing.say(f"looking for what {what} has brought")
-        found = asyncio.run(plan_deletion_on(chosen, target, confirmed=told["confirm"]))
+        found = asyncio.run(_look(unit, target, told))
         doing.clear()
         if found.going and not _agrees(found):
             click.echo("nothing was deleted", err=True)
-            return STOPPED
+            return CODES[Result.STOPPED]
         shown = found.plan.digest
-    return asyncio.run(_delete(chosen, target, watching, confirmed=told["confirm"], shown=shown))
+    return CODES[asyncio.run(_delete(what, unit, target, told, doing, shown))]
+
+
+async def _look(unit: Unit, target: Target, told: DeleteOptions) -> Deletion:
+    from tidegate.flows.delete import plan_deletion
+    from tidegate.flows.session import open_session
+
+    async with open_session(target, setting_of(told)) as session:
+        return await plan_deletion(unit, session)
 
 
 def _agrees(found: Deletion) -> bool:
@@ -91,35 +107,36 @@ def _agrees(found: Deletion) -> bool:
 
 
 async def _delete(
-    chosen: Chosen, target: Target, watching: Watching, *, confirmed: bool, shown: str
-) -> int:
+    what: str, unit: Unit, target: Target, told: DeleteOptions, doing: Doing, shown: str
+) -> Result:
     import os
 
-    from tidegate.cli.rolling import PASSED, exit_code_of, reach, show_rollout
+    from tidegate.cli.rolling import reach, show_rollout, watching_of
     from tidegate.cli.screen import Screen
     from tidegate.flows.delete import finish_deletion, plan_deletion, refuse_other
     from tidegate.flows.rendering import refuse_unsound
-    from tidegate.flows.sync import Rolling
+    from tidegate.flows.rollout import Rolling
+    from tidegate.model.event import Result
 
+    watching = watching_of(str(unit.id), doing, told)
     on_screen = Screen.on(sys.stdout, os.environ, json=watching.json)
-    then = f"looking for what {chosen.wanted.what} has brought"
-    async with on_screen as screen, reach(target, watching.doing, then) as place:
-        found = await plan_deletion(chosen, place.world, confirmed=confirmed)
+    then = f"looking for what {what} has brought"
+    async with on_screen as screen, reach(target, setting_of(told), doing, then) as session:
+        found = await plan_deletion(unit, session)
         refuse_other(found, shown)
         if target.simulation is None and found.runs_hooks:
             refuse_unsound(found.rendered, takes_broken_seals=False)
-        watching.doing.clear()
+        doing.clear()
         options.say_notes(found.notes)
-        result = PASSED
+        result = Result.PASSED
         if found.is_due:
-            rolling = Rolling(consents=confirmed)
-            result = await show_rollout(screen, place, found.plan, target, rolling, watching)
-        if result == PASSED:
-            await finish_deletion(found, place.world)
+            result = await show_rollout(screen, session, found.plan, Rolling(), watching)
+        if result is Result.PASSED:
+            await finish_deletion(found, session.world)
     if not found.is_due:
         click.echo(NOTHING, err=watching.json)
     _say_staying(found)
-    return exit_code_of(result)
+    return result
 
 
 def _say_staying(found: Deletion) -> None:

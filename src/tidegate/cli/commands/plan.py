@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
+from tidegate.cli.exits import CHANGES
 from tidegate.cli.unit_options import (
     CLUSTER,
     PRUNING,
     UNIT,
+    ClusterOptions,
     UnitOptions,
-    chosen_of,
+    policy_of,
+    setting_of,
     takes,
+    units_of,
 )
 
-CHANGES = 10
+if TYPE_CHECKING:
+    from tidegate.flows.preview import Preview
+    from tidegate.flows.session import Target
+    from tidegate.model.unit import Unit
+
+
+class PlanOptions(UnitOptions, ClusterOptions):
+    """All that can be said to `tidegate plan`."""
+
+    prune: bool
+    confirm: bool
+    exit_code: bool
+    output: str
 
 
 @click.command()
@@ -25,16 +41,7 @@ CHANGES = 10
 @takes(UNIT, CLUSTER, PRUNING)
 @click.option("--exit-code", is_flag=True, help="Leave with 10 if there is something to do.")
 @options.text_or_json
-def plan(
-    what: str,
-    kubeconfig: str | None,
-    context: str | None,
-    prune: bool,  # noqa: FBT001 - click hands over what is on the command line
-    confirm: bool,  # noqa: FBT001
-    exit_code: bool,  # noqa: FBT001
-    output: str,
-    **told: Unpack[UnitOptions],
-) -> int:
+def plan(what: str, **told: Unpack[PlanOptions]) -> int:
     """Show what a rollout of DIR would do, step by step.
 
     DIR is a directory of manifests, a Helm chart or a Kustomize overlay. Without --context it is
@@ -46,20 +53,32 @@ def plan(
       tidegate plan charts/web -f values-prod.yaml --context prod --exit-code
       tidegate plan overlays/prod --context prod --prune -o json
     """
-    doing = say_first(f"reading {what}", quiet=output == "json")
+    doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
 
-    from tidegate.cli.previewing import pruning_of, show_preview
-    from tidegate.flows.preview import preview_on
-    from tidegate.flows.sync import Target
+    from tidegate.cli.previewing import show_preview
+    from tidegate.flows.session import Target
     from tidegate.flows.wiring import Simulation
 
-    nowhere = Simulation() if context is None and kubeconfig is None else None
-    target = Target(kubeconfig=kubeconfig, context=context, simulation=nowhere)
-    doing.say(f"comparing {what} with {'what lives' if nowhere is None else 'an empty cluster'}")
-    found = asyncio.run(
-        preview_on(chosen_of(what, told), target, pruning_of(prunes=prune, consents=confirm))
+    is_offline = told["context"] is None and told["kubeconfig"] is None and not told["clusters"]
+    target = Target(
+        kubeconfig=told["kubeconfig"],
+        context=told["context"],
+        clusters=told["clusters"],
+        simulation=Simulation() if is_offline else None,
     )
+    policy = policy_of(told, prunes=told["prune"], consents=told["confirm"])
+    units = units_of(what, told, policy, told["clusters"])
+    doing.say(f"comparing {what} with {'an empty cluster' if is_offline else 'what lives'}")
+    found = asyncio.run(_preview(units, target, told))
     doing.clear()
-    show_preview(found, json=output == "json")
-    return CHANGES if exit_code and found.has_changes else 0
+    show_preview(found, json=told["output"] == "json")
+    return CHANGES if told["exit_code"] and found.has_changes else 0
+
+
+async def _preview(units: list[Unit], target: Target, told: PlanOptions) -> Preview:
+    from tidegate.flows.preview import preview
+    from tidegate.flows.session import open_session
+
+    async with open_session(target, setting_of(told)) as session:
+        return await preview(units, session)

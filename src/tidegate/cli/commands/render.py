@@ -9,6 +9,7 @@ import click
 from tidegate.cli import options
 
 if TYPE_CHECKING:
+    from tidegate.flows.pointing import Words
     from tidegate.flows.rendering import Rendered, Unrendered
 
 
@@ -61,25 +62,22 @@ def render(
     """
     import asyncio
 
-    from tidegate.flows.render import Wanted, own_setting, render_all
+    from tidegate.flows.render import own_setting, render_paths
 
-    wanted = [
-        Wanted(
-            what=one,
-            revision=revision,
-            chart=chart,
-            name=name,
-            namespace=namespace,
-            values=values,
-            parameters=tuple(options.pair(parameter) for parameter in parameters),
-            kube_version=kube_version,
-            api_versions=api_versions,
-        )
-        for one in what
-    ]
     if name and len(what) > 1:
         raise click.BadParameter("it names one release, and there are several", param_hint="--name")
-    results = asyncio.run(render_all(wanted, own_setting(offline=offline, maps=maps)))
+    words: Words = {
+        "revision": revision,
+        "chart": chart,
+        "name": name,
+        "namespace": namespace,
+        "values": values,
+        "parameters": tuple(options.pair(parameter) for parameter in parameters),
+        "kube_version": kube_version,
+        "api_versions": api_versions,
+    }
+    setting = own_setting(offline=offline, maps=maps)
+    results = asyncio.run(render_paths(what, words, setting))
     return max(
         _show(one, result, output=output, origins=origins)
         for one, result in zip(what, results, strict=True)

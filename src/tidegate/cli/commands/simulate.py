@@ -10,14 +10,33 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import HEALTH, SIMULATION, UNIT, UnitOptions, chosen_of, takes
+from tidegate.cli.unit_options import (
+    HEALTH,
+    SIMULATION,
+    UNIT,
+    UnitOptions,
+    policy_of,
+    setting_of,
+    takes,
+    units_of,
+)
 
 if TYPE_CHECKING:
-    from tidegate.model.plan import Plan
+    from tidegate.model.semantics import Semantics
     from tidegate.report.simulation import Run
 
-INVALID, FAILED = 3, 4
-ENGINES = ("tidegate", "argocd", "flux")
+
+class SimulateOptions(UnitOptions):
+    """All that can be said to `tidegate simulate`."""
+
+    engine: str
+    scenario: Path | None
+    profile: Path | None
+    operators: Path | None
+    seed: int
+    health_rules: Path | None
+    until: str
+    output: str
 
 
 @click.command()
@@ -31,18 +50,7 @@ ENGINES = ("tidegate", "argocd", "flux")
 @takes(UNIT, SIMULATION, HEALTH)
 @click.option("--until", default="2h", show_default=True, help="How long at most, in its own time.")
 @options.text_or_json
-def simulate(
-    what: str,
-    engine: str,
-    scenario: Path | None,
-    profile: Path | None,
-    operators: Path | None,
-    seed: int,
-    health_rules: Path | None,
-    until: str,
-    output: str,
-    **told: Unpack[UnitOptions],
-) -> int:
+def simulate(what: str, **told: Unpack[SimulateOptions]) -> int:
     """Roll out DIR on a simulated cluster, and show when each gate opened.
 
     Time is virtual: minutes pass in milliseconds. The same input gives the same output.
@@ -54,41 +62,58 @@ def simulate(
       tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
       tidegate simulate charts/laravel --engine argocd --health-rules argocd-cm.yaml
     """
-    doing = say_first(f"simulating {what}", quiet=output == "json")
+    doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
     import asyncio
 
+    from tidegate.cli.exits import CODES
+    from tidegate.flows.session import Target
     from tidegate.flows.simulate import simulate as run
-    from tidegate.flows.sync import Target
     from tidegate.flows.wiring import Simulation
-    from tidegate.model.semantics import BY_NAME
+    from tidegate.model.event import Result
     from tidegate.report.simulation import Run, side_by_side
 
-    names = [name.strip() for name in engine.split(",")]
-    unknown = [name for name in names if name not in BY_NAME]
-    if unknown:
-        problem = f"there is no `{unknown[0]}`; there are {', '.join(ENGINES)}"
-        raise click.BadParameter(problem, param_hint="--engine")
-    simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
+    engines = _engines(told["engine"])
+    simulation = Simulation(
+        scenario=told["scenario"],
+        profile=told["profile"],
+        operators=told["operators"],
+        seed=told["seed"],
+    )
     runs = asyncio.run(
         run(
-            chosen_of(what, told),
-            [BY_NAME[name] for name in names],
-            Target(simulation=simulation, health_rules=health_rules),
-            until=options.duration(until, "--until"),
+            units_of(what, told, policy_of(told)),
+            engines,
+            Target(simulation=simulation, health_rules=told["health_rules"]),
+            setting_of(told),
+            until=options.duration(told["until"], "--until"),
         )
     )
     doing.clear()
     options.say_notes(runs[0].notes)
-    shown = [Run(one.semantics.name, one.events, one.evidence, one.unwaited) for one in runs]
-    plan = runs[0].plan
-    for line in side_by_side(plan, shown) if output == "text" else _documents(plan, shown):
+    shown = [
+        Run(one.semantics.name, one.plan, one.events, one.evidence, one.unwaited) for one in runs
+    ]
+    for line in side_by_side(shown) if told["output"] == "text" else _documents(shown):
         click.echo(line)
-    if any(one.is_invalid for one in runs):
-        return INVALID
-    return 0 if all(one.passed for one in runs) else FAILED
+    results = {one.result for one in runs}
+    if results == {Result.PASSED}:
+        return CODES[Result.PASSED]
+    return CODES[Result.INVALID if Result.INVALID in results else Result.FAILED]
 
 
-def _documents(plan: Plan, runs: list[Run]) -> Iterator[str]:
+def _engines(text: str) -> list[Semantics]:
+    """Whose rules, by their names."""
+    from tidegate.model.semantics import BY_NAME
+
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in BY_NAME:
+            problem = f"there is no `{name}`; there are {', '.join(BY_NAME)}"
+            raise click.BadParameter(problem, param_hint="--engine")
+    return [BY_NAME[name] for name in names]
+
+
+def _documents(runs: list[Run]) -> Iterator[str]:
     """One line for each event, with the engine it is of; the last one says how that ended."""
     import msgspec
 
@@ -97,4 +122,4 @@ def _documents(plan: Plan, runs: list[Run]) -> Iterator[str]:
     for run in runs:
         for event in run.events:
             yield msgspec.json.encode({"engine": run.name, **msgspec.to_builtins(event)}).decode()
-        yield msgspec.json.encode(ending_of(plan, run)).decode()
+        yield msgspec.json.encode(ending_of(run)).decode()

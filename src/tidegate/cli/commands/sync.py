@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import TYPE_CHECKING, Unpack
 
@@ -17,16 +16,18 @@ from tidegate.cli.unit_options import (
     TargetOptions,
     UnitOptions,
     WatchingOptions,
-    chosen_of,
+    policy_of,
+    setting_of,
     takes,
+    units_of,
 )
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.rolling import Watching
-    from tidegate.flows.preview import Pruning
-    from tidegate.flows.sync import Rolling, Target
-    from tidegate.flows.units import Chosen
+    from tidegate.flows.rollout import Rolling
+    from tidegate.flows.session import Target
+    from tidegate.model.unit import Unit
 
 
 class SyncOptions(UnitOptions, TargetOptions, WatchingOptions):
@@ -39,6 +40,7 @@ class SyncOptions(UnitOptions, TargetOptions, WatchingOptions):
     dry_run: bool
     preflight: str
     on_failure: str
+    keep_going: bool
     take_broken_seals: bool
 
 
@@ -68,6 +70,9 @@ class SyncOptions(UnitOptions, TargetOptions, WatchingOptions):
     show_default=True,
     help="What becomes of what lies behind a failed step.",
 )
+@click.option(
+    "--keep-going", is_flag=True, help="Leave out a unit with a fault, and what waits for it."
+)
 @click.option("--timeout", default="", help="Stop cleanly after so long, such as 30m.")
 @click.option(
     "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
@@ -85,65 +90,71 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
       tidegate sync examples/first --sandbox
       tidegate sync overlays/prod --context prod --prune
       tidegate sync charts/web --namespace web --sync-option CreateNamespace=true
+      tidegate sync overlays/prod --cluster east=prod-east --cluster west=prod-west
       tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
 
-    from tidegate.cli.previewing import pruning_of
     from tidegate.cli.rolling import target_of, watching_of
-    from tidegate.engine.reach.preflight import Preflight
-    from tidegate.flows.sync import Rolling
+    from tidegate.flows.rollout import Preflight, Rolling
 
-    chosen = dataclasses.replace(chosen_of(what, told), resources=told["resources"])
-    target = target_of(told)
-    if told["dry_run"]:
-        pruning = pruning_of(prunes=told["prune"], consents=told["confirm"])
-        return asyncio.run(_preview(chosen, target, pruning, doing, json=told["output"] == "json"))
-    rolling = Rolling(
-        carries_on=told["on_failure"] == "continue",
+    policy = policy_of(
+        told,
         prunes=told["prune"],
         consents=told["confirm"],
+        carries_on=told["on_failure"] == "continue",
         runs_hooks=told["hooks"],
-        preflight=Preflight(told["preflight"]),
     )
-    watching = watching_of(chosen.unit.name, doing, told)
-    broken_seals = told["take_broken_seals"]
-    return asyncio.run(_sync(chosen, target, rolling, watching, broken_seals=broken_seals))
+    units, target = units_of(what, told, policy, told["clusters"]), target_of(told)
+    if told["dry_run"]:
+        return asyncio.run(_preview(what, units, target, told, doing))
+    rolling = Rolling(keeps_going=told["keep_going"], preflight=Preflight(told["preflight"]))
+    watching = watching_of(", ".join(str(unit.id) for unit in units), doing, told)
+    return asyncio.run(_sync(what, units, target, told, rolling, watching))
 
 
 async def _preview(
-    chosen: Chosen, target: Target, pruning: Pruning, doing: Doing, *, json: bool
+    what: str, units: list[Unit], target: Target, told: SyncOptions, doing: Doing
 ) -> int:
     from tidegate.cli.previewing import show_preview
-    from tidegate.flows.preview import preview_on
+    from tidegate.flows.preview import preview
+    from tidegate.flows.session import open_session
 
-    doing.say(f"comparing {chosen.wanted.what} with what lives")
-    found = await preview_on(chosen, target, pruning)
+    doing.say(f"comparing {what} with what lives")
+    async with open_session(target, setting_of(told)) as session:
+        found = await preview(units, session, told["resources"])
     doing.clear()
-    show_preview(found, json=json)
+    show_preview(found, json=told["output"] == "json")
     return 0
 
 
 async def _sync(
-    chosen: Chosen, target: Target, rolling: Rolling, watching: Watching, *, broken_seals: bool
+    what: str,
+    units: list[Unit],
+    target: Target,
+    told: SyncOptions,
+    rolling: Rolling,
+    watching: Watching,
 ) -> int:
     import os
 
-    from tidegate.cli.rolling import exit_code_of, reach, show_rollout
+    from tidegate.cli.exits import CODES
+    from tidegate.cli.rolling import reach, show_rollout
     from tidegate.cli.screen import Screen
+    from tidegate.flows.planning import make_plan
     from tidegate.flows.rendering import refuse_unsound
-    from tidegate.flows.sync import make_plan
 
     shown = Screen.on(sys.stdout, os.environ, json=watching.json)
-    then = f"rendering {chosen.wanted.what}"
-    async with shown as screen, reach(target, watching.doing, then) as place:
-        planned = await make_plan(chosen, place.world, prunes=rolling.prunes)
+    reached = reach(target, setting_of(told), watching.doing, f"rendering {what}")
+    async with shown as screen, reached as session:
+        planned = await make_plan(units, session, told["resources"])
         if target.simulation is None:
+            broken_seals = told["take_broken_seals"]
             refuse_unsound(planned.rendered, takes_broken_seals=broken_seals)
         watching.doing.clear()
         options.say_notes(planned.notes)
-        result = await show_rollout(screen, place, planned.plan, target, rolling, watching)
+        result = await show_rollout(screen, session, planned.plan, rolling, watching)
     for left in screen.course.kept:
         click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
-    return exit_code_of(result)
+    return CODES[result]

@@ -14,9 +14,8 @@ from tidegate.engine.means import Body
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.matching import ADMISSION, is_asked
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Spot
 from tidegate.model.labels import matches
-from tidegate.model.objects import Kind, Ref, Served
+from tidegate.model.objects import Kind, Ref, Served, Spot
 from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.world.calls import List, Selection
 from tidegate.world.facts import Listed

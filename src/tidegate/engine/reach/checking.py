@@ -12,11 +12,12 @@ from tidegate.engine.means import Body, Means
 from tidegate.engine.reach.hooks import stand_of_hook
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Compared, Spot, Stand, Standing, Written
+from tidegate.engine.vocabulary import Compared, Stand, Standing, Written
 from tidegate.model.journal import Entry
-from tidegate.model.objects import Live
+from tidegate.model.objects import Live, Spot
 from tidegate.model.plan import Deed, Item, PlannedUnit, Step, digest_bytes
 from tidegate.model.reading import mappings, text
+from tidegate.model.unit import UnitId
 
 Examined: TypeAlias = tuple[Step, Item, Standing]
 Asked: TypeAlias = tuple[PlannedUnit, Item, Entry, tuple[str, str] | None]
@@ -33,7 +34,7 @@ class Examiner:
 
     means: Means
     outlook: Outlook
-    units: dict[str, PlannedUnit]
+    units: dict[UnitId, PlannedUnit]
     _stood: dict[Spot, tuple[Asked, Standing]] = field(default_factory=dict)
 
     def stand(self, step: Step, item: Item, remembered: Entry | None) -> Standing:
@@ -58,7 +59,7 @@ class Examiner:
         seal = known.seal if ours else ""
         how = Compared(settled) if settled else self._compare(step, item, body, seal)
         opened = known.opened == item.digest and known.uid == live.uid
-        trusted = opened or has_newer_status(body, self.units[step.unit].manager)
+        trusted = opened or has_newer_status(body, self.units[step.unit].policy.manager)
         found = Written(
             live.uid, live.generation, live.version, status_name(live, body), trusted=trusted
         )
@@ -72,6 +73,8 @@ class Examiner:
 
 def is_touched(item: Item, standing: Standing, *, consents: bool) -> bool:
     """Whether an object is put there or, where that needs no consent or has it, taken away."""
+    if item.deed is Deed.AWAIT:
+        return False
     if item.deed is Deed.DELETE:
         return (consents or not item.asks) and standing.stand is not Stand.ABSENT
     return standing.stand in WRITTEN

@@ -17,6 +17,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from tidegate.model.identity import Identity
 from tidegate.model.moment import Ms
 from tidegate.world.calls import Call, Request, Ticket, Watch, Write
 from tidegate.world.facts import Loss, Lost, Outcome, Sent
@@ -29,6 +30,7 @@ class Ask(msgspec.Struct, frozen=True):
     cluster: str
     request: Request
     urgent: bool = False
+    identity: Identity | None = None
 
 
 class Pause(msgspec.Struct, frozen=True):
@@ -40,6 +42,22 @@ class Pause(msgspec.Struct, frozen=True):
 Wish: TypeAlias = tuple[Ask, ...] | Pause
 Errand: TypeAlias = Generator[Wish, tuple[Outcome, ...], Came]
 Then: TypeAlias = Callable[[Came], None]
+
+
+def acting_as(identity: Identity | None, errand: Errand[Came]) -> Errand[Came]:
+    """The errand with the rights of somebody else, where they are not ours."""
+    if identity is None:
+        return (yield from errand)
+    outcomes: tuple[Outcome, ...] | None = None
+    try:
+        while True:
+            wish = next(errand) if outcomes is None else errand.send(outcomes)
+            if not isinstance(wish, Pause):
+                wish = tuple(msgspec.structs.replace(one, identity=identity) for one in wish)
+            outcomes = yield wish
+    except StopIteration as end:
+        came: Came = end.value
+        return came
 
 
 @dataclass(slots=True, eq=False)
@@ -116,7 +134,13 @@ class Errands:
         ticket = Ticket(self._last)
         if isinstance(ask.request, Watch):
             self.watches[ticket] = ask.cluster
-        call = Call(ticket=ticket, request=ask.request, cluster=ask.cluster, urgent=ask.urgent)
+        call = Call(
+            ticket=ticket,
+            request=ask.request,
+            cluster=ask.cluster,
+            identity=ask.identity,
+            urgent=ask.urgent,
+        )
         self._world.submit(call)
         return ticket
 

@@ -14,11 +14,11 @@ import msgspec
 from tidegate.engine.reach.errands import Ask, Errand, Pause
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import delete, is_leaving, read_body
-from tidegate.engine.vocabulary import Collect, Spot, Stand, Written
+from tidegate.engine.vocabulary import Stand, Written
 from tidegate.model.journal import Entry
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Live, Propagation
-from tidegate.model.plan import FINALIZER, HookPolicy, Item, Step
+from tidegate.model.objects import Live, Propagation, Spot
+from tidegate.model.plan import FINALIZER, HookPolicy, Item, Step, items_of
 from tidegate.model.reading import listed
 from tidegate.world.calls import Get, Verb, Write
 from tidegate.world.facts import (
@@ -129,19 +129,15 @@ def _release(spot: Spot, live: Live) -> Ask:
 
 
 def collect(
-    command: Collect, steps: Iterable[Step], outlook: Outlook, now: Now
+    steps: Iterable[Step], outlook: Outlook, now: Now, *, failed: bool
 ) -> Errand[tuple[Spot, ...]]:
-    """Let all hooks go, and delete those whose policy fits the end of their unit."""
-    wanted = {
-        **dict.fromkeys(command.passed, HookPolicy.SUCCEEDED),
-        **dict.fromkeys(command.failed, HookPolicy.FAILED),
-    }
+    """Let the hooks of a unit go, and delete those whose policy fits its end."""
+    wanted = HookPolicy.FAILED if failed else HookPolicy.SUCCEEDED
     hooks = [
-        (Spot(step.cluster, item.ref), item.handling.propagation, wanted[step.unit] in item.hook)
+        (Spot(step.cluster, item.ref), item.handling.propagation, wanted in item.hook)
         for step in steps
-        for batch in step.batches
-        for item in batch
-        if item.hook is not None and step.unit in wanted
+        for item in items_of(step)
+        if item.hook is not None
     ]
     yield from let_go((spot for spot, *_ in hooks), outlook, now)
     deleted: list[Spot] = []

@@ -15,11 +15,11 @@ from tidegate.engine.reach.errands import Ask, Errand, Pause
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Fault, is_written
 from tidegate.engine.reach.probing import defined_kinds
-from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE
-from tidegate.engine.vocabulary import Spot, Trouble
+from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE, NEVER_WRITTEN
+from tidegate.engine.vocabulary import Trouble
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Deed, Item, Plan
+from tidegate.model.objects import Kind, Ref, Spot
+from tidegate.model.plan import Item, Step, items_of
 from tidegate.world.calls import Get
 from tidegate.world.facts import Missing, Refusal
 
@@ -29,27 +29,34 @@ ASKS_AGAIN = Ms(SECOND // 2)
 OPTION = "SkipDryRunOnMissingResource=true"
 
 
-def unmet_needs(plan: Plan, examined: list[Examined], outlook: Outlook) -> Errand[list[Fault]]:
-    """The objects that would be written and for which something is not there and will not be."""
-    if any(step.expands for step in plan.steps):
+def unmet_needs(
+    steps: Iterable[Step], examined: list[Examined], outlook: Outlook
+) -> Errand[list[Fault]]:
+    """The objects that would be written and for which something is not there and will not be.
+
+    `steps` are all of the rollout.
+    """
+    steps = list(steps)
+    if any(step.expands and not step.batches for step in steps):
         return []
     wanted = [one for one in examined if is_written(one)]
     strange = [one for one in wanted if not outlook.serves(one[2].spot)]
     strange = [one for one in strange if not one[1].handling.waits_for_kind]
     clusters = dict.fromkeys(step.cluster for step, *_ in strange)
+    planned = [(step.cluster, item) for step in steps for item in items_of(step)]
     brought = {
-        name: brought_kinds(item for step, item, _ in examined if step.cluster == name)
+        name: brought_kinds(item for cluster, item in planned if cluster == name)
         for name in clusters
     }
     unserved = [one for one in strange if one[1].ref.kind not in brought[one[0].cluster]]
-    homeless = yield from _homeless(wanted, examined, outlook)
+    homeless = yield from _homeless(wanted, planned, outlook)
     return [*map(_unserved, unserved), *map(_without_home, homeless)]
 
 
 def brought_kinds(items: Iterable[Item]) -> set[Kind]:
     """The kinds that these define."""
     definitions = (item for item in items if item.ref.kind == DEFINITION)
-    bodies = (item.body for item in definitions if item.deed is not Deed.DELETE)
+    bodies = (item.body for item in definitions if item.deed not in NEVER_WRITTEN)
     return {kind for body in bodies for kind in defined_kinds(msgspec.json.decode(body))}
 
 
@@ -71,14 +78,14 @@ def await_kind(spot: Spot, outlook: Outlook, now: Callable[[], Ms]) -> Errand[Re
 
 
 def _homeless(
-    wanted: list[Examined], examined: list[Examined], outlook: Outlook
+    wanted: list[Examined], planned: list[tuple[str, Item]], outlook: Outlook
 ) -> Errand[list[Examined]]:
     """Those whose namespace is missing. Where something lives, the namespace need not be asked."""
     known = {(spot.cluster, spot.ref.namespace) for spot in outlook.lives}
     known |= {
-        (step.cluster, item.ref.name)
-        for step, item, _ in examined
-        if item.ref.kind == NAMESPACE and item.deed is not Deed.DELETE
+        (cluster, item.ref.name)
+        for cluster, item in planned
+        if item.ref.kind == NAMESPACE and item.deed not in NEVER_WRITTEN
     }
     homes = dict.fromkeys((step.cluster, item.ref.namespace) for step, item, _ in wanted)
     asked = [_namespace(*home) for home in homes if home[1] and home not in known]

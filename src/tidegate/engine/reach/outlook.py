@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 from tidegate.engine.fences import is_older
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.vocabulary import Spot
-from tidegate.model.objects import Kind, Live, Served
+from tidegate.model.objects import Kind, Live, Served, Spot
 from tidegate.world.calls import Get, Kinds, Selection, Watch
 from tidegate.world.facts import (
     Catalogue,

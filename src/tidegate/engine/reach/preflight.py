@@ -19,12 +19,13 @@ import msgspec
 from tidegate.engine.means import Means
 from tidegate.engine.reach.checking import WRITTEN, Examined
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.surroundings import Guards, Surroundings
+from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Guards, Surroundings
 from tidegate.engine.reach.writing import read_body, told_causes, trouble_of, wish
-from tidegate.engine.vocabulary import Spot, Stand, Trouble
+from tidegate.engine.vocabulary import Stand, Trouble
 from tidegate.errors import foreign
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, PlannedUnit, Step
+from tidegate.model.objects import Ref, Spot
+from tidegate.model.plan import PlannedUnit, Step
+from tidegate.model.unit import UnitId
 from tidegate.schema.fit import Misfit
 from tidegate.world.facts import (
     Conflict,
@@ -86,7 +87,7 @@ class Inspector:
     """Looks for what is wrong with objects that would be written."""
 
     means: Means
-    units: dict[str, PlannedUnit]
+    units: dict[UnitId, PlannedUnit]
     surroundings: Surroundings
     depth: Preflight = Preflight.LOCAL
     _sound: set[tuple[Spot, str]] = field(default_factory=set)
@@ -156,7 +157,8 @@ class Inspector:
         draft = self.means.draft(unit, item, None if live is None else read_body(live))
         write = wish(item, unit, draft, live, dry_run=True)
         strict = bool(case.misfit.unreadable)
-        return Ask(step.cluster, msgspec.structs.replace(write, strict=strict))
+        asked = msgspec.structs.replace(write, strict=strict)
+        return Ask(step.cluster, asked, identity=unit.policy.identity)
 
     def _cases(self, unsure: list[Examined], rewritten: frozenset[Spot]) -> list[_Case]:
         clusters = dict.fromkeys(step.cluster for step, *_ in unsure)
@@ -191,7 +193,7 @@ class Inspector:
 
 def is_written(examined: Examined) -> bool:
     _, item, standing = examined
-    return standing.stand in WRITTEN and item.deed is not Deed.DELETE
+    return standing.stand in WRITTEN and item.deed not in NEVER_WRITTEN
 
 
 def _is_fixed(examined: Examined) -> bool:

@@ -7,8 +7,8 @@ from tidegate.engine.reach.errands import Errand
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.webhooks import Planned, probe_webhooks
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Spot, Trouble
-from tidegate.model.objects import Kind
+from tidegate.engine.vocabulary import Trouble
+from tidegate.model.objects import Kind, Spot
 from tidegate.model.reading import mappings, part, text
 
 

@@ -7,7 +7,7 @@ their names: a role may name them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -17,8 +17,11 @@ from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.vocabulary import Stand, Standing, Trouble
+from tidegate.model.identity import Identity
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Deed, Item
+from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.model.policy import Policy
+from tidegate.model.unit import UnitId
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Done, Outcome
 
@@ -34,12 +37,11 @@ class Leave(NamedTuple):
     allowed: list[Examined]
 
 
-def ask_leave(examined: list[Examined], outlook: Outlook, *, consents: bool) -> Errand[Leave]:
-    """Ask for all that is needed. `consents`: what asks first is deleted, too."""
-    needed = [
-        _rights(one, outlook) if is_touched(one[1], one[2], consents=consents) else []
-        for one in examined
-    ]
+def ask_leave(
+    examined: list[Examined], outlook: Outlook, units: Mapping[UnitId, PlannedUnit]
+) -> Errand[Leave]:
+    """Ask for all that is needed, in the name of each unit."""
+    needed = [_rights(one, outlook, units[one[0].unit].policy) for one in examined]
     denied = yield from _denied((right for some in needed for right in some), outlook)
     named = (
         msgspec.structs.replace(right, name=one[1].ref.name)
@@ -68,6 +70,7 @@ class _Right(msgspec.Struct, frozen=True):
     namespace: str
     verb: str
     name: str = ""
+    identity: Identity | None = None
 
 
 def _denied(rights: Iterable[_Right], outlook: Outlook) -> Errand[set[_Right]]:
@@ -83,13 +86,15 @@ def _is_missing(right: _Right, name: str, denied: set[_Right]) -> bool:
     return right.verb == CREATE or msgspec.structs.replace(right, name=name) in denied
 
 
-def _rights(examined: Examined, outlook: Outlook) -> list[_Right]:
+def _rights(examined: Examined, outlook: Outlook, policy: Policy) -> list[_Right]:
     """What must be allowed for an object; nothing where the cluster cannot be asked about it."""
     step, item, standing = examined
+    if not is_touched(item, standing, consents=policy.consents):
+        return []
     if not outlook.serves(standing.spot) or REVIEW not in outlook.served.get(step.cluster, ()):
         return []
     place = (step.cluster, item.ref.kind, item.ref.namespace)
-    return [_Right(*place, verb) for verb in _verbs(item, standing)]
+    return [_Right(*place, verb, identity=policy.identity) for verb in _verbs(item, standing)]
 
 
 def _verbs(item: Item, standing: Standing) -> list[str]:
@@ -124,7 +129,7 @@ def _review(right: _Right, outlook: Outlook) -> Ask:
     question = Write(
         verb=Verb.CREATE, ref=Ref(REVIEW, "", ""), body=msgspec.json.encode(body), dry_run=True
     )
-    return Ask(right.cluster, question)
+    return Ask(right.cluster, question, identity=right.identity)
 
 
 class _Answer(msgspec.Struct, frozen=True):

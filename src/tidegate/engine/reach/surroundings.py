@@ -26,14 +26,15 @@ from tidegate.engine.reach.matching import labels_of
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.probing import defined_kinds
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Spot, Stand, Standing
-from tidegate.model.objects import Kind, Ref, Served
+from tidegate.engine.vocabulary import Stand, Standing
+from tidegate.model.objects import Kind, Ref, Served, Spot
 from tidegate.model.plan import Deed, Item
 from tidegate.world.calls import Get
 from tidegate.world.facts import Done
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 NAMESPACE = Kind("", "v1", "Namespace")
+NEVER_WRITTEN = frozenset({Deed.DELETE, Deed.AWAIT})
 
 
 class Definition(NamedTuple):
@@ -62,7 +63,7 @@ class Surroundings:
         """Take note of what a plan brings for other objects."""
         for spot, item in items.items():
             kind = spot.ref.kind
-            if item.deed is Deed.DELETE:
+            if item.deed in NEVER_WRITTEN:
                 continue
             if kind == DEFINITION:
                 self._unread.append((spot, item))

@@ -19,10 +19,10 @@ from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.matching import NAMESPACES, is_asked, labels_of
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.writing import read_body, wish
-from tidegate.engine.vocabulary import Spot, Trouble
+from tidegate.engine.vocabulary import Trouble
 from tidegate.errors import foreign
 from tidegate.model.labels import matches
-from tidegate.model.objects import Json, Kind, Ref, Served
+from tidegate.model.objects import Json, Kind, Ref, Served, Spot
 from tidegate.model.plan import Deed, Item, PlannedUnit
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.world.calls import Get, List, Selection, Verb, View, Write

@@ -6,9 +6,9 @@ import msgspec
 
 from tidegate.engine.means import Body, Draft, Means
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.vocabulary import Spot, Trouble, Written
+from tidegate.engine.vocabulary import Trouble, Written
 from tidegate.errors import foreign
-from tidegate.model.objects import Kind, Live, Propagation, Ref
+from tidegate.model.objects import Kind, Live, Propagation, Ref, Spot
 from tidegate.model.plan import Deed, Item, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.world.calls import Get, PatchForm, Verb, Write
@@ -87,7 +87,7 @@ def wish(
         verb=verb,
         ref=item.ref,
         body=draft.body,
-        manager=unit.manager,
+        manager=unit.policy.manager,
         force=verb is Verb.APPLY,
         version=live.version if live is not None and verb is Verb.REPLACE else "",
         dry_run=dry_run,

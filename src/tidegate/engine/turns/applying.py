@@ -29,9 +29,9 @@ REAPPLIES = 3
 
 
 def checked(turn: Turn, heard: Checked) -> None:
-    turn.rollout.busy -= 1
-    step = turn.rollout.steps.get(heard.step)
-    if step is None or step.state is not StepState.CHECKING:
+    step = turn.rollout.steps[heard.step]
+    turn.answered(step.unit)
+    if step.state is not StepState.CHECKING:
         return
     if heard.trouble is not None:
         trouble = heard.trouble
@@ -53,9 +53,8 @@ def resume(turn: Turn, step: StepRun) -> None:
 
 def _go_on(turn: Turn, step: StepRun) -> None:
     """Begin batches until one has something to wait for; behind the last is the gate."""
-    while not step.outstanding and not turn.rollout.held and not _awaits_consent(turn, step):
-        rules = turn.rollout.semantics
-        if step.trouble is not None and (rules.batch_stops or _cannot_prune(step)):
+    while not step.outstanding and not turn.is_held(step) and not _awaits_consent(turn, step):
+        if step.trouble is not None and (step.rules.batch_stops or _cannot_prune(step)):
             trouble = step.trouble
             failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
             return
@@ -79,6 +78,9 @@ def _put(turn: Turn, run: ItemRun) -> None:
     if run.item.deed is Deed.DELETE:
         _put_away(turn, run)
         return
+    if run.item.deed is Deed.AWAIT:
+        run.state = ItemState.GATING
+        return
     match run.stand:
         case Stand.ABSENT | Stand.DIFFERENT:
             _apply(turn, run)
@@ -98,23 +100,25 @@ def _put(turn: Turn, run: ItemRun) -> None:
 def _put_away(turn: Turn, run: ItemRun) -> None:
     if run.stand is Stand.ABSENT:
         run.state = ItemState.PASSED
-    elif _lacks_consent(turn, run):
+    elif _lacks_consent(run):
         run.state = ItemState.PASSED
         turn.tell(Told.OBJECT_KEPT, run.step, ref=run.item.ref, reason=UNCONFIRMED, sentence=ASKS)
     else:
         _delete(turn, run)
 
 
-def _lacks_consent(turn: Turn, run: ItemRun) -> bool:
+def _lacks_consent(run: ItemRun) -> bool:
     """Whether it would go, and nobody has agreed to that."""
-    return run.item.asks and run.stand is not Stand.ABSENT and not turn.rollout.consents
+    return (
+        run.item.asks and run.stand is not Stand.ABSENT and not run.step.unit.unit.policy.consents
+    )
 
 
 def _awaits_consent(turn: Turn, step: StepRun) -> bool:
     """Whether a step is held: by some rules nothing of it is done before somebody agrees."""
-    if not turn.rollout.semantics.awaits_consent:
+    if not step.rules.awaits_consent:
         return False
-    asking = [run for run in step.items if _lacks_consent(turn, run)]
+    asking = [run for run in step.items if _lacks_consent(run)]
     for run in asking:
         tell_wait(turn, run, UNCONFIRMED, ASKS)
     return bool(asking)
@@ -144,11 +148,11 @@ def _apply(turn: Turn, run: ItemRun) -> None:
 def _ask(turn: Turn, run: ItemRun) -> None:
     run.asked = True
     run.step.outstanding += 1
-    turn.rollout.busy += 1
+    turn.ask(run.step.unit)
 
 
 def wrote(turn: Turn, heard: Wrote) -> None:
-    turn.rollout.busy -= 1
+    turn.answered(turn.rollout.steps[heard.step].unit)
     runs = turn.rollout.items.get(heard.spot, ())
     run = next((one for one in runs if one.asked and one.step.step.id == heard.step), None)
     if run is None:
@@ -178,7 +182,7 @@ def _go_on_with(turn: Turn, step: StepRun) -> None:
         _go_on(turn, step)
     elif step.state is not StepState.GATING:
         return
-    elif step.trouble is not None and not turn.rollout.semantics.patient:
+    elif step.trouble is not None and not step.rules.patient:
         trouble = step.trouble
         failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
     else:
@@ -226,6 +230,9 @@ def gone(turn: Turn, heard: Gone) -> None:
                 continue
             _deleted(turn, run)
             _go_on_with(turn, run.step)
+        elif run.item.deed is Deed.AWAIT:
+            run.judged = None
+            _go_on_with(turn, run.step)
         elif run.state is ItemState.GATING and run.written and run.written.uid == heard.uid:
             _vanished(turn, run)
         elif run.item.asks and run.state is ItemState.PENDING and _is_found(run, heard.uid):
@@ -244,7 +251,7 @@ def replaced(turn: Turn, heard: Judged) -> None:
         ours = run.written
         if run.state is not ItemState.GATING or ours is None or ours.uid == heard.uid:
             continue
-        if turn.rollout.semantics.fenced and not is_older(heard.version, ours.version):
+        if run.step.rules.fenced and not is_older(heard.version, ours.version):
             _vanished(turn, run)
 
 
@@ -256,8 +263,8 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
         turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
         settle(turn, run, ItemState.PASSED)
         return
-    again = turn.rollout.semantics.vanishing is Vanishing.REAPPLY
-    if again and run.reapplied < REAPPLIES and not turn.rollout.held:
+    again = step.rules.vanishing is Vanishing.REAPPLY
+    if again and run.reapplied < REAPPLIES and not turn.is_held(step):
         run.reapplied += 1
         run.judged = None
         _apply(turn, run)
@@ -265,7 +272,7 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
         return
     sentence = f"{run.item.ref} is missing, it might have been deleted"
     step.trouble = step.trouble or Trouble("Missing", sentence)
-    if turn.rollout.semantics.patient:
+    if step.rules.patient:
         settle(turn, run, ItemState.FAILED)
     else:
         _go_on_with(turn, step)

@@ -9,6 +9,7 @@ import msgspec
 from tidegate.engine.fences import Doubt, doubt, is_probed
 from tidegate.engine.turns.rollout import ItemRun
 from tidegate.model.moment import Ms
+from tidegate.model.plan import Deed
 from tidegate.model.semantics import Semantics
 from tidegate.model.verdict import Health, Verdict
 
@@ -38,9 +39,14 @@ class Weighed(msgspec.Struct, frozen=True, gc=False):
 OPEN = Weighed(Weight.OPENS)
 UNKNOWN = Weighed(Weight.WAITS, "NoVerdict", "nothing is known of it yet")
 
+ABSENT = Weighed(Weight.WAITS, "Missing", "it is not there yet")
 
-def weigh(run: ItemRun, rules: Semantics, now: Ms) -> Weighed:
-    """Weigh the last verdict of an object that is written."""
+
+def weigh(run: ItemRun, now: Ms) -> Weighed:
+    """Weigh the last verdict of an object that is written, or awaited."""
+    rules = run.step.rules
+    if run.item.deed is Deed.AWAIT:
+        return _weigh_awaited(run, rules, now)
     if run.judged is None or run.written is None:
         return UNKNOWN
     verdict = run.judged.verdict
@@ -53,6 +59,18 @@ def weigh(run: ItemRun, rules: Semantics, now: Ms) -> Weighed:
     if not verdict.checked and not rules.falls_back:
         return OPEN
     return _weigh_health(run, verdict, rules, now, unproven)
+
+
+def _weigh_awaited(run: ItemRun, rules: Semantics, now: Ms) -> Weighed:
+    """What is not ours must be there, and its status must speak of the text that it has."""
+    if run.judged is None:
+        return ABSENT
+    verdict = run.judged.verdict
+    if rules.fenced and 0 < verdict.speaks_of < run.judged.generation:
+        return Weighed(Weight.WAITS, "NotObserved", "its controller has not seen its last change")
+    if not verdict.checked and not rules.falls_back:
+        return OPEN
+    return _weigh_health(run, verdict, rules, now, None)
 
 
 def _weigh_health(

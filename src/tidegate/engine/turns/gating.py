@@ -26,12 +26,11 @@ SLOWEST_PROBE = Ms(2_000)
 
 def open_gate(turn: Turn, step: StepRun) -> None:
     """All is written: begin to wait for it, where the rules ask for that."""
-    rules = turn.rollout.semantics
+    rules = step.rules
     step.applied_at = step.active_at = turn.now
     step.open = sum(run.state is ItemState.GATING for run in step.items)
     turn.enter(step, StepState.GATING)
-    if not rules.gates_last and step.step.last:
-        _await_hooks_only(turn, step)
+    _leave_out(turn, step)
     if not step.open:
         _close(turn, step)
         return
@@ -41,9 +40,12 @@ def open_gate(turn: Turn, step: StepRun) -> None:
     look(turn, step)
 
 
-def _await_hooks_only(turn: Turn, step: StepRun) -> None:
+def _leave_out(turn: Turn, step: StepRun) -> None:
+    """Wait for no object that holds nobody up: by its policy, or behind it comes nothing."""
+    hooks_only = not step.rules.gates_last and step.step.last
     for run in step.items:
-        if run.state is ItemState.GATING and run.item.hook is None:
+        counts = run.item.hook is not None if hooks_only else run.item.gates
+        if run.state is ItemState.GATING and not counts:
             if run.item.deed is Deed.DELETE:
                 turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
             run.state = ItemState.PASSED
@@ -52,9 +54,10 @@ def _await_hooks_only(turn: Turn, step: StepRun) -> None:
 
 def set_deadline(turn: Turn, step: StepRun) -> None:
     """How long a step may take: never less than its objects ask for themselves."""
-    least = turn.rollout.semantics.deadline
+    least = step.rules.deadline
     if least:
-        longest = max((run.item.budget for run in step.items), default=least)
+        budgets = () if step.rules.exact else (run.item.budget for run in step.items)
+        longest = max(budgets, default=least)
         step.deadline = Ms(turn.now + max(least, longest))
         turn.ring_at(step.deadline, step)
 
@@ -69,7 +72,7 @@ def judged(turn: Turn, heard: Judged) -> None:
         if step.state is not StepState.GATING or run.state is not ItemState.GATING:
             continue
         step.active_at = turn.now
-        rules = turn.rollout.semantics
+        rules = step.rules
         if rules.look_every or step.look_at is not None:
             continue
         if rules.look_after:
@@ -120,7 +123,7 @@ def _is_sure(turn: Turn, step: StepRun) -> bool:
 
 def look(turn: Turn, step: StepRun) -> None:
     """Weigh every object that still holds a gate."""
-    rules = turn.rollout.semantics
+    rules = step.rules
     if step.look_at is not None and turn.now < step.look_at:
         turn.ring_at(step.look_at, step)
         return
@@ -142,7 +145,7 @@ def _look_at(turn: Turn, run: ItemRun) -> None:
     if run.item.deed is Deed.DELETE:
         tell_wait(turn, run, "Deleting", "it is being deleted")
         return
-    weighed = weigh(run, turn.rollout.semantics, turn.now)
+    weighed = weigh(run, turn.now)
     match weighed.weight:
         case Weight.OPENS:
             _tell_ready(turn, run)
@@ -179,7 +182,7 @@ def _object_fails(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
         return
     if step.trouble is None or weighed.final:
         step.trouble = Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
-    if turn.rollout.semantics.patient:
+    if step.rules.patient:
         settle(turn, run, ItemState.FAILED)
     else:
         _close(turn, step)
@@ -209,20 +212,20 @@ def _close(turn: Turn, step: StepRun) -> None:
 
 def _failed_beside_hooks(turn: Turn, step: StepRun) -> Trouble | None:
     """Where hooks alone were waited for, what has failed by now fails the step all the same."""
-    rules = turn.rollout.semantics
+    rules = step.rules
     hooked = any(run.item.hook is not None for run in step.items)
     if rules.gates_last or not step.step.last or not hooked:
         return None
     beside = (run for run in step.items if run.item.hook is None and run.written is not None)
     for run in beside:
-        weighed = weigh(run, rules, turn.now)
+        weighed = weigh(run, turn.now)
         if weighed.weight is Weight.FAILS and run.item.deed is not Deed.DELETE:
             return Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
     return None
 
 
 def _fail_gate(turn: Turn, step: StepRun, trouble: Trouble) -> None:
-    retry = turn.rollout.semantics.retry
+    retry = step.rules.retry
     final = not retry.gates or (trouble.final and not retry.whole)
     failed(turn, step, trouble.reason, trouble.sentence, final=final)
 
@@ -234,7 +237,8 @@ def _pass_gate(turn: Turn, step: StepRun) -> None:
         if run.written is not None and run.item.deed is not Deed.DELETE
     )
     hooks = tuple(run.spot for run in step.items if run.item.hook is not None and run.written)
-    turn.rollout.busy += bool(hooks)
+    if hooks:
+        turn.ask(step.unit)
     turn.tell(Told.GATE_OPENED, step)
     turn.order(Journal(step.step.id, opened, hooks))
     passed(turn, step)
@@ -242,7 +246,7 @@ def _pass_gate(turn: Turn, step: StepRun) -> None:
 
 def _is_overdue(turn: Turn, step: StepRun) -> bool:
     """Whether a gate has waited too long, or in too deep a silence; it fails then."""
-    quiet = turn.rollout.semantics.quiet
+    quiet = step.rules.quiet
     late = step.deadline is not None and turn.now >= step.deadline
     silent = bool(quiet) and turn.now >= step.active_at + quiet
     if (late or silent) and not _is_sure(turn, step):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.engine.turns.ordering import add, close_expanded, failed, link, release, rescue
+import msgspec
+
+from tidegate.engine.turns.ordering import add, close_expanded, failed, link_all, release, rescue
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
 from tidegate.engine.vocabulary import Expanded, Trouble
 from tidegate.model.event import StepState, Told
@@ -14,18 +16,17 @@ KEPT = frozenset({StepState.PASSED, StepState.GATING})
 def expanded(turn: Turn, heard: Expanded) -> None:
     """Graft what a step yielded into the rollout; the step passes when all of it has."""
     rollout = turn.rollout
-    rollout.busy -= 1
-    step = rollout.steps.get(heard.step)
-    if step is None or step.state is not StepState.CHECKING:
+    step = rollout.steps[heard.step]
+    turn.answered(step.unit)
+    if step.state is not StepState.CHECKING:
         return
     if isinstance(heard.outcome, Trouble):
         trouble = heard.outcome
         failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
         return
     turn.enter(step, StepState.GATING, reason="Expanded")
-    known = rollout.steps.keys()
-    fresh = tuple(one for one in heard.outcome.steps if one.id not in known)
-    runs = add(rollout, fresh, heard.outcome.edges)
+    runs = add(rollout, heard.outcome)
+    turn.touched |= {unit.id: rollout.units[unit.id] for unit in heard.outcome.units}
     step.parts, step.broken = len(runs), ""
     for run in runs:
         run.part_of = step
@@ -52,21 +53,20 @@ def give_way(turn: Turn) -> None:
     for step in old.values():
         if step.step.id not in kept and not step.is_final:
             turn.enter(step, StepState.SUPERSEDED)
-    rollout.unfinished = 0
     rollout.digest = plan.digest
-    rollout.failed = False
+    rollout.failed, rollout.gave_up = False, ""
     turn.tell(Told.ROLLOUT_SUPERSEDED, reason=plan.digest)
     _go_on_with(turn, plan, {name: old[name] for name in kept})
 
 
 def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun]) -> None:
     rollout = turn.rollout
-    runs = add(rollout, plan.steps, ())
+    runs = add(rollout, msgspec.structs.replace(plan, edges=()))
     for run in runs:
         if run.step.id in kept:
             _keep(turn, run, kept[run.step.id])
-    for edge in plan.edges:
-        link(rollout.steps[edge.before], rollout.steps[edge.after])
+    link_all(rollout, plan.edges)
+    turn.touched |= rollout.units
     for run in runs:
         release(turn, run)
         if run.is_final:
@@ -81,14 +81,16 @@ def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
     for new, known in zip(fresh.items, old.items, strict=True):
         new.take_over(known)
     if fresh.is_final:
-        turn.rollout.unfinished -= 1
+        fresh.unit.unfinished -= 1
+        fresh.unit.failed |= fresh.state is StepState.FAILED
     else:
         turn.ring_at(turn.now, fresh)
 
 
 def _clear(rollout: Rollout) -> dict[str, StepRun]:
     old = rollout.steps
-    rollout.steps, rollout.items, rollout.attempts, rollout.rescues = {}, {}, {}, {}
+    rollout.units, rollout.steps, rollout.items, rollout.slots = {}, {}, {}, {}
+    rollout.running = 0
     return old
 
 

@@ -9,12 +9,13 @@ import heapq
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tidegate.engine.vocabulary import Command, Decision, Judged, Spot, Stand, Trouble, Written
+from tidegate.engine.vocabulary import Command, Decision, Judged, Stand, Trouble, Written
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Item, Plan, Step
+from tidegate.model.objects import Ref, Spot
+from tidegate.model.plan import Item, Plan, PlannedUnit, Step
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 
 
 class ItemState(StrEnum):
@@ -71,6 +72,7 @@ class StepRun:
     """One step on its way. `unmet` counts the edges that still hold it."""
 
     step: Step
+    unit: UnitRun
     state: StepState = StepState.WAITING
     unmet: int = 0
     before: list[StepRun] = field(default_factory=list)
@@ -79,6 +81,12 @@ class StepRun:
     not_before: Ms = Ms(0)
     batch: int = 0
     outstanding: int = 0
+    attempts: int = 0
+    """How often it was tried again."""
+    approved: bool = False
+    """Somebody lets it through its barrier."""
+    held_for: str = ""
+    """Why it does not start though no edge holds it, as it was told last."""
     trouble: Trouble | None = None
     """The first that came up; it counts when the others have settled."""
     open: int = 0
@@ -101,34 +109,68 @@ class StepRun:
     def is_final(self) -> bool:
         return self.state in FINAL
 
+    @property
+    def rules(self) -> Semantics:
+        return self.unit.rules
+
+
+@dataclass(slots=True)
+class UnitRun:
+    """One unit on its way; it ends by itself when it is at rest."""
+
+    unit: PlannedUnit
+    rules: Semantics
+    slots: SlotsRun | None = None
+    steps: list[StepRun] = field(default_factory=list)
+    rescues: list[StepRun] = field(default_factory=list)
+    """The steps that have their turn when another failed."""
+    unfinished: int = 0
+    busy: int = 0
+    """How many answers to commands are outstanding."""
+    attempts: int = 0
+    """How often all of it was tried again."""
+    admitted: bool = False
+    """It has one of its group's slots."""
+    approved: bool = False
+    hooked: bool = False
+    """There are hooks, which are let go at the end."""
+    failed: bool = False
+    stopped: str = ""
+    """Why nothing more of it is begun."""
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class SlotsRun:
+    """How many units of a group are under way, and which wait for that."""
+
+    group: str
+    limit: int
+    under_way: int = 0
+    queue: dict[UnitId, UnitRun] = field(default_factory=dict)
+
 
 @dataclass(slots=True)
 class Rollout:
     """One execution of a plan."""
 
-    semantics: Semantics
-    carries_on: bool = False
-    """What lies behind a failed step starts all the same."""
-    consents: bool = False
-    """Somebody has agreed that what asks first is deleted."""
     digest: str = ""
     begun: Ms = Ms(0)
+    units: dict[UnitId, UnitRun] = field(default_factory=dict)
     steps: dict[str, StepRun] = field(default_factory=dict)
     items: dict[Spot, list[ItemRun]] = field(default_factory=dict)
-    unfinished: int = 0
+    slots: dict[str, SlotsRun] = field(default_factory=dict)
+    running: int = 0
+    """How many units are not at rest."""
     busy: int = 0
-    """How many answers to commands are outstanding."""
-    attempts: dict[str, int] = field(default_factory=dict)
-    """How often a step was tried again, or a unit where everything starts over."""
+    """How many answers to commands are outstanding, in all units."""
     stopped: str = ""
     yields: bool = False
     """A newer plan takes over."""
     successor: Plan | None = None
     """That plan, once it is known."""
-    rescues: dict[str, list[StepRun]] = field(default_factory=dict)
-    """By unit: the steps that have their turn when another failed."""
-    hooked: bool = False
-    """There are hooks, which are let go at the end."""
+    gave_up: str = ""
+    """Why a unit was stopped while the others went on."""
     ended: bool = False
     failed: bool = False
     _alarms: list[tuple[Ms, int, str]] = field(default_factory=list)
@@ -163,9 +205,25 @@ class Turn:
         self.now = now
         self.commands: list[Command] = []
         self.events: list[Event] = []
+        self.touched: dict[UnitId, UnitRun] = {}
+        """The units that may have come to rest."""
 
     def order(self, command: Command) -> None:
         self.commands.append(command)
+
+    def ask(self, unit: UnitRun) -> None:
+        """An answer is outstanding from now on."""
+        unit.busy += 1
+        self.rollout.busy += 1
+
+    def answered(self, unit: UnitRun) -> None:
+        unit.busy -= 1
+        self.rollout.busy -= 1
+        self.touched[unit.unit.id] = unit
+
+    def is_held(self, step: StepRun) -> bool:
+        """Whether nothing new of it is to be begun."""
+        return self.rollout.held or bool(step.unit.stopped)
 
     def tell(
         self,
@@ -177,8 +235,21 @@ class Turn:
         sentence: str = "",
         until: Ms = Ms(0),
     ) -> None:
-        name = step.step.id if step else ""
-        self.events.append(Event(self.now, told, name, ref, reason, sentence, until))
+        if step is None:
+            self.events.append(Event(self.now, told, "", ref, reason, sentence, until))
+            return
+        one = step.step
+        self.events.append(
+            Event(self.now, told, one.id, ref, reason, sentence, until, one.unit, one.cluster)
+        )
+
+    def tell_of_unit(
+        self, told: Told, unit: UnitRun, *, ref: Ref | None = None, reason: str, sentence: str = ""
+    ) -> None:
+        name, cluster = unit.unit.id, unit.unit.cluster
+        self.events.append(
+            Event(self.now, told, "", ref, reason, sentence, unit=name, cluster=cluster)
+        )
 
     def enter(
         self, step: StepRun, state: StepState, *, reason: str = "", sentence: str = ""
@@ -186,7 +257,8 @@ class Turn:
         """Put a step into a state and tell so."""
         step.state = state
         if state in FINAL:
-            self.rollout.unfinished -= 1
+            step.unit.unfinished -= 1
+            self.touched[step.unit.unit.id] = step.unit
         self.tell(told_of(state), step, reason=reason, sentence=sentence)
 
     def ring_at(self, moment: Ms, step: StepRun) -> None:

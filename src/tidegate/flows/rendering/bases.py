@@ -12,8 +12,8 @@ import msgspec
 
 from tidegate.documents import read
 from tidegate.errors import DocumentError, SourceError, foreign
+from tidegate.model.rendering import Fetched
 from tidegate.model.source import GitRef, GitSource, RefKind
-from tidegate.render.kustomize import Fetched
 from tidegate.source import Access, fetch, fetch_file
 from tidegate.source.cache import CachedTree
 from tidegate.source.git.refs import is_range

@@ -7,10 +7,6 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.model.objects import Kind
-from tidegate.world.ask import ask
-from tidegate.world.calls import Http, Kinds
-from tidegate.world.facts import Catalogue, Said
-from tidegate.world.protocol import World
 
 
 class Capabilities(msgspec.Struct, frozen=True):
@@ -24,21 +20,15 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
 
 
-async def ask_capabilities(world: World, *, cluster: str = "") -> Capabilities:
-    """Ask a cluster, real or simulated, what `helm` would ask it."""
-    version, catalogue = await ask(world, Http("/version"), Kinds(), cluster=cluster)
-    kinds = [one.kind for one in catalogue.kinds] if isinstance(catalogue, Catalogue) else []
-    return Capabilities(_read(version.body) if isinstance(version, Said) else "", _named(kinds))
-
-
-def _read(body: bytes) -> str:
+def read_version(body: bytes) -> str:
+    """What a server says at `/version`; empty where it is no version."""
     try:
         return msgspec.json.decode(body, type=_Version).git_version
     except msgspec.MsgspecError:
         return ""
 
 
-def _named(kinds: Iterable[Kind]) -> tuple[str, ...]:
+def named_versions(kinds: Iterable[Kind]) -> tuple[str, ...]:
     """As `.Capabilities.APIVersions` has them: `apps/v1`, `apps/v1/Deployment`."""
     kinds = tuple(kinds)
     names = {kind.api_version for kind in kinds}

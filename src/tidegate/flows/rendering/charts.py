@@ -14,11 +14,11 @@ from tidegate.errors import Place, RenderError, TidegateError, foreign
 from tidegate.flows.rendering.outcome import Weakened, raise_all
 from tidegate.flows.rendering.stand_ins import empty_chart
 from tidegate.flows.rendering.workshop import Workshop
+from tidegate.model.release import ChartDependency, FetchedChart, Release
 from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import release_key, request_text
-from tidegate.render.helm import Release, render
+from tidegate.render.helm import render
 from tidegate.render.helm.absence import DependencyError
-from tidegate.render.helm.release import Dependency, FetchedChart
 from tidegate.source import Access, fetch
 
 REPOSITORIES = ("https://", "http://", "oci://")
@@ -51,7 +51,7 @@ async def render_chart(release: Release, workshop: Workshop, *, keeps: bool = Tr
 
 async def _try(
     release: Release, workshop: Workshop, *, keeps: bool
-) -> Made | tuple[Dependency, ...]:
+) -> Made | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
     key = await _key(release, workshop) if keeps else ""
     if key:
@@ -83,7 +83,7 @@ async def _key(release: Release, workshop: Workshop) -> str:
 
 
 async def _fetch(
-    needs: tuple[Dependency, ...], release: Release, workshop: Workshop
+    needs: tuple[ChartDependency, ...], release: Release, workshop: Workshop
 ) -> tuple[tuple[FetchedChart, ...], tuple[Weakened, ...]]:
     """Each dependency; offline, what stands in for it where it cannot be had."""
     for one in needs:
@@ -107,7 +107,7 @@ async def _fetch(
     return tuple(fetched), weakened
 
 
-async def _fetch_one(one: Dependency, access: Access) -> FetchedChart | TidegateError:
+async def _fetch_one(one: ChartDependency, access: Access) -> FetchedChart | TidegateError:
     try:
         snapshot = await fetch(ChartSource(one.repository, one.name, one.version), access)
     except TidegateError as error:
@@ -115,7 +115,7 @@ async def _fetch_one(one: Dependency, access: Access) -> FetchedChart | Tidegate
     return FetchedChart(one, str(snapshot.root))
 
 
-def _refuse_repository(one: Dependency, release: Release) -> None:
+def _refuse_repository(one: ChartDependency, release: Release) -> None:
     if not one.repository.startswith(REPOSITORIES):
         problem = f"the chart needs `{foreign(one.name)}` from `{foreign(one.repository)}`"
         hint = "write the repository's address: " + ", ".join(f"`{each}`" for each in REPOSITORIES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tidegate.documents import Document, FieldPath
@@ -31,6 +31,18 @@ class Rendered:
     locked: tuple[TidegateError, ...] = ()
     suspect: tuple[TidegateError, ...] = ()
     weakened: tuple[Weakened, ...] = ()
+
+    @classmethod
+    def together(cls, parts: Iterable[Rendered]) -> Rendered:
+        """The objects of several sources, one after another."""
+        parts = tuple(parts)
+        return cls(
+            documents=tuple(document for one in parts for document in one.documents),
+            hidden=tuple(hidden for one in parts for hidden in one.hidden),
+            locked=tuple(error for one in parts for error in one.locked),
+            suspect=tuple(error for one in parts for error in one.suspect),
+            weakened=tuple(lack for one in parts for lack in one.weakened),
+        )
 
 
 @dataclass(frozen=True, slots=True)

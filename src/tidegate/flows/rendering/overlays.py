@@ -17,17 +17,11 @@ from tidegate.flows.rendering.outcome import Weakened, raise_all
 from tidegate.flows.rendering.stand_ins import empty_base, empty_chart
 from tidegate.flows.rendering.unsealing import Unsealing
 from tidegate.flows.rendering.workshop import Workshop
+from tidegate.model.release import ChartDependency
+from tidegate.model.rendering import Fetched, Overlay
 from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import overlay_key, program_version, request_text
-from tidegate.render.helm.release import Dependency
-from tidegate.render.kustomize import (
-    Fetched,
-    Overlay,
-    RemoteError,
-    Tool,
-    build,
-    find_tool,
-)
+from tidegate.render.kustomize import Builder, RemoteError, build, find_tool
 from tidegate.render.kustomize.plugins import Chart
 from tidegate.source import Access, fetch
 
@@ -75,7 +69,7 @@ async def _build(
     return Made(documents)
 
 
-async def _key(overlay: Overlay, tool: Tool, workshop: Workshop) -> str:
+async def _key(overlay: Overlay, tool: Builder, workshop: Workshop) -> str:
     asked = request_text(overlay) + program_version(tool.argv).encode()
     return await workshop.keys.find(asked, partial(overlay_key, overlay, tool))
 
@@ -119,5 +113,5 @@ async def _fetch_one(
 async def _stand_in(chart: Chart | None, access: Access) -> Fetched:
     if chart is None:
         return await empty_base(access.cache)
-    dependency = Dependency(chart.name, chart.version, chart.repository)
+    dependency = ChartDependency(chart.name, chart.version, chart.repository)
     return Fetched(Path((await empty_chart(dependency, access.cache)).path))

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidegate.documents.dump import to_yaml
-from tidegate.render.helm.release import Dependency, FetchedChart
-from tidegate.render.kustomize import Fetched
+from tidegate.model.release import ChartDependency, FetchedChart
+from tidegate.model.rendering import Fetched
 from tidegate.source import Cache
 from tidegate.source.semver import read_range, read_version
 
@@ -31,7 +31,7 @@ async def empty_base(cache: Cache) -> Fetched:
     return Fetched(tree.root, NOTHING)
 
 
-async def empty_chart(dependency: Dependency, cache: Cache) -> FetchedChart:
+async def empty_chart(dependency: ChartDependency, cache: Cache) -> FetchedChart:
     """A chart without templates that goes by the name and a version that is asked for."""
     version = fitting_version(dependency.version)
     head = {"apiVersion": "v2", "name": dependency.name, "version": version}

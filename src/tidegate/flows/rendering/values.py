@@ -14,7 +14,8 @@ import msgspec
 from tidegate.errors import Place, RenderError, TidegateError
 from tidegate.flows.rendering.outcome import raise_all
 from tidegate.flows.rendering.workshop import Workshop
-from tidegate.render.helm import RemoteValuesError, ValueFiles, ValuesFile, ValuesText
+from tidegate.model.release import ValuesFile, ValuesText
+from tidegate.render.helm import RemoteValuesError, ValueFiles
 from tidegate.render.helm.value_files import find_value_files, without_query
 from tidegate.source import Access, fetch_file
 from tidegate.source.web.file import FILE

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tidegate.errors import Place
+from tidegate.model.identity import Identity
 from tidegate.model.secret import Secret
-from tidegate.world.calls import Identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from tidegate.kube.access.context import (
     TokenFile,
 )
 from tidegate.kube.access.stanza import Stanza, read_file
+from tidegate.model.identity import Identity
 from tidegate.model.secret import Secret
-from tidegate.world.calls import Identity
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"

@@ -8,17 +8,6 @@ async with helm_workers() as workers:
 
 from tidegate.render.helm.absence import DependencyError
 from tidegate.render.helm.orders import Reference, argo_layers, flux_layers
-from tidegate.render.helm.release import (
-    Dependency,
-    FetchedChart,
-    FileParameter,
-    How,
-    Inline,
-    Parameter,
-    Release,
-    ValuesFile,
-    ValuesText,
-)
 from tidegate.render.helm.rendering import helm_workers, render
 from tidegate.render.helm.value_files import (
     RemoteValuesError,
@@ -28,19 +17,10 @@ from tidegate.render.helm.value_files import (
 )
 
 __all__ = [
-    "Dependency",
     "DependencyError",
-    "FetchedChart",
-    "FileParameter",
-    "How",
-    "Inline",
-    "Parameter",
     "Reference",
-    "Release",
     "RemoteValuesError",
     "ValueFiles",
-    "ValuesFile",
-    "ValuesText",
     "argo_layers",
     "find_file_parameter",
     "find_value_files",

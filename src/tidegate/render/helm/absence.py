@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.errors import Place, RenderError, foreign
-from tidegate.render.helm.release import Dependency
+from tidegate.model.release import ChartDependency
 
 
 class DependencyError(RenderError):
     """The chart needs charts that are not in its source. `dependencies` says which, all of them."""
 
-    dependencies: tuple[Dependency, ...] = ()
+    dependencies: tuple[ChartDependency, ...] = ()
 
 
-def needs_fetching(dependencies: Iterable[Dependency], *, where: Place) -> DependencyError:
+def needs_fetching(dependencies: Iterable[ChartDependency], *, where: Place) -> DependencyError:
     """The error that names what somebody has to bring."""
     wanted = tuple(dependencies)
     first = wanted[0]

@@ -14,17 +14,17 @@ from pathlib import Path
 from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm import sdk
 from tidegate.render.helm.absence import needs_fetching
 from tidegate.render.helm.files import check_chart, find
 from tidegate.render.helm.lock import pin, read_lock, refuse_stale
-from tidegate.render.helm.release import Dependency, Release
 from tidegate.render.helm.staging import copy_chart
 
 LOCAL = "file://"
 
 
-def refuse(absent: tuple[Dependency, ...], release: Release) -> None:
+def refuse(absent: tuple[ChartDependency, ...], release: Release) -> None:
     """Where nothing may be built, a chart must bring all it declares."""
     names = ", ".join(f"`{foreign(one.name)}`" for one in absent)
     problem = f"the chart needs {names}, which is not in `charts`"
@@ -32,7 +32,9 @@ def refuse(absent: tuple[Dependency, ...], release: Release) -> None:
     raise RenderError("render.helm.dependency", problem, where=_place(release), hint=hint)
 
 
-def build(absent: tuple[Dependency, ...], *, chart: Path, copy: Path, release: Release) -> None:
+def build(
+    absent: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: Release
+) -> None:
     """Get the dependencies that are declared and absent into the copy's `charts` directory."""
     lock = read_lock(copy)
     if lock is not None and release.checks_lock:
@@ -51,7 +53,9 @@ def build(absent: tuple[Dependency, ...], *, chart: Path, copy: Path, release: R
         _lay_out(wanted, chart=chart, copy=copy, release=release)
 
 
-def _lay_out(wanted: tuple[Dependency, ...], *, chart: Path, copy: Path, release: Release) -> None:
+def _lay_out(
+    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: Release
+) -> None:
     """Put local charts and those that were handed in where Helm looks for them."""
     brought = {one.dependency: Path(one.path) for one in release.fetched}
     missing = [one for one in wanted if one not in brought and not one.repository.startswith(LOCAL)]
@@ -70,7 +74,7 @@ def _lay_out(wanted: tuple[Dependency, ...], *, chart: Path, copy: Path, release
             shutil.copyfile(path, charts / f"fetched-{number}.tgz")
 
 
-def _refuse_version(one: Dependency, path: Path, release: Release) -> None:
+def _refuse_version(one: ChartDependency, path: Path, release: Release) -> None:
     """Of a chart with another version Helm would ignore the alias, the condition and the tags."""
     with sdk.loaded(path) as handle:
         found = sdk.metadata_of(handle)
@@ -82,7 +86,7 @@ def _refuse_version(one: Dependency, path: Path, release: Release) -> None:
         raise RenderError("render.helm.dependency", problem, where=_place(release))
 
 
-def _refuse_repositories(distant: list[Dependency], release: Release) -> None:
+def _refuse_repositories(distant: list[ChartDependency], release: Release) -> None:
     for one in distant:
         if not one.repository.startswith(release.repositories):
             problem = f"the chart needs `{foreign(one.name)}` from `{foreign(one.repository)}`"
@@ -91,7 +95,7 @@ def _refuse_repositories(distant: list[Dependency], release: Release) -> None:
 
 
 def _let_helm_build(
-    wanted: tuple[Dependency, ...], *, chart: Path, copy: Path, release: Release
+    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: Release
 ) -> None:
     for one in wanted:
         if one.repository.startswith(LOCAL):
@@ -107,7 +111,7 @@ def _let_helm_build(
         raise RenderError("render.helm.dependency", problem, where=_place(release)) from None
 
 
-def _find_beside(one: Dependency, *, chart: Path, release: Release) -> Path:
+def _find_beside(one: ChartDependency, *, chart: Path, release: Release) -> Path:
     """A chart of the same source."""
     path = one.repository.removeprefix(LOCAL)
     if path.startswith("/"):

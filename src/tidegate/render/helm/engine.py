@@ -17,19 +17,13 @@ from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.worker import serve
+from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm import dependencies, sdk, staging
 from tidegate.render.helm.absence import DependencyError
 from tidegate.render.helm.files import check_chart, inside
 from tidegate.render.helm.integers import NAME, restore, template_below
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import (
-    Answer,
-    Dependency,
-    Refused,
-    Release,
-    Rendered,
-    Text,
-)
+from tidegate.render.helm.release import Answer, Refused, Rendered, Text
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
@@ -127,7 +121,7 @@ def _change(copy: Path, *, chart: Path, integers: str, release: Release) -> None
 
 
 def _complete(
-    copy: Path, *, chart: Path, absent: tuple[Dependency, ...], integers: str, release: Release
+    copy: Path, *, chart: Path, absent: tuple[ChartDependency, ...], integers: str, release: Release
 ) -> None:
     """Whatever the chart needs that is not in its directory."""
     if not release.builds_dependencies:

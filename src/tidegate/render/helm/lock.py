@@ -14,9 +14,9 @@ import msgspec
 
 from tidegate.errors import Place, RenderError
 from tidegate.model.reading import mappings, text
+from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm import sdk
 from tidegate.render.helm.files import read_text
-from tidegate.render.helm.release import Dependency, Release
 
 NAMES = ("Chart.lock", "requirements.lock")
 # As Go writes JSON.
@@ -27,7 +27,7 @@ class Lock(msgspec.Struct, frozen=True):
     """What was chosen, and a digest over what was asked for and what was chosen."""
 
     name: str
-    dependencies: tuple[Dependency, ...]
+    dependencies: tuple[ChartDependency, ...]
     digest: str
 
 
@@ -39,14 +39,14 @@ def read_lock(chart: Path) -> Lock | None:
             body = sdk.read_values(content, name)
             entries = mappings(body, "dependencies")
             chosen = (
-                Dependency(text(one, "name"), text(one, "version"), text(one, "repository"))
+                ChartDependency(text(one, "name"), text(one, "version"), text(one, "repository"))
                 for one in entries
             )
             return Lock(name, tuple(chosen), text(body, "digest"))
     return None
 
 
-def pin(absent: Iterable[Dependency], lock: Lock | None) -> Iterator[Dependency]:
+def pin(absent: Iterable[ChartDependency], lock: Lock | None) -> Iterator[ChartDependency]:
     """Each with the version that the lock has, if there is a lock."""
     chosen = lock.dependencies if lock else ()
     versions = {(one.name, one.repository): one.version for one in chosen}
@@ -69,7 +69,7 @@ def refuse_stale(lock: Lock, *, chart: Path, release: Release) -> None:
         raise RenderError("render.helm.dependency", problem, where=where, hint=hint)
 
 
-def _entry(one: Dependency) -> dict[str, str]:
+def _entry(one: ChartDependency) -> dict[str, str]:
     version = {"version": one.version} if one.version else {}
     return {"name": one.name, **version, "repository": one.repository}
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.external.worker import Workers
-from tidegate.render.helm.release import Release, Text
+from tidegate.model.release import Release
+from tidegate.render.helm.release import Text
 from tidegate.render.helm.rendering import EVENTS, ask, hook_events, pieces_of, read_piece
 
 TEST_EVENTS = frozenset({"test", "test-success"})

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tidegate.render.argo_build import expand
-from tidegate.render.helm.release import (
+from tidegate.model.release import (
     FileParameter,
     How,
     Inline,
@@ -22,6 +21,7 @@ from tidegate.render.helm.release import (
     ValuesFile,
     ValuesText,
 )
+from tidegate.render.argo_build import expand
 
 _BARE_COMMA = re.compile(r"(?<!\\),")
 

@@ -21,8 +21,9 @@ from tidegate.errors import DocumentError, Place, ProcessError, RenderError, for
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.release import Release
 from tidegate.render.helm.absence import needs_fetching
-from tidegate.render.helm.release import Answer, Refused, Release, Rendered, Text
+from tidegate.render.helm.release import Answer, Refused, Rendered, Text
 from tidegate.render.scratch import scratch_directory
 
 LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)

@@ -21,8 +21,9 @@ from helm_python import _native
 from helm_python.errors import HelmError, HelmValuesError
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Dependency, Release, Text
+from tidegate.render.helm.release import Text
 
 Handle: TypeAlias = ctypes.c_uint64
 
@@ -39,7 +40,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     version: str = ""
     type: str = ""
     kube_version: str = ""
-    dependencies: tuple[Dependency, ...] = ()
+    dependencies: tuple[ChartDependency, ...] = ()
 
 
 class _Declared(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +78,7 @@ def declared_dependencies(chart: Handle) -> bytes:
     return bytes(msgspec.json.decode(text, type=_Declared).dependencies)
 
 
-def absent_dependencies(chart: Handle, metadata: Metadata) -> tuple[Dependency, ...]:
+def absent_dependencies(chart: Handle, metadata: Metadata) -> tuple[ChartDependency, ...]:
     """What Chart.yaml names and `charts/` does not have. The SDK renders without them."""
     there = _native.call_string("helm_chart_dependencies", chart)
     names = {one.name for one in msgspec.json.decode(there, type=tuple[Metadata, ...])}

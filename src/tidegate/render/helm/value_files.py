@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.release import FileParameter, ValuesFile, ValuesText
 from tidegate.render.argo_build import expand
-from tidegate.render.helm.release import FileParameter, ValuesFile, ValuesText
 from tidegate.render.path_globs import find_matches, is_pattern
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

@@ -11,8 +11,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import cast
 
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.release import (
+    FileParameter,
+    How,
+    Inline,
+    Layer,
+    Parameter,
+    Release,
+    ValuesAddress,
+    ValuesFile,
+    ValuesText,
+)
 from tidegate.render.helm.files import find, read_text
 from tidegate.render.helm.parameters import (
     Values,
@@ -20,16 +31,6 @@ from tidegate.render.helm.parameters import (
     set_literal,
     set_strings,
     set_typed,
-)
-from tidegate.render.helm.release import (
-    FileParameter,
-    How,
-    Inline,
-    Layer,
-    Parameter,
-    Release,
-    ValuesFile,
-    ValuesText,
 )
 
 # As Helm splits a values file; every part must be a mapping, and they are merged.
@@ -87,6 +88,9 @@ def _add(layer: Layer, values: Values, *, release: Release, start: Path, read: R
             if content is None:
                 raise _missing(path)
             set_content(name, content, values)
+        case ValuesAddress(url):
+            problem = f"values at `{foreign(url)}` were not fetched"
+            raise RenderError("render.helm.values", problem)
     return values
 
 

@@ -4,40 +4,21 @@ documents = await build(Overlay(root=tree, path="apps/web", overrides=FluxOverri
 """
 
 from tidegate.render.kustomize.build import (
+    Builder,
     Decrypt,
     RemoteError,
-    Tool,
     build,
     find_tool,
     inputs_digest,
 )
 from tidegate.render.kustomize.override import add_common_metadata
-from tidegate.render.kustomize.request import (
-    ArgoOverrides,
-    Fetched,
-    FluxOverrides,
-    Helm,
-    Image,
-    Input,
-    Overlay,
-    Patch,
-    Restriction,
-    Use,
-)
+from tidegate.render.kustomize.request import Input, Use
 
 __all__ = [
-    "ArgoOverrides",
+    "Builder",
     "Decrypt",
-    "Fetched",
-    "FluxOverrides",
-    "Helm",
-    "Image",
     "Input",
-    "Overlay",
-    "Patch",
     "RemoteError",
-    "Restriction",
-    "Tool",
     "Use",
     "add_common_metadata",
     "build",

@@ -15,9 +15,10 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, ProcessError, RenderError, TidegateError, foreign
-from tidegate.external.process import Command, run
+from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
+from tidegate.model.rendering import Helm, Overlay
 from tidegate.render.footprint import Footprint
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
@@ -32,7 +33,7 @@ from tidegate.render.kustomize.output import (
 )
 from tidegate.render.kustomize.plugins import Chart
 from tidegate.render.kustomize.refusal import refusal
-from tidegate.render.kustomize.request import Helm, Input, Overlay
+from tidegate.render.kustomize.request import Input
 from tidegate.render.scratch import scratch_directory
 
 NOWHERE = "http://127.0.0.1:9"
@@ -52,10 +53,11 @@ class RemoteError(RenderError):
     charts: Mapping[str, Chart] = {}
 
 
-class Tool(msgspec.Struct, frozen=True):
+class Builder(msgspec.Struct, frozen=True):
     """The program that builds."""
 
     argv: tuple[str, ...]
+    limits: Limits = Limits()
 
 
 class Bench(msgspec.Struct, frozen=True):
@@ -63,10 +65,10 @@ class Bench(msgspec.Struct, frozen=True):
 
     scratch: Path
     gathering: Gathering
-    tool: Tool
+    tool: Builder
 
 
-def find_tool() -> Tool:
+def find_tool() -> Builder:
     """The kubectl that is installed with us, or kustomize or kubectl on PATH."""
     path = os.environ.get("PATH", os.defpath)
     for name, word, where in (
@@ -75,7 +77,7 @@ def find_tool() -> Tool:
         ("kubectl", "kustomize", path),
     ):
         try:
-            return Tool((str(find_program(name, path=where)), word))
+            return Builder((str(find_program(name, path=where)), word))
         except ProcessError:
             continue
     problem = "neither `kustomize` nor `kubectl` is there to build overlays with"
@@ -91,7 +93,7 @@ def _own_programs() -> str:
 async def build(
     overlay: Overlay,
     *,
-    tool: Tool | None = None,
+    tool: Builder | None = None,
     decrypt: Decrypt | None = None,
     workers: Workers | None = None,
 ) -> tuple[Document, ...]:
@@ -197,11 +199,11 @@ async def _run(bench: Bench) -> list[Document]:
     command = Command(
         argv=tuple(argv),
         cwd=bench.scratch,
-        env=_environment(bench.scratch, overlay),
+        env=_environment(bench, overlay),
         accepts=frozenset({0, 1}),
     )
     try:
-        ran = await run(command, limits=overlay.limits)
+        ran = await run(command, limits=bench.tool.limits)
     except ProcessError as error:
         if error.code == "external.missing":
             raise
@@ -215,17 +217,17 @@ async def _run(bench: Bench) -> list[Document]:
     return read_objects(ran.stdout, gathering)
 
 
-def _environment(scratch: Path, overlay: Overlay) -> dict[str, str]:
+def _environment(bench: Bench, overlay: Overlay) -> dict[str, str]:
     """Nothing of the user's: no home, no git, no way out. Garbage is collected when it must be."""
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
     return {
-        "HOME": str(scratch),
-        "TMPDIR": str(scratch / "tmp"),
+        "HOME": str(bench.scratch),
+        "TMPDIR": str(bench.scratch / "tmp"),
         "PATH": "/nonexistent",
         "NO_PROXY": "",
         "no_proxy": "",
         "GOGC": "off",
-        "GOMEMLIMIT": str(overlay.limits.memory // 2),
+        "GOMEMLIMIT": str(bench.tool.limits.memory // 2),
         "GOMAXPROCS": "1",
         **proxies,
         **ENVIRONMENT,

@@ -13,6 +13,7 @@ from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
 from tidegate.render.kustomize.copy import Copy, relative
 from tidegate.render.kustomize.kustomization import (
@@ -33,7 +34,7 @@ from tidegate.render.kustomize.plugins import (
     map_plugin_paths,
 )
 from tidegate.render.kustomize.remote import is_remote, is_remote_file
-from tidegate.render.kustomize.request import Fetched, FluxOverrides, Input, Overlay, Restriction
+from tidegate.render.kustomize.request import Input
 from tidegate.render.kustomize.tree import (
     Found,
     Spot,

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.release import DEFAULT_KUBE_VERSION, Inline, Release, ValuesFile
 from tidegate.render.helm.manifest import Printing
-from tidegate.render.helm.release import DEFAULT_KUBE_VERSION, Inline, Release, ValuesFile
 
 WITH_A_VALUE = frozenset({"--namespace", "--name-template", "-f", "--api-versions"}) | {
     "--kube-version"

@@ -11,9 +11,9 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.errors import RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Image, Patch
 from tidegate.render.argo_build import expand
 from tidegate.render.kustomize.kustomization import Body
-from tidegate.render.kustomize.request import ArgoOverrides, FluxOverrides, Image, Patch
 
 _TAGGED = re.compile(r"(.*):([a-zA-Z0-9._-]*|\*)")
 _KEEP = "*"

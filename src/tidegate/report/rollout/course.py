@@ -18,7 +18,7 @@ from tidegate.model.event import FINAL, Event, StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, Step
-from tidegate.report.rollout.names import name_step, read_id, short_units, unit_of
+from tidegate.report.rollout.names import name_step, name_unit, short_units
 
 DEEDS = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNED})
 STATES = {f"step.{state}": state for state in StepState}
@@ -53,6 +53,7 @@ class StepCourse:
     id: str
     unit: str
     name: str
+    cluster: str = ""
     refs: tuple[Ref, ...] = ()
     rescues: bool = False
     state: StepState = StepState.WAITING
@@ -158,7 +159,7 @@ class Course:
             return
         if not event.step:
             return
-        step = self.steps.get(event.step) or self._add(_unplanned(event.step))
+        step = self.steps.get(event.step) or self._add(_unplanned(event))
         state = STATES.get(event.told)
         if state is not None:
             self._enter(step, state, event)
@@ -230,12 +231,14 @@ class Course:
 
 
 def _planned(step: Step) -> StepCourse:
-    return StepCourse(step.id, unit_of(step), name_step(step), _refs(step), step.rescues)
+    unit = name_unit(step.unit, step.cluster)
+    return StepCourse(step.id, unit, name_step(step), step.cluster, _refs(step), step.rescues)
 
 
-def _unplanned(name: str) -> StepCourse:
-    unit, told = read_id(name)
-    return StepCourse(name, unit, told)
+def _unplanned(event: Event) -> StepCourse:
+    """A step that was yielded when its turn came: only its events tell of it."""
+    unit = "" if event.unit is None else name_unit(event.unit, event.cluster)
+    return StepCourse(event.step, unit, event.step.removeprefix(f"{unit}/"), event.cluster)
 
 
 def _refs(step: Step) -> tuple[Ref, ...]:

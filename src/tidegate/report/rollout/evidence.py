@@ -71,6 +71,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ref: Ref
+    cluster: str = ""
     pods: tuple[PodEnd, ...] = ()
     notes: tuple[Note, ...] = ()
     lacks: tuple[Lack, ...] = ()

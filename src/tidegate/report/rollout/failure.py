@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.model.event import StepState
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Ref, Spot
 from tidegate.report.rollout.course import Course, Remark, StepCourse
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.names import count, listing, seconds
@@ -19,16 +19,21 @@ MOST_NAMED = 8
 MOST_REFUSED = 20
 
 
-def failing_refs(course: Course) -> list[Ref]:
+def failing_spots(course: Course) -> list[Spot]:
     """The objects to collect evidence of, each once."""
     named = [_culprit(step) for step in course.failures()[:MOST_FAILURES]]
-    return list(dict.fromkeys(ref for ref in named if ref is not None))
+    return list(dict.fromkeys(spot for spot in named if spot is not None))
 
 
-def refused_refs(course: Course) -> list[Ref]:
+def refused_spots(course: Course) -> list[Spot]:
     """The objects of which it is told that the cluster would refuse them, each once."""
-    named = (remark.ref for remark in course.refused[:MOST_REFUSED])
-    return list(dict.fromkeys(ref for ref in named if ref is not None))
+    named = (_refused(course, remark) for remark in course.refused[:MOST_REFUSED])
+    return list(dict.fromkeys(spot for spot in named if spot is not None))
+
+
+def _refused(course: Course, remark: Remark) -> Spot | None:
+    step = course.steps.get(remark.step)
+    return Spot(step.cluster if step else "", remark.ref) if remark.ref else None
 
 
 def explain_failure(
@@ -39,7 +44,7 @@ def explain_failure(
     marks: Marks = UNICODE,
 ) -> list[Row]:
     """The rows of the explanation."""
-    known = {one.ref: one for one in evidence}
+    known = {Spot(one.cluster, one.ref): one for one in evidence}
     failures = course.failures()
     rows: list[Row] = []
     for step in failures[:MOST_FAILURES]:
@@ -54,7 +59,7 @@ def explain_failure(
 
 
 def _failure(
-    course: Course, step: StepCourse, known: Mapping[Ref, Evidence], marks: Marks
+    course: Course, step: StepCourse, known: Mapping[Spot, Evidence], marks: Marks
 ) -> Iterator[Row]:
     spent = seconds(step.since - course.start)
     head = Span(f"{marks.failed} {course.title(step)} failed", Style.BAD)
@@ -65,18 +70,19 @@ def _failure(
         yield from reasons(course, found)
 
 
-def _culprit(step: StepCourse) -> Ref | None:
+def _culprit(step: StepCourse) -> Spot | None:
     """The object that a failure speaks of: its sentence begins with its name."""
     refs = {*step.refs, *step.deeds, *step.waits}
     named = [ref for ref in refs if _begins_with(step.sentence, str(ref))]
-    return max(named, key=lambda ref: len(str(ref)), default=None)
+    culprit = max(named, key=lambda ref: len(str(ref)), default=None)
+    return None if culprit is None else Spot(step.cluster, culprit)
 
 
 def _begins_with(sentence: str, name: str) -> bool:
     return sentence.startswith(name) and sentence[len(name) : len(name) + 1] in {"", ":", " "}
 
 
-def _refusals(course: Course, known: Mapping[Ref, Evidence], marks: Marks) -> Iterator[Row]:
+def _refusals(course: Course, known: Mapping[Spot, Evidence], marks: Marks) -> Iterator[Row]:
     """What the cluster would not take, where that ended the rollout before its first write."""
     if course.failures():
         return
@@ -89,7 +95,8 @@ def _refusals(course: Course, known: Mapping[Ref, Evidence], marks: Marks) -> It
     yield (head, Span(f"the cluster would refuse {count(len(refused), 'object')}"))
     for remark in refused[:MOST_REFUSED]:
         yield from labelled(_place(course, remark), [f"{remark.ref}: {remark.sentence}"])
-        found = known.get(remark.ref) if remark.ref else None
+        culprit = _refused(course, remark)
+        found = known.get(culprit) if culprit else None
         if found is not None:
             yield from reasons(course, found)
     if len(refused) > MOST_REFUSED:
@@ -125,9 +132,9 @@ def _missing(step: StepCourse) -> list[Ref]:
 
 def _next(course: Course, commands: Commands) -> Iterator[Row]:
     lines: list[str] = []
-    culprits = failing_refs(course)
+    culprits = failing_spots(course)
     if commands.kubectl and culprits:
-        ref = culprits[0]
+        ref = culprits[0].ref
         place = f" -n {ref.namespace}" if ref.namespace else ""
         lines.append(f"{commands.kubectl}{place} describe {ref.kind.name.lower()} {ref.name}")
     if commands.again:

@@ -8,6 +8,7 @@ from itertools import islice
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Step
+from tidegate.model.unit import UnitId
 
 PHASES = {
     "sync": "",
@@ -25,20 +26,13 @@ WORDY = ("Waiting for rollout to finish: ", "Waiting for ")
 
 def name_step(step: Step) -> str:
     """A step without its unit: `wave -2`, `PreSync`, `PostSync wave 1`."""
-    return step.stage or _name(step.phase, step.wave)
+    told = step.stage or _name(step.phase, step.wave)
+    return f"{told} part {step.part}" if step.part else told
 
 
-def unit_of(step: Step) -> str:
-    return f"{step.cluster}/{step.unit}" if step.cluster else step.unit
-
-
-def read_id(name: str) -> tuple[str, str]:
-    """The unit and the name of a step of which only the id is known."""
-    unit, _, spot = name.rpartition("/")
-    before, _, phase = unit.rpartition("/")
-    if before and _is_number(spot):
-        return before, _name(phase, int(spot))
-    return (unit, PHASES.get(spot) or spot) if unit else ("", name)
+def name_unit(unit: UnitId, cluster: str) -> str:
+    """A unit with the cluster its objects go to, where that is not said already."""
+    return f"{cluster}/{unit}" if cluster not in {"", unit.cluster} else str(unit)
 
 
 def _name(phase: str, wave: int) -> str:
@@ -46,10 +40,6 @@ def _name(phase: str, wave: int) -> str:
     if not told:
         return f"wave {wave}"
     return f"{told} wave {wave}" if wave else told
-
-
-def _is_number(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and text.isascii()
 
 
 def short_units(units: Iterable[str]) -> dict[str, str]:

@@ -1,28 +1,25 @@
-"""Render whatever a unit asks for: a chart, an overlay or a directory of manifests."""
+"""Render whatever is asked for: a chart, an overlay or a directory of manifests."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 from tidegate.flows.rendering.charts import Made, render_chart
 from tidegate.flows.rendering.outcome import Rendered
 from tidegate.flows.rendering.overlays import build_overlay
 from tidegate.flows.rendering.unsealing import Unsealing
 from tidegate.flows.rendering.workshop import Workshop
-from tidegate.render.helm import Release
+from tidegate.model.release import Release
+from tidegate.model.rendering import Directory, Overlay, Request
 from tidegate.render.jsonnet import Jsonnet, render_directory
-from tidegate.render.kustomize import Overlay
-from tidegate.render.plain import Directory
 from tidegate.render.sops import Keys
 
-Asked: TypeAlias = Release | Overlay | Directory
 NO_JSONNET = Jsonnet()
 
 
-async def render_unit(
-    asked: Asked,
+async def render_request(
+    asked: Request,
     workshop: Workshop,
     *,
     keys: Keys | None = None,
@@ -48,7 +45,7 @@ async def render_unit(
 
 
 async def _make(
-    asked: Asked, workshop: Workshop, unsealing: Unsealing, *, jsonnet: Jsonnet, keeps: bool
+    asked: Request, workshop: Workshop, unsealing: Unsealing, *, jsonnet: Jsonnet, keeps: bool
 ) -> Made:
     match asked:
         case Release():

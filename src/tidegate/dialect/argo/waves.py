@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tidegate.dialect.options import Body, notes_of
+from tidegate.dialect.argo.options import Body, notes_of
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Place, foreign
 from tidegate.model.reading import mapping

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+import msgspec
+
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.plan import Consent, Handling
+from tidegate.model.policy import Consent, Handling, Policy
 from tidegate.model.reading import mapping
 
 OPTIONS = "argocd.argoproj.io/sync-options"
@@ -34,11 +36,7 @@ UNIT_OPTIONS = {
     "Validate": SWITCH,
 }
 """What a unit may say, and the values of each."""
-CHANGED_ONLY = "ApplyOutOfSyncOnly=true"
-CREATES_NAMESPACE = "CreateNamespace=true"
 FORCES = "Force=true"
-KEEPS_LIVING = "RespectIgnoreDifferences=true"
-LEAVES_OTHERS = "ClientSideApplyMigration=false"
 REFUSES_SHARED = "FailOnSharedResource=true"
 REPLACES = "Replace=true"
 Body = dict[str, Json]
@@ -54,12 +52,6 @@ def read_list(text: str) -> tuple[str, ...]:
     """The parts between commas: trimmed, none empty, each once."""
     parts = (part.strip() for part in text.split(","))
     return tuple(dict.fromkeys(part for part in parts if part))
-
-
-def value_of(options: tuple[str, ...], name: str) -> str | None:
-    """What the first option of a name says; one without a value says nothing."""
-    found = (option for option in options if option.startswith(f"{name}="))
-    return next((option.removeprefix(f"{name}=") for option in found), None)
 
 
 def says(body: Body, option: str) -> bool:
@@ -84,36 +76,61 @@ def what_is_wrong(option: str) -> str:
     return f"`{name}` {wrong}; it is one of {', '.join(values)}"
 
 
-def read_handling(body: Body, defaults: tuple[str, ...] = ()) -> Handling:
-    """How an object wants to be treated; `defaults` are the options of its unit.
-
-    Force is the one option that a unit cannot set for all its objects.
-    """
-    notes = notes_of(body)
-    own = read_list(notes.get(OPTIONS, ""))
-    either = (*own, *defaults)
-    kept = "keep" in read_list(notes.get(KEEP, ""))
-    return Handling(
-        replaces=REPLACES in either,
-        forces=FORCES in own,
-        checks="Validate=false" not in either,
-        waits_for_kind="SkipDryRunOnMissingResource=true" in either,
-        prune=_consent(own, defaults, "Prune"),
-        delete=Consent.NO if kept else _consent(own, defaults, "Delete"),
-        last="PruneLast=true" in either,
-        propagation=_propagation(defaults),
+def with_options(policy: Policy, options: tuple[str, ...]) -> Policy:
+    """The policy of a unit that has these options."""
+    handling = Handling(
+        replaces=REPLACES in options,
+        checks="Validate=false" not in options,
+        waits_for_kind="SkipDryRunOnMissingResource=true" in options,
+        prune=_consent(options, "Prune", Consent.YES),
+        delete=_consent(options, "Delete", Consent.YES),
+        last="PruneLast=true" in options,
+        propagation=_propagation(options),
+    )
+    return msgspec.structs.replace(
+        policy,
+        handling=handling,
+        creates_namespace="CreateNamespace=true" in options,
+        changed_only="ApplyOutOfSyncOnly=true" in options,
+        refuses_shared=REFUSES_SHARED in options,
+        leaves_others="ClientSideApplyMigration=false" in options,
+        keeps_ignored="RespectIgnoreDifferences=true" in options,
     )
 
 
-def _propagation(defaults: tuple[str, ...]) -> Propagation:
-    """It is said of a unit, and never of an object."""
-    said = (how for option, how in PROPAGATIONS.items() if option in defaults)
+def read_handling(body: Body, defaults: Handling) -> Handling:
+    """How an object wants to be treated; `defaults` are those of its unit.
+
+    Force is the one option that a unit cannot set for all its objects, and propagation the one that
+    an object cannot.
+    """
+    notes = notes_of(body)
+    own = read_list(notes.get(OPTIONS, ""))
+    kept = "keep" in read_list(notes.get(KEEP, ""))
+    return Handling(
+        replaces=defaults.replaces or REPLACES in own,
+        forces=FORCES in own,
+        checks=defaults.checks and "Validate=false" not in own,
+        waits_for_kind=defaults.waits_for_kind or "SkipDryRunOnMissingResource=true" in own,
+        prune=_consent(own, "Prune", defaults.prune),
+        delete=Consent.NO if kept else _consent(own, "Delete", defaults.delete),
+        last=defaults.last or "PruneLast=true" in own,
+        propagation=defaults.propagation,
+    )
+
+
+def _propagation(options: tuple[str, ...]) -> Propagation:
+    said = (how for option, how in PROPAGATIONS.items() if option in options)
     return next(said, Propagation.FOREGROUND)
 
 
-def _consent(own: tuple[str, ...], defaults: tuple[str, ...], name: str) -> Consent:
-    """Any value on the object overrides the unit's."""
-    said = value_of(own, name)
-    if said is None:
-        said = value_of(defaults, name)
-    return CONSENTS.get(said or "", Consent.YES)
+def _consent(options: tuple[str, ...], name: str, default: Consent) -> Consent:
+    """What is said counts, whatever it is; else the default does."""
+    said = _value_of(options, name)
+    return default if said is None else CONSENTS.get(said, Consent.YES)
+
+
+def _value_of(options: tuple[str, ...], name: str) -> str | None:
+    """What the first option of a name says; one without a value says nothing."""
+    found = (option for option in options if option.startswith(f"{name}="))
+    return next((option.removeprefix(f"{name}=") for option in found), None)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.dialect.options import Body, notes_of, read_list
+from tidegate.dialect.argo.options import Body, notes_of, read_list
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import HookPolicy
 

@@ -1,6 +1,7 @@
-"""A plain unit: a directory or a stream of manifests, with Argo CD's or Helm's annotations.
+"""What the documents of a unit ask for, by the words of its dialect.
 
-Documents in, a wanted unit out. Knows waves, hooks and options; knows no files and no cluster.
+Documents in, manifests out. Argo CD's and Helm's annotations count where waves order a unit; where
+stages do, they are notes like any other, as Flux reads them.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tidegate.dialect.hooks import End, Hook, read_hook
+from tidegate.dialect.argo.hooks import End, Hook, read_hook
+from tidegate.dialect.argo.options import Body, read_handling
+from tidegate.dialect.argo.waves import wave_of
 from tidegate.dialect.living import UNIT
-from tidegate.dialect.options import CREATES_NAMESPACE, Body, read_handling
-from tidegate.dialect.waves import wave_of
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Place
-from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json, Kind, Ref, identity
-from tidegate.model.plan import Deed, PlannedUnit
+from tidegate.model.plan import Deed
+from tidegate.model.policy import Handling, Order
 from tidegate.model.reading import mapping, text
+from tidegate.model.unit import Unit
 
 NAMESPACE = Kind("", "v1", "Namespace")
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -26,28 +29,20 @@ Scope = Callable[[Kind], bool]
 """Whether a kind has namespaces."""
 
 
-def read_unit(
-    documents: Iterable[Document],
-    unit: PlannedUnit,
-    *,
-    namespace: str,
-    is_namespaced: Scope,
-    ignores_waves: bool = False,
-) -> WantedUnit:
+def read_manifests(unit: Unit, documents: Iterable[Document], is_namespaced: Scope) -> Manifests:
     """Everything the documents ask for, marked as the unit's own.
 
     Raises a DialectError for what is wrong with one of them, or a group of these.
     """
-    reading = _Reading(unit, namespace, is_namespaced, ignores_waves=ignores_waves)
+    reading = _Reading(unit, is_namespaced)
     for document in documents:
         reading.take(document)
     reading.check()
-    manifests = tuple(reading.manifests)
-    if CREATES_NAMESPACE in unit.options and namespace:
+    manifests, namespace = tuple(reading.manifests), unit.destination.namespace
+    if unit.policy.creates_namespace and namespace:
         manifests = _with_namespace(manifests, namespace)
-    return WantedUnit(
+    return Manifests(
         unit=unit,
-        namespace=namespace,
         manifests=manifests,
         before_deletion=tuple(reading.ends[End.PRE_DELETE]),
         after_deletion=tuple(reading.ends[End.POST_DELETE]),
@@ -57,20 +52,17 @@ def read_unit(
 class _Reading:
     """Documents on their way to becoming a unit."""
 
-    def __init__(
-        self, unit: PlannedUnit, namespace: str, is_namespaced: Scope, *, ignores_waves: bool
-    ) -> None:
+    def __init__(self, unit: Unit, is_namespaced: Scope) -> None:
         self.manifests: list[Manifest] = []
         self.ends: dict[End, list[Manifest]] = {end: [] for end in End}
         self._unit = unit
-        self._namespace = namespace
+        self._policy = unit.policy
         self._is_namespaced = is_namespaced
-        self._ignores_waves = ignores_waves
         self._seen: dict[tuple[str, str, str, str], Place] = {}
         self._errors: list[DialectError] = []
 
     def take(self, document: Document) -> None:
-        hook = read_hook(document.body)
+        hook = None if self._policy.order is Order.STAGES else read_hook(document.body)
         if hook is not None and not hook.phases and not hook.ends:
             return
         try:
@@ -96,17 +88,21 @@ class _Reading:
         body = document.body
         ref = self._ref(document, hook)
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
-        owner = "" if is_definition else self._unit.name
+        owner = "" if is_definition else str(self._unit.id)
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
         return Manifest(
             ref=ref,
             body=msgspec.json.encode(_marked(body, owner, ref.namespace)),
             origin=str(document.place),
-            wave=0 if self._ignores_waves else wave_of(document),
+            wave=wave_of(document) if self._policy.order is Order.WAVES else 0,
             hook=hook.policies if hook else None,
-            handling=read_handling(body, self._unit.options),
+            handling=self._handling(body),
             defines=defines if is_definition else ("", ""),
         )
+
+    def _handling(self, body: Body) -> Handling:
+        defaults = self._policy.handling
+        return defaults if self._policy.order is Order.STAGES else read_handling(body, defaults)
 
     def _ref(self, document: Document, hook: Hook | None) -> Ref:
         """Which object it is; a hook may have only the beginning of a name."""
@@ -121,7 +117,7 @@ class _Reading:
             problem = f"{kind.name} `{start}` has only the beginning of a name"
             hint = "write metadata.name; only hooks may have generateName alone"
             raise DialectError("dialect.nameless", problem, where=place, hint=hint)
-        inside = text(body, "metadata", "namespace") or self._namespace
+        inside = text(body, "metadata", "namespace") or self._unit.destination.namespace
         ref = Ref(kind, inside if self._is_namespaced(kind) else "", name or start)
         if name:
             self._meet(ref, place)

@@ -1,0 +1,1 @@
+"""Argo CD's words: waves, hooks, sync options, ignored differences."""

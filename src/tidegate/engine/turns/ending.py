@@ -1,0 +1,101 @@
+"""How units end, one by one, and with the last of them the rollout."""
+
+from __future__ import annotations
+
+from tidegate.engine.turns.ordering import settle_part, skip_behind, start_unit
+from tidegate.engine.turns.rollout import Turn, UnitRun
+from tidegate.engine.turns.waiting import leave_slot
+from tidegate.engine.vocabulary import Approved, Collect, Collected, Journaled, Stopped
+from tidegate.model.event import StepState, Told
+
+BEGUN = frozenset({StepState.CHECKING, StepState.APPLYING, StepState.GATING})
+
+
+def stop(turn: Turn, heard: Stopped) -> None:
+    """Begin nothing more: of one unit, or of all."""
+    if heard.unit is None:
+        turn.rollout.stopped = heard.reason
+        return
+    unit = turn.rollout.units.get(heard.unit)
+    if unit is not None and not unit.ended and not unit.stopped:
+        unit.stopped = heard.reason
+        turn.touched[heard.unit] = unit
+
+
+def approve(turn: Turn, heard: Approved) -> None:
+    """Somebody lets a step through its barrier, or a unit begin."""
+    step = turn.rollout.steps.get(heard.step)
+    if step is not None:
+        step.approved = True
+    unit = turn.rollout.units.get(heard.unit) if heard.unit else step.unit if step else None
+    if unit is not None:
+        unit.approved = unit.approved or heard.unit is not None
+        start_unit(turn, unit)
+
+
+def collected(turn: Turn, heard: Collected) -> None:
+    unit = turn.rollout.units[heard.unit]
+    turn.answered(unit)
+    for spot in heard.deleted:
+        turn.tell_of_unit(Told.HOOK_DELETED, unit, ref=spot.ref, reason="")
+
+
+def journaled(turn: Turn, heard: Journaled) -> None:
+    turn.answered(turn.rollout.steps[heard.step].unit)
+
+
+def finish(turn: Turn) -> None:
+    """End what is at rest: nothing is left to do, or nothing more is to be done."""
+    rollout = turn.rollout
+    if rollout.ended or (rollout.yields and not rollout.stopped):
+        return
+    while turn.touched and not rollout.stopped:
+        touched, turn.touched = turn.touched, {}
+        for unit in touched.values():
+            _finish_unit(turn, unit)
+    if rollout.busy or (rollout.running and not rollout.stopped):
+        return
+    rollout.ended = True
+    why = rollout.stopped if rollout.running else rollout.gave_up
+    result = "failed" if rollout.failed and not rollout.running else "stopped" if why else "passed"
+    turn.tell(Told.ROLLOUT_ENDED, reason=result, sentence=why if result == "stopped" else "")
+
+
+def _finish_unit(turn: Turn, unit: UnitRun) -> None:
+    if unit.ended or unit.busy:
+        return
+    if unit.stopped:
+        _give_up(turn, unit)
+    if unit.unfinished:
+        return
+    if unit.hooked and not unit.stopped:
+        unit.hooked = False
+        turn.ask(unit)
+        turn.order(Collect(unit.unit.id, failed=unit.failed))
+        return
+    unit.ended = True
+    turn.rollout.running -= 1
+    turn.tell_of_unit(Told.UNIT_ENDED, unit, reason=_result(unit), sentence=unit.stopped)
+    for waiting in leave_slot(unit):
+        start_unit(turn, waiting)
+
+
+def _give_up(turn: Turn, unit: UnitRun) -> None:
+    """Nothing of a stopped unit is under way: leave the rest of it, and what waits for it."""
+    turn.rollout.gave_up, unit.rescues = unit.stopped, []
+    for step in unit.steps:
+        if step.is_final:
+            continue
+        state = StepState.SUPERSEDED if step.state in BEGUN else StepState.SKIPPED
+        turn.enter(step, state, reason="Stopped", sentence=unit.stopped)
+        settle_part(turn, step)
+        skip_behind(turn, step)
+
+
+def _result(unit: UnitRun) -> str:
+    if unit.stopped:
+        return "stopped"
+    if unit.failed:
+        return "failed"
+    skipped = any(one.state is StepState.SKIPPED for one in unit.steps if not one.step.rescues)
+    return "skipped" if skipped else "passed"

@@ -1,0 +1,60 @@
+"""What holds a step that no edge holds: its barrier, and the slots of its unit's group."""
+
+from __future__ import annotations
+
+from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
+from tidegate.model.event import Told
+from tidegate.model.moment import Ms
+
+
+def may_start(turn: Turn, step: StepRun) -> bool:
+    return _is_let_through(turn, step) and _is_admitted(turn, step)
+
+
+def _is_let_through(turn: Turn, step: StepRun) -> bool:
+    barrier = step.step.barrier
+    if barrier is None or step.approved or (barrier.until and turn.now >= barrier.until):
+        return True
+    if barrier.until:
+        turn.ring_at(barrier.until, step)
+    _tell(turn, step, barrier.reason, barrier.sentence, barrier.until)
+    return False
+
+
+def _is_admitted(turn: Turn, step: StepRun) -> bool:
+    """Whether the unit is under way, or may be from now on."""
+    unit, slots = step.unit, step.unit.slots
+    if slots is None or unit.admitted:
+        return True
+    if unit.approved or slots.under_way < slots.limit:
+        unit.admitted = True
+        slots.under_way += 1
+        slots.queue.pop(unit.unit.id, None)
+        return True
+    slots.queue[unit.unit.id] = unit
+    if slots.limit:
+        sentence = f"{slots.under_way} of {slots.limit} units of `{slots.group}` are under way"
+        _tell(turn, step, "Slots", sentence)
+    else:
+        _tell(turn, step, "Approval", f"`{slots.group}` goes on when somebody approves")
+    return False
+
+
+def leave_slot(unit: UnitRun) -> list[UnitRun]:
+    """A unit is at rest: those that waited for its slot, the first first."""
+    slots = unit.slots
+    if slots is None:
+        return []
+    slots.queue.pop(unit.unit.id, None)
+    if unit.admitted:
+        unit.admitted = False
+        slots.under_way -= 1
+    free = max(0, slots.limit - slots.under_way)
+    return list(slots.queue.values())[:free]
+
+
+def _tell(turn: Turn, step: StepRun, reason: str, sentence: str, until: Ms = Ms(0)) -> None:
+    """Say once for each reason why a step does not start."""
+    if step.held_for != sentence:
+        step.held_for = sentence
+        turn.tell(Told.STEP_WAITING, step, reason=reason, sentence=sentence, until=until)

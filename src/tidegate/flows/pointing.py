@@ -1,0 +1,222 @@
+"""What the user points at, as a plain unit: a path, or the address of a repository.
+
+A path is a directory of manifests, an overlay or a chart. An address is that of a Git repository,
+written as kustomize takes it, of an artifact in a registry, or with `chart` of a Helm repository.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import msgspec
+
+from tidegate.dialect.argo.ignoring import read_ignored
+from tidegate.dialect.argo.options import what_is_wrong, with_options
+from tidegate.errors import Place, RenderError
+from tidegate.flows.rendering.bases import read_base
+from tidegate.model.ignoring import Ignored
+from tidegate.model.policy import Policy
+from tidegate.model.release import (
+    Inline,
+    Layer,
+    Parameter,
+    Release,
+    ValuesAddress,
+    ValuesFile,
+)
+from tidegate.model.rendering import Detected, Directory, Helm, Overlay
+from tidegate.model.source import (
+    ChartSource,
+    GitRef,
+    LocalSource,
+    OciSource,
+    RefKind,
+    SourceRef,
+)
+from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+from tidegate.source.semver import read_range, read_version
+
+PACKED_CHART = ".tgz"
+USUAL = frozenset(
+    [
+        "base",
+        "bases",
+        "chart",
+        "charts",
+        "cluster",
+        "clusters",
+        "config",
+        "default",
+        "deploy",
+        "deployment",
+        "dev",
+        "development",
+        "env",
+        "environments",
+        "envs",
+        "helm",
+        "infra",
+        "k8s",
+        "kube",
+        "kubernetes",
+        "kustomize",
+        "local",
+        "main",
+        "manifests",
+        "overlay",
+        "overlays",
+        "preprod",
+        "prod",
+        "production",
+        "qa",
+        "sandbox",
+        "stage",
+        "staging",
+        "test",
+    ]
+)
+"""Directories that many units have: they say where in a unit one is, and not which."""
+
+__all__ = ["Words", "point_at", "read_ignores", "what_is_wrong", "with_options"]
+
+
+class Words(TypedDict, total=False):
+    """What the user may say besides. `values` are paths and web addresses."""
+
+    revision: str
+    chart: str
+    name: str
+    namespace: str
+    values: tuple[str | Path, ...]
+    parameters: tuple[tuple[str, str], ...]
+    kube_version: str
+    api_versions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """A tree, where in it the files are, and the parts of a path that tell them from others."""
+
+    source: SourceRef
+    inside: str
+    parts: tuple[str, ...]
+
+    @property
+    def last(self) -> str:
+        return self.parts[-1] if self.parts else "unit"
+
+
+def point_at(
+    what: str, policy: Policy | None = None, *, cluster: str = "", **words: Unpack[Words]
+) -> Unit:
+    """The unit that is meant. Raises a RenderError for what is no directory here, nor an address.
+
+    Its name is the last part of its path, with those before it where the last says little: it never
+    holds a revision.
+    """
+    tree = _find(what, words.get("revision", ""), words.get("chart", ""))
+    namespace = words.get("namespace", "default")
+    name = words.get("name") or _name_of(tree.parts)
+    return Unit(
+        id=UnitId("", cluster, namespace, name),
+        sources=(UnitSource(source=tree.source, request=_request(tree, words)),),
+        destination=Destination(cluster, namespace),
+        policy=policy or Policy(),
+    )
+
+
+def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
+    """The fields that a file says are no difference. Raises what is wrong with it."""
+    return () if path is None else read_ignored(path.read_bytes(), str(path))
+
+
+def _find(what: str, revision: str, chart: str) -> _Tree:
+    path = Path(what).resolve()
+    if chart:
+        return _Tree(ChartSource(what, chart, revision), ".", (chart,))
+    if not path.exists():
+        return _find_elsewhere(what, revision)
+    is_packed = path.is_file() and path.name.endswith(PACKED_CHART)
+    if revision or not (path.is_dir() or is_packed):
+        raise _not_a_directory(what, revision)
+    root = root_of(path if path.is_dir() else path.parent)
+    *above, last = path.parts
+    named = (*above, last.removesuffix(PACKED_CHART))
+    return _Tree(LocalSource(str(root)), path.relative_to(root).as_posix(), named[1:])
+
+
+def _find_elsewhere(what: str, revision: str) -> _Tree:
+    """What an address means, and the directory in it."""
+    if what.startswith("oci://"):
+        parts = tuple(what.removeprefix("oci://").rstrip("/").split("/"))
+        return _Tree(_artifact(what, revision), ".", parts[1:])
+    base = read_base(what, submodules=False)
+    if base is None:
+        raise _not_a_directory(what, revision)
+    at = GitRef(RefKind.ANY, revision) if revision else base.source.at
+    url = base.source.url.rstrip("/").removesuffix(".git")
+    inside = (part for part in base.path.split("/") if part not in {"", "."})
+    parts = (url.replace(":", "/").rpartition("/")[2], *inside)
+    return _Tree(msgspec.structs.replace(base.source, at=at), base.path, parts)
+
+
+def _name_of(parts: tuple[str, ...]) -> str:
+    """Enough of a path to tell it from others: `web/overlays/prod` is `web-overlays-prod`."""
+    count = 1
+    while count < len(parts) and parts[-count].lower() in USUAL:
+        count += 1
+    return "-".join(parts[-count:]) or "unit"
+
+
+def _artifact(url: str, revision: str) -> OciSource:
+    if revision.startswith("sha256:"):
+        return OciSource(url, digest=revision)
+    if read_version(revision) is None and read_range(revision) is not None and revision:
+        return OciSource(url, range=revision)
+    return OciSource(url, tag=revision.replace("+", "_"))
+
+
+def _request(tree: _Tree, words: Words) -> Release | Detected:
+    """A chart where it can be nothing else; else what the files speak for."""
+    version, served = words.get("kube_version", ""), words.get("api_versions", ())
+    chart = Release(
+        chart=tree.inside,
+        name=words.get("name") or tree.last,
+        namespace=words.get("namespace", "default"),
+        layers=_layers(words),
+        kube_version=version,
+        api_versions=served,
+    )
+    if tree.inside.endswith(PACKED_CHART):
+        return chart
+    overlay = Overlay(path=tree.inside, helm=Helm(kube_version=version, api_versions=served))
+    directory = Directory(path=tree.inside, recurse=True)
+    return Detected(path=tree.inside, chart=chart, overlay=overlay, directory=directory)
+
+
+def _layers(words: Words) -> tuple[Layer, ...]:
+    files = (_values(str(one)) for one in words.get("values", ()))
+    parameters = (Parameter(name, value) for name, value in words.get("parameters", ()))
+    return (*files, Inline(), *parameters)
+
+
+def _values(text: str) -> ValuesFile | ValuesAddress:
+    if text.lower().startswith(("https://", "http://")):
+        return ValuesAddress(text)
+    place = Path(text).resolve()
+    return ValuesFile(place.name, root=str(place.parent))
+
+
+def root_of(path: Path) -> Path:
+    """The repository of a path: overlays and charts may reach that far, and no farther."""
+    return next((one for one in (path, *path.parents) if (one / ".git").exists()), path)
+
+
+def _not_a_directory(what: str, revision: str) -> RenderError:
+    problem = f"`{what}` is not a directory"
+    if revision and Path(what).exists():
+        problem = f"`{what}` is a directory here, and has no revisions"
+    hint = "name a chart, an overlay or a directory of manifests, or the address of a repository"
+    return RenderError("render.path", problem, where=Place(what), hint=hint)

@@ -1,0 +1,92 @@
+"""Run a plan and report it: the one place where a rollout is run, for every face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidegate.engine.drive import Driver, drive
+from tidegate.engine.reach.preflight import Preflight
+from tidegate.engine.site import Settings
+from tidegate.flows.evidence import Background, inquire
+from tidegate.flows.pace import Paced
+from tidegate.flows.session import Session, own_name
+from tidegate.flows.wiring import known_operators
+from tidegate.model.event import Event, Result
+from tidegate.model.moment import Ms
+from tidegate.model.plan import Plan
+from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.evidence import Evidence
+from tidegate.world.line import Line
+
+__all__ = ["Audience", "Ended", "Preflight", "Rolling", "make_driver", "roll_out"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rolling:
+    """How a rollout is run, whatever its units are.
+
+    `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
+    long it may take before it is stopped cleanly.
+    """
+
+    keeps_going: bool = False
+    preflight: Preflight = Preflight.LOCAL
+    holder: str = ""
+    pace: float | None = None
+    within: Ms | None = None
+
+
+class Audience(Protocol):
+    """Who looks on. Events come without secrets."""
+
+    @property
+    def course(self) -> Course: ...
+    def begin(
+        self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]
+    ) -> None: ...
+    def emit(self, event: Event) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a rollout ended, and what is known of what failed."""
+
+    result: Result
+    evidence: tuple[Evidence, ...] = ()
+
+
+async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> Ended:
+    """Run a plan to its end before an audience."""
+    discretion, world = Discretion.of(plan), session.world
+    hide = discretion.hide_in
+    driver = make_driver(plan, session, rolling, lambda event: audience.emit(hide(event)))
+    audience.begin(plan, clock=world.now, stop=driver.stop)
+    until = None if rolling.within is None else Ms(world.now() + rolling.within)
+    result = Result(await drive(driver, until=until))
+    known = known_operators(session.target.simulation)
+    background = Background(plan=plan, catalogue=known, discretion=discretion)
+    evidence = await inquire(world, audience.course, background)
+    return Ended(Result.FORBIDDEN if _is_forbidden(audience.course) else result, evidence)
+
+
+def make_driver(
+    plan: Plan, session: Session, rolling: Rolling, emit: Callable[[Event], None]
+) -> Driver:
+    """A rollout that is not begun."""
+    # A line waits until there is news; the pace is outside of it, so that a stop is heard at once.
+    world = Paced(Line(session.world), rolling.pace)
+    settings = Settings(
+        holder=rolling.holder or own_name(),
+        keeps_going=rolling.keeps_going,
+        preflight=rolling.preflight,
+    )
+    return Driver(world, plan, session.craft, settings, emit)
+
+
+def _is_forbidden(course: Course) -> bool:
+    """Whether nothing is wrong but what we may do in the cluster."""
+    reasons = {remark.reason for remark in course.refused}
+    return course.result == Result.INVALID and reasons == {"Forbidden"}

@@ -1,0 +1,124 @@
+"""The clusters of one run, by name: a world behind the door, and what is asked of it once.
+
+async with open_session(target, setting) as session:
+    kinds = await session.kinds("")
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidegate.errors import ClusterError, ConfigError
+from tidegate.flows.lua import lua_workers
+from tidegate.flows.means import Craft
+from tidegate.flows.rendering import Setting
+from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
+from tidegate.flows.wiring import Simulation, Worker, known_operators, make_living, open_world
+from tidegate.health.judge import Judge
+from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
+from tidegate.model.objects import Served
+from tidegate.world.ask import ask
+from tidegate.world.calls import Http, Kinds
+from tidegate.world.facts import Catalogue, Said
+from tidegate.world.protocol import World
+
+NOT_THERE = frozenset(
+    {"config.none", "cluster.unreachable", "cluster.unknown-host", "cluster.timeout"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which clusters: of a kubeconfig, or simulated ones.
+
+    `clusters` are named, each with the context it has in the kubeconfig; with none there is one
+    cluster without a name, that of the `context`. `health_rules` are Lua, in the form of Argo CD's
+    settings.
+    """
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    clusters: tuple[tuple[str, str], ...] = ()
+    simulation: Simulation | None = None
+    health_rules: Path | None = None
+
+    @property
+    def contexts(self) -> dict[str, str | None]:
+        """By the name of a cluster, its context."""
+        return dict(self.clusters) or {"": self.context}
+
+
+@dataclass(slots=True)
+class Session:
+    """A world, how what lives there is judged, and how things may be had that are to be rendered.
+
+    Which kinds a cluster serves, and which version it has, is asked once.
+    """
+
+    world: World
+    craft: Craft
+    setting: Setting
+    target: Target
+    _kinds: dict[str, tuple[Served, ...]] = field(default_factory=dict)
+    _versions: dict[str, str] = field(default_factory=dict)
+
+    async def kinds(self, cluster: str = "") -> tuple[Served, ...]:
+        """What a cluster served when it was first asked."""
+        if cluster not in self._kinds:
+            (found,) = await ask(self.world, Kinds(), cluster=cluster)
+            self._kinds[cluster] = found.kinds if isinstance(found, Catalogue) else ()
+        return self._kinds[cluster]
+
+    async def capabilities(self, cluster: str = "") -> Capabilities:
+        """What charts see of a cluster that they are for."""
+        if cluster not in self._versions:
+            (found,) = await ask(self.world, Http("/version"), cluster=cluster)
+            text = found.body if isinstance(found, Said) else b""
+            self._versions[cluster] = read_version(text)
+        served = named_versions(one.kind for one in await self.kinds(cluster))
+        return Capabilities(self._versions[cluster], served)
+
+
+@asynccontextmanager
+async def open_session(target: Target, setting: Setting) -> AsyncIterator[Session]:
+    """The world of a target. A cluster that does not answer is an error that offers another."""
+    async with AsyncExitStack() as stack:
+        scripts, workers = NO_RULES, dict[str, Worker]()
+        if target.health_rules is not None:
+            text = target.health_rules.read_bytes()
+            scripts = read_lua_rules(text, str(target.health_rules))
+            workers["lua"] = await stack.enter_async_context(lua_workers())
+        world = await stack.enter_async_context(_open_world(target, workers))
+        yield Session(world, make_craft(target.simulation, scripts), setting, target)
+
+
+@asynccontextmanager
+async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterator[World]:
+    if target.simulation is not None:
+        yield make_living(target.simulation, workers, clusters=target.contexts)
+        return
+    try:
+        contexts = target.contexts
+        async with open_world(contexts, kubeconfig=target.kubeconfig, workers=workers) as world:
+            yield world
+    except (ClusterError, ConfigError) as error:
+        if error.code in NOT_THERE:
+            offer = "`tidegate sync --sandbox` needs no cluster"
+            error.hint = f"{error.hint}; {offer}" if error.hint else offer
+        raise
+
+
+def make_craft(simulation: Simulation | None = None, scripts: LuaRules = NO_RULES) -> Craft:
+    """Judgement with everything that is known of operators."""
+    return Craft(Judge.of(known_operators(simulation).rows.values()), scripts)
+
+
+def own_name() -> str:
+    """Names this run of this process among those that may hold a unit."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,0 +1,105 @@
+"""How one unit is run: of the unit, never of the rollout.
+
+A dialect reads it from a custom resource, the command line from options. The engine reads the
+values and never asks whose they are.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from tidegate.model.identity import Identity
+from tidegate.model.ignoring import Ignored
+from tidegate.model.objects import Propagation, Ref
+from tidegate.model.semantics import TIDEGATE, Semantics
+
+
+class Consent(StrEnum):
+    """Whether something may be done to an object."""
+
+    YES = "yes"
+    NO = "no"
+    ASK = "ask"
+
+
+class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How an object wants to be written, pruned and deleted.
+
+    `replaces`: put in place of what is there, not merged into it. `forces`: deleted and made again
+    where it cannot be changed. `checks`: validated before. `waits_for_kind`: its kind may come
+    later. `last`: pruned after everything else. `propagation`: what becomes of what it owns when it
+    is pruned or deleted.
+    """
+
+    replaces: bool = False
+    forces: bool = False
+    checks: bool = True
+    waits_for_kind: bool = False
+    prune: Consent = Consent.YES
+    delete: Consent = Consent.YES
+    last: bool = False
+    propagation: Propagation = Propagation.FOREGROUND
+
+
+class Order(StrEnum):
+    """What puts the objects of a unit in order."""
+
+    WAVES = "waves"
+    """Argo CD's phases and waves."""
+    STAGES = "stages"
+    """Flux's: definitions, classes, everything else."""
+    NONE = "none"
+    """Argo CD's phases, and everything of a phase at once."""
+
+
+class Gates(StrEnum):
+    """Which objects of a unit hold what comes behind them."""
+
+    ALL = "all"
+    LISTED = "listed"
+    """Those that the unit names, whoever brings them, and hooks."""
+    NONE = "none"
+    """Hooks alone."""
+
+
+class Tracking(StrEnum):
+    """How an object says whose it is."""
+
+    OWN = "tidegate"
+    """By an annotation of ours."""
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a unit is run.
+
+    `rules` names how its objects are judged. `listed`: what gates, where not everything does.
+    `manager` owns the fields it applies. `handling` is what its objects ask for where they say
+    nothing themselves. `carries_on`: what lies behind a failed step starts all the same.
+    `consents`: somebody has agreed that what asks first is pruned and deleted. `runs_hooks`: also
+    where nothing has changed. `changed_only`: what is as wanted is not waited for.
+    `refuses_shared`: what another unit has is not taken over. `leaves_others`: fields of earlier
+    appliers stay theirs. `keeps_ignored`: fields that are no difference are written as they live.
+    `identity`: whose rights its calls use.
+    """
+
+    semantics: Semantics = TIDEGATE
+    rules: str = "argo"
+    order: Order = Order.WAVES
+    gates: Gates = Gates.ALL
+    listed: tuple[Ref, ...] = ()
+    prunes: bool = False
+    consents: bool = False
+    carries_on: bool = False
+    runs_hooks: bool = False
+    tracking: Tracking = Tracking.OWN
+    manager: str = "tidegate"
+    handling: Handling = Handling()
+    creates_namespace: bool = False
+    changed_only: bool = False
+    refuses_shared: bool = False
+    leaves_others: bool = False
+    keeps_ignored: bool = False
+    ignores: tuple[Ignored, ...] = ()
+    identity: Identity | None = None

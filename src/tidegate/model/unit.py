@@ -1,0 +1,87 @@
+"""A unit: what deploys one set of objects from its sources. It is there before rendering."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from tidegate.errors import Place
+from tidegate.model.objects import Ref
+from tidegate.model.policy import Policy
+from tidegate.model.rendering import Detected, Request
+from tidegate.model.source import SourceRef
+
+
+class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
+    """Which unit: the kind of its own object, the cluster that has it, its namespace and name.
+
+    A plain directory has no object of its own, and no kind. The identity is written into clusters:
+    it never changes with a revision.
+    """
+
+    kind: str
+    cluster: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def plain(cls, namespace: str, name: str) -> UnitId:
+        return cls("", "", namespace, name)
+
+    def __str__(self) -> str:
+        """As objects carry it: `default/web`, `Kustomization/flux-system/apps`."""
+        spot = "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+        return f"{self.cluster}:{spot}" if self.cluster else spot
+
+
+class Strength(StrEnum):
+    HARD = "hard"
+    """Somebody declared it."""
+    SOFT = "soft"
+    """It was inferred."""
+
+
+class Dependency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A unit waits for a unit, or for an object of a cluster that it does not bring itself.
+
+    `ready_when`: the expression that must hold of what it waits for; empty asks for health.
+    """
+
+    unit: UnitId | None = None
+    ref: Ref | None = None
+    strength: Strength = Strength.HARD
+    where: Place | None = None
+    ready_when: str = ""
+
+
+class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A tree, and how objects are made of it."""
+
+    source: SourceRef
+    request: Request | Detected
+
+
+class Destination(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where objects go: a cluster by its name, and a namespace for those that name none."""
+
+    cluster: str = ""
+    namespace: str = ""
+
+
+class Unit(msgspec.Struct, frozen=True, kw_only=True):
+    """Identity, place in Git, sources, destination, policy; what it waits for, and who brings it.
+
+    `suspended`: somebody wants nothing done to it. `group`: its slots are shared with the others of
+    the group.
+    """
+
+    id: UnitId
+    sources: tuple[UnitSource, ...] = ()
+    destination: Destination = Destination()
+    policy: Policy = Policy()
+    dependencies: tuple[Dependency, ...] = ()
+    parent: UnitId | None = None
+    where: Place | None = None
+    suspended: bool = False
+    group: str = ""
