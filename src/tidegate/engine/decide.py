@@ -8,7 +8,7 @@ rollout costs what its steps and edges cost.
 
 from __future__ import annotations
 
-from tidegate.engine.turns.applying import checked, gone, replaced, resume, wrote
+from tidegate.engine.turns.applying import checked, gone, replaced, resume, verified, wrote
 from tidegate.engine.turns.ending import approve, collected, finish, journaled, stop
 from tidegate.engine.turns.gating import judged, look, looked, probed
 from tidegate.engine.turns.graft import expanded, give_way, supersede
@@ -31,15 +31,18 @@ from tidegate.engine.vocabulary import (
     Probed,
     Stopped,
     Superseded,
+    Verified,
     Wrote,
 )
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 
+ABOUT_OBJECTS = Checked | Wrote | Judged | Gone | Looked | Probed | Verified
+
 
 def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
     turn = Turn(rollout, now)
-    if isinstance(heard, Checked | Wrote | Judged | Gone | Looked | Probed):
+    if isinstance(heard, ABOUT_OBJECTS):
         _hear_of_objects(turn, heard)
     elif isinstance(heard, Journaled):
         journaled(turn, heard)
@@ -54,7 +57,9 @@ def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
     return turn.decision()
 
 
-def _hear_of_objects(turn: Turn, heard: Checked | Wrote | Judged | Gone | Looked | Probed) -> None:
+def _hear_of_objects(
+    turn: Turn, heard: Checked | Wrote | Judged | Gone | Looked | Probed | Verified
+) -> None:
     match heard:
         case Checked():
             checked(turn, heard)
@@ -69,6 +74,8 @@ def _hear_of_objects(turn: Turn, heard: Checked | Wrote | Judged | Gone | Looked
             looked(turn, heard)
         case Probed():
             probed(turn, heard)
+        case Verified():
+            verified(turn, heard)
 
 
 def _hear_of_order(

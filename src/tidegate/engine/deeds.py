@@ -38,6 +38,8 @@ from tidegate.engine.vocabulary import (
     Probe,
     Probed,
     Trouble,
+    Verified,
+    Verify,
     Wrote,
 )
 from tidegate.model.journal import Entry
@@ -76,7 +78,7 @@ class Deeds:
             case Foresee():
                 errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
                 self._errands.run(errand_of_foresight, self._foresaw)
-            case Apply() | Delete() | Look() | Probe():
+            case Apply() | Delete() | Look() | Probe() | Verify():
                 self._do_to_objects(command)
             case Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
@@ -94,7 +96,7 @@ class Deeds:
             acting_as(identity, errand), lambda gone: self._hear(Collected(unit, gone))
         )
 
-    def _do_to_objects(self, command: Apply | Delete | Look | Probe) -> None:
+    def _do_to_objects(self, command: Apply | Delete | Look | Probe | Verify) -> None:
         site = self._site
         match command:
             case Apply():
@@ -109,6 +111,8 @@ class Deeds:
                 planned = site.planned(command.spot.cluster)
                 errand_of_probe = probe(command.spot, site.outlook, planned)
                 self._errands.run(errand_of_probe, partial(self._probed, command))
+            case Verify():
+                self._verify(command)
 
     def _check(self, step: Step) -> Errand[Checked]:
         """How the objects stand; what was out of view until now is looked at first."""
@@ -247,6 +251,21 @@ class Deeds:
                 outlook.lives.pop(spot, None)
                 self._hear(Gone(spot, uid))
         return Looked(command.step)
+
+    def _verify(self, command: Verify) -> None:
+        """Compare what is known to live; one that is gone by now is told of by itself."""
+        site, spot = self._site, command.spot
+        live = site.outlook.lives.get(spot)
+        if live is None:
+            return
+        item = next(one for one in items_of(site.steps[command.step]) if one.ref == spot.ref)
+        unit = site.owner[spot]
+        known = site.holds[unit.id].keeper.entries.get(spot.ref)
+        seal = known.seal if known is not None and known.uid == live.uid else ""
+        changed = site.means.changed(unit, item, read_body(live), seal)
+        trouble = Trouble("Changed", changed) if changed else None
+        generation, version = live.generation, live.version
+        self._hear(Verified(command.step, spot, generation, version, trouble))
 
     def _probed(self, command: Probe, trouble: Trouble | None) -> None:
         self._hear(Probed(command.step, command.spot, trouble))

@@ -105,6 +105,20 @@ def doubt(written: Written, judged: Judged, *, lapses: Ms) -> Doubt | None:
             return _unless_newer(written, judged, lapses)
 
 
+def is_foreign(written: Written, judged: Judged, verified: tuple[int, str]) -> bool:
+    """Whether somebody may have changed what we wrote, and nobody has looked yet.
+
+    Each change of its text gives an object a new generation. Kinds without one have a new version
+    with every change.
+    """
+    if judged.uid != written.uid or is_older(judged.version, written.version):
+        return False
+    generation, version = verified
+    if judged.generation:
+        return judged.generation > max(written.generation, generation)
+    return judged.version not in (written.version, version)
+
+
 def _unless_newer(written: Written, judged: Judged, lapses: Ms) -> Doubt | None:
     if written.trusted or judged.status != written.status:
         return None

@@ -71,6 +71,10 @@ class Means(Protocol):
         """How it stands against what lives; `seal` is of the write that brought this very text."""
         ...
 
+    def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
+        """Who has changed what of the fields we wrote; empty: nobody has."""
+        ...
+
     def misfit(self, item: Item, definition: bytes) -> Misfit | None:
         """What is wrong with its text, by the schema of its kind; None: nobody here knows it.
 

@@ -1,8 +1,8 @@
 """What `decide` hears and what it asks for.
 
 Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded | Probed
-         | Journaled | Collected | Superseded | Stopped | Approved | Due
-Command  Check | Foresee | Apply | Delete | Look | Expand | Probe | Journal | Collect
+         | Verified | Journaled | Collected | Superseded | Stopped | Approved | Due
+Command  Check | Foresee | Apply | Delete | Look | Expand | Probe | Verify | Journal | Collect
 """
 
 from __future__ import annotations
@@ -137,6 +137,19 @@ class Probed(msgspec.Struct, frozen=True, gc=False):
     trouble: Trouble | None = None
 
 
+class Verified(msgspec.Struct, frozen=True, gc=False):
+    """Whether a later state of an object still holds what we wrote; a trouble says what does not.
+
+    The state is known by its generation and its version.
+    """
+
+    step: str
+    spot: Spot
+    generation: int
+    version: str
+    trouble: Trouble | None = None
+
+
 class Looked(msgspec.Struct, frozen=True, gc=False):
     """The objects of a step were asked for; what there is to tell of them was told before."""
 
@@ -190,6 +203,7 @@ Input = (
     | Looked
     | Expanded
     | Probed
+    | Verified
     | Journaled
     | Collected
     | Superseded
@@ -246,6 +260,13 @@ class Probe(msgspec.Struct, frozen=True):
     spot: Spot
 
 
+class Verify(msgspec.Struct, frozen=True):
+    """Compare what lives with what we wrote: somebody has changed the object since."""
+
+    step: str
+    spot: Spot
+
+
 class Journal(msgspec.Struct, frozen=True):
     """These gates of a step opened for these objects.
 
@@ -265,7 +286,7 @@ class Collect(msgspec.Struct, frozen=True):
     failed: bool
 
 
-Command = Check | Foresee | Apply | Delete | Look | Expand | Probe | Journal | Collect
+Command = Check | Foresee | Apply | Delete | Look | Expand | Probe | Verify | Journal | Collect
 
 
 class Decision(msgspec.Struct):

@@ -11,9 +11,11 @@ import msgspec
 
 from tidegate.dialect.argo.options import FORCES, REPLACES, says
 from tidegate.engine.means import Body, Draft
+from tidegate.errors import foreign
 from tidegate.model.change import Difference, Fate
 from tidegate.model.ignoring import Ignored
 from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.model.reading import mappings, text
 from tidegate.plan.diff.adoption import ADOPTED, adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.ignoring import keep_living, set_aside
@@ -21,6 +23,7 @@ from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
 from tidegate.plan.diff.seal import seal as seal_of
 
 KEPT = Difference(deed=Fate.KEEP)
+MOST_NAMED = 3
 
 
 def find_difference(unit: PlannedUnit, item: Item, live: Body | None, seal: str = "") -> Difference:
@@ -42,6 +45,27 @@ def find_difference(unit: PlannedUnit, item: Item, live: Body | None, seal: str 
     if found.deed is Fate.REPLACE and is_forced(item, live):
         return msgspec.structs.replace(found, deed=Fate.RECREATE)
     return found
+
+
+def who_changed(unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
+    """Who has changed which fields of what the unit wrote; empty where nobody has."""
+    difference = find_difference(unit, item, live, seal)
+    if difference.deed is Fate.KEEP:
+        return ""
+    paths = [field.path for field in difference.fields] or ["fields of it"]
+    named = ", ".join(f"`{path}`" for path in paths[:MOST_NAMED])
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return f"was changed by {foreign(_last_writer(live, unit.policy.manager))}: {named}{more}"
+
+
+def _last_writer(live: Body, manager: str) -> str:
+    """Who wrote last besides us, by the server's record; a status says nothing of a text."""
+    others = [
+        (text(entry, "time"), text(entry, "manager", default="somebody"))
+        for entry in mappings(live, "metadata", "managedFields")
+        if text(entry, "subresource") != "status" and text(entry, "manager") != manager
+    ]
+    return max(others, default=("", "somebody"))[1]
 
 
 def is_replaced(item: Item, live: Body | None) -> bool:

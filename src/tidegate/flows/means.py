@@ -15,6 +15,7 @@ from tidegate.flows.comparing import (
     is_forced,
     patch_to_adopt,
     seal_written,
+    who_changed,
 )
 from tidegate.health.budget import farewell
 from tidegate.health.judge import ARGO, Judge
@@ -69,6 +70,9 @@ class Craft:
             makes_room = item.recreates or is_forced(item, live)
             stand = Stand.OBSOLETE if makes_room else stand
         return Compared(stand, difference.because, difference.deed is Fate.REPLACE)
+
+    def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
+        return who_changed(unit, item, live, seal)
 
     def complete(self, plan: Plan, found: dict[UnitId, Found]) -> Plan:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})

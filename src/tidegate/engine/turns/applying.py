@@ -14,6 +14,7 @@ from tidegate.engine.vocabulary import (
     Judged,
     Stand,
     Trouble,
+    Verified,
     Written,
     Wrote,
 )
@@ -255,6 +256,20 @@ def replaced(turn: Turn, heard: Judged) -> None:
             _vanished(turn, run)
 
 
+def verified(turn: Turn, heard: Verified) -> None:
+    """What lives holds what we wrote, or somebody has changed it."""
+    for run in turn.rollout.items.get(heard.spot, ()):
+        step = run.step
+        if step.step.id != heard.step or run.state is not ItemState.GATING or step.is_final:
+            continue
+        run.verified = (heard.generation, heard.version)
+        if heard.trouble is None:
+            turn.ring_at(turn.now, step)
+        else:
+            tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
+            _put_back(turn, run, heard.trouble)
+
+
 def _vanished(turn: Turn, run: ItemRun) -> None:
     step = run.step
     if step.is_final:
@@ -263,6 +278,12 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
         turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
         settle(turn, run, ItemState.PASSED)
         return
+    _put_back(turn, run, Trouble("Missing", "is missing, it might have been deleted"))
+
+
+def _put_back(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
+    """Write again what somebody has taken away or changed, a few times; else the step fails."""
+    step = run.step
     again = step.rules.vanishing is Vanishing.REAPPLY
     if again and run.reapplied < REAPPLIES and not turn.is_held(step):
         run.reapplied += 1
@@ -270,8 +291,8 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
         _apply(turn, run)
         set_deadline(turn, step)
         return
-    sentence = f"{run.item.ref} is missing, it might have been deleted"
-    step.trouble = step.trouble or Trouble("Missing", sentence)
+    sentence = f"{run.item.ref} {trouble.sentence}"
+    step.trouble = step.trouble or Trouble(trouble.reason, sentence)
     if step.rules.patient:
         settle(turn, run, ItemState.FAILED)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.engine.fences import Doubt, is_older
+from tidegate.engine.fences import Doubt, is_foreign, is_older
 from tidegate.engine.turns.gates import Weighed, Weight, weigh
 from tidegate.engine.turns.ordering import failed, passed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
@@ -15,6 +15,7 @@ from tidegate.engine.vocabulary import (
     Probe,
     Probed,
     Trouble,
+    Verify,
 )
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
@@ -144,8 +145,11 @@ def look(turn: Turn, step: StepRun) -> None:
 def _look_at(turn: Turn, run: ItemRun) -> None:
     if run.item.deed is Deed.DELETE:
         tell_wait(turn, run, "Deleting", "it is being deleted")
-        return
-    weighed = weigh(run, turn.now)
+    elif not _is_verifying(turn, run):
+        _act_on(turn, run, weigh(run, turn.now))
+
+
+def _act_on(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
     match weighed.weight:
         case Weight.OPENS:
             _tell_ready(turn, run)
@@ -161,6 +165,17 @@ def _look_at(turn: Turn, run: ItemRun) -> None:
                 turn.order(Probe(run.step.step.id, run.spot))
         case Weight.FAILS:
             _object_fails(turn, run, weighed)
+
+
+def _is_verifying(turn: Turn, run: ItemRun) -> bool:
+    """A verdict counts only while the object holds what we wrote: where it may not, ask first."""
+    written, judged = run.written, run.judged
+    if not run.step.rules.fenced or written is None or judged is None:
+        return False
+    if not is_foreign(written, judged, run.verified):
+        return False
+    turn.order(Verify(run.step.step.id, run.spot))
+    return True
 
 
 def _tell_ready(turn: Turn, run: ItemRun) -> None:

@@ -50,6 +50,8 @@ class ItemRun:
     probing: bool = False
     probed: bool = False
     probes: int = 0
+    verified: tuple[int, str] = (0, "")
+    """The generation and version of the last state that was found to hold what we wrote."""
     waits: str = ""
     """The sentence that was told last."""
 
@@ -59,12 +61,14 @@ class ItemRun:
         self.written = self.found = self.bad_since = None
         self.reapplied = self.probes = 0
         self.probed = False
+        self.verified = (0, "")
         self.waits = ""
 
     def take_over(self, known: ItemRun) -> None:
         self.state, self.stand, self.found = known.state, known.stand, known.found
         self.written, self.at, self.judged = known.written, known.at, known.judged
         self.bad_since, self.probed, self.waits = known.bad_since, known.probed, known.waits
+        self.verified = known.verified
 
 
 @dataclass(slots=True)
