@@ -40,6 +40,17 @@ class Changes(TypedDict, total=False):
     consents: bool
     carries_on: bool
     runs_hooks: bool
+    allows_empty: bool
+    deletes_contents: bool
+
+
+class PruningOptions(TypedDict):
+    """What the options come to that say what goes."""
+
+    prune: bool
+    confirm: bool
+    allow_empty: bool
+    yes_delete_contents: bool
 
 
 class ClusterOptions(TypedDict):
@@ -157,6 +168,14 @@ TARGET = (
 PRUNING = (
     click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR."),
     click.option("--confirm", is_flag=True, help="Prune what asks for confirmation, too."),
+    click.option("--allow-empty", is_flag=True, help="Prune though DIR has no objects."),
+)
+CONTENTS = (
+    click.option(
+        "--yes-delete-contents",
+        is_flag=True,
+        help="Delete namespaces and definitions though objects of others go along.",
+    ),
 )
 
 

@@ -14,6 +14,7 @@ from tidegate.engine.hold import SETTLES, Hold
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
 from tidegate.engine.reach.errands import Errand, Errands, Pause
+from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
@@ -140,18 +141,19 @@ class Driver:
             if not self._begun:
                 self._errands.run(open_rollout(self._site, self._asked), self._opened)
             return
-        self._tell_faults(opening)
+        self._tell_of(Told.OBJECT_REFUSED, opening.faults)
         keeps_going = self._site.settings.keeps_going and not self._begun
         if not opening.faults or keeps_going:
+            self._tell_of(Told.OBJECT_TAKEN, opening.taken)
             left_out = {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
             self._inbox.append(Superseded(plan) if self._begun else Begun(plan, left_out))
             self._begun, self._plan = True, plan
             return
         self._refuse()
 
-    def _tell_faults(self, opening: Opening) -> None:
-        now, told = self.world.now(), Told.OBJECT_REFUSED
-        for step, ref, trouble in opening.faults:
+    def _tell_of(self, told: Told, objects: list[Fault]) -> None:
+        now = self.world.now()
+        for step, ref, trouble in objects:
             why = (trouble.reason, trouble.sentence)
             unit, cluster = step.unit, step.cluster
             self._emit(Event(now, told, step.id, ref, *why, unit=unit, cluster=cluster))

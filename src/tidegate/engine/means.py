@@ -75,6 +75,10 @@ class Means(Protocol):
         """Who has changed what of the fields we wrote; empty: nobody has."""
         ...
 
+    def owner(self, body: Body) -> str:
+        """The unit that an object says it belongs to; empty for none."""
+        ...
+
     def misfit(self, item: Item, definition: bytes) -> Misfit | None:
         """What is wrong with its text, by the schema of its kind; None: nobody here knows it.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.engine.belongings import losses, taken_over, written_twice
 from tidegate.engine.forgetting import forget_gone
 from tidegate.engine.lease import ASKS_AGAIN
 from tidegate.engine.means import Found
@@ -36,6 +37,8 @@ class Opening(msgspec.Struct, frozen=True):
     asked: Plan
     plan: Plan
     faults: list[Fault]
+    taken: list[Fault] = []
+    """Objects that belong to other units until now."""
 
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
@@ -55,6 +58,8 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     leave = yield from ask_leave(examined, site.outlook, site.examiner.units)
     faults += leave.faults
     faults += yield from site.inspector.faults(leave.allowed, late=False)
+    faults += written_twice(site, examined)
+    faults += yield from losses(site, examined)
     wrong = {step.unit for step, *_ in faults}
     due = dict.fromkeys((*_due(site, examined), *forgetful))
     if faults and not site.settings.keeps_going:
@@ -66,7 +71,8 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     if contested:
         # Another rollout was at work until now: what it left is what counts.
         return (yield from open_rollout(site, asked))
-    return Opening(asked, plan, [_placed(fault, plan) for fault in faults])
+    taken = [] if faults else taken_over(site, examined)
+    return Opening(asked, plan, [_placed(fault, plan) for fault in faults], taken)
 
 
 def reopen_rollout(site: Site, asked: Plan) -> Errand[Opening]:

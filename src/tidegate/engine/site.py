@@ -53,6 +53,8 @@ class Site:
         self.steps: dict[str, Step] = {}
         self._by_unit: dict[UnitId, dict[str, None]] = {}
         self.owner: dict[Spot, PlannedUnit] = {}
+        self.writers: dict[Spot, set[UnitId]] = {}
+        """All units that write an object; there should be one."""
         self.holds: dict[UnitId, Hold] = {}
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
@@ -77,6 +79,8 @@ class Site:
             for spot, item in spots.items():
                 if item.deed is not Deed.AWAIT or spot not in self.owner:
                     self.owner[spot] = known[step.unit]
+                if item.deed is Deed.APPLY:
+                    self.writers.setdefault(spot, set()).add(step.unit)
             hold, items = self.holds[step.unit], items_of(step)
             hold.hooks.update(item.ref for item in items if item.hook is not None)
             ordinary = (item for item in items if item.hook is None)

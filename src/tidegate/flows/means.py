@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tidegate.dialect.living import read_living
+from tidegate.dialect.living import owner_of, read_living
 from tidegate.engine.means import Body, Draft, Found
 from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.flows.comparing import (
@@ -73,6 +73,9 @@ class Craft:
 
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
         return who_changed(unit, item, live, seal)
+
+    def owner(self, body: Body) -> str:
+        return owner_of(body)
 
     def complete(self, plan: Plan, found: dict[UnitId, Found]) -> Plan:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})

@@ -69,11 +69,22 @@ async def make_plan(
         problem = "only a whole unit can be pruned, and this is a part of one"
         raise PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
     read = await read_units(units, session)
+    for one in read:
+        _refuse_empty(one.manifests)
     plan = build_plan([one.manifests for one in read], budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
     return Planned(plan, read)
+
+
+def _refuse_empty(wanted: Manifests) -> None:
+    """Raise where pruning would take all of a unit away because nothing is left of it."""
+    unit = wanted.unit
+    if unit.policy.prunes and not unit.policy.allows_empty and not wanted.manifests:
+        problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
+        hint = "look whether it is the right directory; `--allow-empty` goes on"
+        raise PlanError("plan.empty", problem, where=unit.where, hint=hint)
 
 
 async def read_units(units: Iterable[Unit], session: Session) -> tuple[Read, ...]:

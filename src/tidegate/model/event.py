@@ -55,6 +55,8 @@ class Told(StrEnum):
     OBJECT_KEPT = "object.kept"
     """It was to be pruned, and is left alone."""
     OBJECT_REFUSED = "object.refused"
+    OBJECT_TAKEN = "object.taken"
+    """It is another unit's until now."""
     OBJECT_READY = "object.ready"
     """A gate waited for it, and waits for it no longer."""
     HOOK_FINISHED = "hook.finished"

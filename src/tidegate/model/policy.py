@@ -79,7 +79,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     nothing themselves. `carries_on`: what lies behind a failed step starts all the same.
     `consents`: somebody has agreed that what asks first is pruned and deleted. `runs_hooks`: also
     where nothing has changed. `changed_only`: what is as wanted is not waited for.
-    `refuses_shared`: what another unit has is not taken over. `leaves_others`: fields of earlier
+    `refuses_shared`: what another unit has is not taken over. `deletes_contents`: what is pruned or
+    deleted may take objects of others along. `allows_empty`: it prunes though nothing is left of
+    it. `leaves_others`: fields of earlier
     appliers stay theirs. `keeps_ignored`: fields that are no difference are written as they live.
     `identity`: whose rights its calls use.
     """
@@ -99,6 +101,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     creates_namespace: bool = False
     changed_only: bool = False
     refuses_shared: bool = False
+    deletes_contents: bool = False
+    allows_empty: bool = False
     leaves_others: bool = False
     keeps_ignored: bool = False
     ignores: tuple[Ignored, ...] = ()

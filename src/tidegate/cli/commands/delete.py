@@ -10,6 +10,7 @@ import click
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
+    CONTENTS,
     TARGET,
     UNIT,
     TargetOptions,
@@ -36,11 +37,12 @@ class DeleteOptions(UnitOptions, TargetOptions, WatchingOptions):
 
     yes: bool
     confirm: bool
+    yes_delete_contents: bool
 
 
 @click.command()
 @click.argument("what", metavar="DIR")
-@takes(UNIT, TARGET)
+@takes(UNIT, TARGET, CONTENTS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")
 @click.option("--timeout", default="", help="Stop cleanly after so long, such as 30m.")
@@ -60,7 +62,9 @@ def delete(what: str, **told: Unpack[DeleteOptions]) -> int:
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     from tidegate.cli.rolling import target_of
 
-    target, policy = target_of(told), policy_of(told, consents=told["confirm"])
+    contents = told["yes_delete_contents"]
+    policy = policy_of(told, consents=told["confirm"], deletes_contents=contents)
+    target = target_of(told)
     units = units_of(what, told, policy, told["clusters"])
     return max(_delete_unit(what, unit, target, told, doing) for unit in units)
 

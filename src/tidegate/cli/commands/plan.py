@@ -11,9 +11,11 @@ from tidegate.cli.doing import say_first
 from tidegate.cli.exits import CHANGES
 from tidegate.cli.unit_options import (
     CLUSTER,
+    CONTENTS,
     PRUNING,
     UNIT,
     ClusterOptions,
+    PruningOptions,
     UnitOptions,
     policy_of,
     setting_of,
@@ -27,18 +29,16 @@ if TYPE_CHECKING:
     from tidegate.model.unit import Unit
 
 
-class PlanOptions(UnitOptions, ClusterOptions):
+class PlanOptions(UnitOptions, ClusterOptions, PruningOptions):
     """All that can be said to `tidegate plan`."""
 
-    prune: bool
-    confirm: bool
     exit_code: bool
     output: str
 
 
 @click.command()
 @click.argument("what", metavar="DIR")
-@takes(UNIT, CLUSTER, PRUNING)
+@takes(UNIT, CLUSTER, PRUNING, CONTENTS)
 @click.option("--exit-code", is_flag=True, help="Leave with 10 if there is something to do.")
 @options.text_or_json
 def plan(what: str, **told: Unpack[PlanOptions]) -> int:
@@ -67,7 +67,13 @@ def plan(what: str, **told: Unpack[PlanOptions]) -> int:
         clusters=told["clusters"],
         simulation=Simulation() if is_offline else None,
     )
-    policy = policy_of(told, prunes=told["prune"], consents=told["confirm"])
+    policy = policy_of(
+        told,
+        prunes=told["prune"],
+        consents=told["confirm"],
+        allows_empty=told["allow_empty"],
+        deletes_contents=told["yes_delete_contents"],
+    )
     units = units_of(what, told, policy, told["clusters"])
     doing.say(f"comparing {what} with {'an empty cluster' if is_offline else 'what lives'}")
     found = asyncio.run(_preview(units, target, told))

@@ -10,9 +10,11 @@ import click
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
+    CONTENTS,
     PRUNING,
     TARGET,
     UNIT,
+    PruningOptions,
     TargetOptions,
     UnitOptions,
     WatchingOptions,
@@ -30,12 +32,10 @@ if TYPE_CHECKING:
     from tidegate.model.unit import Unit
 
 
-class SyncOptions(UnitOptions, TargetOptions, WatchingOptions):
+class SyncOptions(UnitOptions, TargetOptions, PruningOptions, WatchingOptions):
     """All that can be said to `tidegate sync`."""
 
     resources: tuple[str, ...]
-    prune: bool
-    confirm: bool
     hooks: bool
     dry_run: bool
     preflight: str
@@ -46,7 +46,7 @@ class SyncOptions(UnitOptions, TargetOptions, WatchingOptions):
 
 @click.command()
 @click.argument("what", metavar="DIR")
-@takes(UNIT, TARGET, PRUNING)
+@takes(UNIT, TARGET, PRUNING, CONTENTS)
 @click.option(
     "--resource",
     "resources",
@@ -103,6 +103,8 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
         told,
         prunes=told["prune"],
         consents=told["confirm"],
+        allows_empty=told["allow_empty"],
+        deletes_contents=told["yes_delete_contents"],
         carries_on=told["on_failure"] == "continue",
         runs_hooks=told["hooks"],
     )
