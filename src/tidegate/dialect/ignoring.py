@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -14,13 +14,15 @@ from tidegate.documents.outline import outline
 from tidegate.documents.stream import split
 from tidegate.errors import DialectError, DocumentError, Place, TidegateError, foreign
 from tidegate.model.ignoring import Ignored
-from tidegate.model.jq_paths import parse
 from tidegate.model.objects import Json
 
 TOP = "ignoreDifferences"
 TEXTS = ("group", "kind", "name", "namespace")
 POINTERS, EXPRESSIONS, MANAGERS = "jsonPointers", "jqPathExpressions", "managedFieldsManagers"
 LISTS = (POINTERS, EXPRESSIONS, MANAGERS)
+CODE = "dialect.ignored"
+Check: TypeAlias = Callable[[str], None]
+"""Raises a `DialectError` for what is no expression of jq's."""
 FORM = f"write a list of entries, or `{TOP}:` with the list below it"
 
 
@@ -30,15 +32,16 @@ class Mistake(NamedTuple):
     path: FieldPath
     problem: str
     hint: str
+    code: str = CODE
 
 
-def read_ignored(content: bytes, name: str) -> tuple[Ignored, ...]:
+def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]:
     """The entries of a file. Raises one ExceptionGroup with an error for each mistake."""
     found: list[Ignored] = []
     wrong: list[tuple[Document, Mistake]] = []
     try:
         for document, path, entry in _entries(content, name):
-            mistakes = list(_mistakes(entry, path))
+            mistakes = list(_mistakes(entry, path, check))
             wrong += [(document, mistake) for mistake in mistakes]
             if not mistakes and isinstance(entry, dict):
                 found.append(_read(entry))
@@ -73,12 +76,12 @@ def _list_in(value: Json) -> tuple[FieldPath, Json]:
     return (), value
 
 
-def _mistakes(entry: Json, path: FieldPath) -> Iterator[Mistake]:
+def _mistakes(entry: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if not isinstance(entry, dict):
         yield Mistake(path, "this is no list of differences to ignore", FORM)
         return
     for key, value in entry.items():
-        yield from _wrong_key(key, value, (*path, key))
+        yield from _wrong_key(key, value, (*path, key), check)
     if not entry.get("kind"):
         yield Mistake(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
     if not any(entry.get(key) for key in LISTS):
@@ -86,7 +89,7 @@ def _mistakes(entry: Json, path: FieldPath) -> Iterator[Mistake]:
         yield Mistake(path, "an entry names no field", f"write one of {keys}")
 
 
-def _wrong_key(key: str, value: Json, path: FieldPath) -> Iterator[Mistake]:
+def _wrong_key(key: str, value: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key in TEXTS:
         if not isinstance(value, str):
             yield Mistake(path, f"`{key}` must be a text", "put it in quotes")
@@ -99,19 +102,18 @@ def _wrong_key(key: str, value: Json, path: FieldPath) -> Iterator[Mistake]:
         yield Mistake(path, f"`{key}` must be a list of texts", hint)
     else:
         for place, one in enumerate(value):
-            yield from _wrong_value(key, str(one), (*path, place))
+            yield from _wrong_value(key, str(one), (*path, place), check)
 
 
-def _wrong_value(key: str, value: str, path: FieldPath) -> Iterator[Mistake]:
+def _wrong_value(key: str, value: str, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key == POINTERS and not value.startswith("/"):
         problem = f"`{foreign(value)}` is no JSON pointer"
         yield Mistake(path, problem, "write it like `/spec/replicas`")
     if key == EXPRESSIONS:
         try:
-            parse(value)
-        except ValueError as error:
-            problem = f"`{foreign(value)}` is no path that can be read"
-            yield Mistake(path, problem, str(error))
+            check(value)
+        except DialectError as error:
+            yield Mistake(path, error.problem, error.hint, error.code)
 
 
 def _read(entry: dict[str, Json]) -> Ignored:
@@ -121,7 +123,7 @@ def _read(entry: dict[str, Json]) -> Ignored:
 
 
 def _error(mistake: Mistake, place: Place) -> DialectError:
-    return DialectError("dialect.ignored", mistake.problem, where=place, hint=mistake.hint)
+    return DialectError(mistake.code, mistake.problem, where=place, hint=mistake.hint)
 
 
 def _refusal(name: str, errors: list[TidegateError]) -> ExceptionGroup[TidegateError]:

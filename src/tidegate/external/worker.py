@@ -4,8 +4,9 @@
         answer = await workers.ask(b"...")
 
 What a worker does is its own business: it reads requests and writes answers, both bytes, and calls
-`serve` to do so. A worker that is too slow, takes too much memory or dies is one error for the one
-who asked; the next to ask gets a new worker. Each stands behind a warden, so none is left behind.
+`serving.serve` to do so. A worker that is too slow, takes too much memory or dies is one error for
+the one who asked; the next to ask gets a new worker. Each stands behind a warden, so none is left
+behind.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -32,12 +32,11 @@ from tidegate.external.process import (
     Limits,
     request_of,
 )
+from tidegate.external.serving import HEADER, STDIN, framed
 from tidegate.model.moment import MINUTE, SECOND
 
-HEADER = 8
 START_LIMIT = MINUTE
 STDERR_KEPT = 16 * 1024
-STDIN, STDOUT = 0, 1
 
 # How runtimes begin their last words; what follows in Go is pages of stack.
 _LAST_WORDS = re.compile(
@@ -191,7 +190,7 @@ class _Worker(asyncio.SubprocessProtocol):
     def _send(self, request: bytes) -> None:
         pipe = self._transport.get_pipe_transport(STDIN) if self._transport else None
         if isinstance(pipe, asyncio.WriteTransport):
-            pipe.write(len(request).to_bytes(HEADER, "big") + request)
+            pipe.write(framed(request))
 
     def _announced(self) -> int:
         """How long the answer will be; -1 as long as nobody knows."""
@@ -248,33 +247,3 @@ class _Worker(asyncio.SubprocessProtocol):
     def _too_much(self) -> ProcessError:
         problem = f"the worker's answer is larger than {self._limits.output} bytes"
         return ProcessError("external.worker.output", problem)
-
-
-def serve(answer: Callable[[bytes], bytes]) -> None:
-    """The worker's side: answer requests until there are no more. Never returns early."""
-    line = os.dup(STDOUT)
-    os.dup2(STDERR, STDOUT)  # a library that prints must not break the line
-    _write(line, b"")
-    while (request := _read(STDIN)) is not None:
-        _write(line, answer(request))
-
-
-def _read(source: int) -> bytes | None:
-    header = _read_exactly(source, HEADER)
-    return None if header is None else _read_exactly(source, int.from_bytes(header, "big"))
-
-
-def _read_exactly(source: int, size: int) -> bytes | None:
-    text = bytearray()
-    while len(text) < size:
-        piece = os.read(source, size - len(text))
-        if not piece:
-            return None
-        text += piece
-    return bytes(text)
-
-
-def _write(target: int, answer: bytes) -> None:
-    rest = memoryview(len(answer).to_bytes(HEADER, "big") + answer)
-    while rest:
-        rest = rest[os.write(target, rest) :]

@@ -13,6 +13,7 @@ from tidegate.engine.reach.writing import read_body
 from tidegate.errors import Place, TidegateError
 from tidegate.flows.comparing import find_difference, is_replaced
 from tidegate.flows.journal import read_journal
+from tidegate.flows.jq import Jq
 from tidegate.flows.leaving import with_prunes
 from tidegate.flows.sync import Target, make_plan, open_target
 from tidegate.flows.units import Chosen
@@ -81,12 +82,13 @@ async def preview_with_lives(
     bodies = {ref: _decode(lives[ref]) for ref in owners if ref in lives}
     replaced = {ref for ref, (item, _) in owners.items() if is_replaced(item, bodies.get(ref))}
     seals = await _seals([owners[ref] for ref in replaced & bodies.keys()], bodies, world)
-    found = {
-        ref: _fate_of_leaving(item, pruning)
-        if item.deed is Deed.DELETE
-        else find_difference(unit, item, bodies.get(ref), seals.get(ref, ""))
-        for ref, (item, unit) in owners.items()
-    }
+    with Jq() as jq:
+        found = {
+            ref: _fate_of_leaving(item, pruning)
+            if item.deed is Deed.DELETE
+            else find_difference(unit, item, bodies.get(ref), jq, seals.get(ref, ""))
+            for ref, (item, unit) in owners.items()
+        }
     return Preview(plan, found, planned.notes), lives
 
 

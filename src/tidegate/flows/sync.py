@@ -100,7 +100,9 @@ async def open_target(target: Target) -> AsyncIterator[Venue]:
             scripts = read_lua_rules(text, str(target.health_rules))
             workers["lua"] = await stack.enter_async_context(lua_workers())
         world = await stack.enter_async_context(_open_world(target, workers))
-        yield Venue(world, own_craft(scripts))
+        craft = own_craft(scripts)
+        stack.enter_context(craft.jq)
+        yield Venue(world, craft)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from tidegate.dialect.ignoring import read_ignored
 from tidegate.dialect.plain import read_unit
 from tidegate.documents import Document
+from tidegate.flows.jq import Jq
 from tidegate.flows.render import Wanted, for_cluster, own_setting, render_all
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.capabilities import ask_capabilities
@@ -58,7 +59,8 @@ class Read:
 
 def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
     """The fields that a file says are no difference. Raises what is wrong with it."""
-    return () if path is None else read_ignored(path.read_bytes(), str(path))
+    with Jq() as jq:
+        return () if path is None else read_ignored(path.read_bytes(), str(path), jq.check)
 
 
 async def read_chosen(chosen: Chosen, world: World) -> Read:
