@@ -20,7 +20,6 @@ TOP = "ignoreDifferences"
 TEXTS = ("group", "kind", "name", "namespace")
 POINTERS, EXPRESSIONS, MANAGERS = "jsonPointers", "jqPathExpressions", "managedFieldsManagers"
 LISTS = (POINTERS, EXPRESSIONS, MANAGERS)
-CODE = "dialect.ignored"
 Check: TypeAlias = Callable[[str], None]
 """Raises a `DialectError` for what is no expression of jq's."""
 FORM = f"write a list of entries, or `{TOP}:` with the list below it"
@@ -30,9 +29,15 @@ class Mistake(NamedTuple):
     """What is wrong with an entry, and the path of the key that says so."""
 
     path: FieldPath
-    problem: str
-    hint: str
-    code: str = CODE
+    error: TidegateError
+
+    @classmethod
+    def of(cls, path: FieldPath, problem: str, hint: str) -> Mistake:
+        return cls(path, DialectError("dialect.ignored", problem, hint=hint))
+
+    def at(self, place: Place) -> TidegateError:
+        self.error.where = place
+        return self.error
 
 
 def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]:
@@ -50,7 +55,7 @@ def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]
     if wrong:
         places = find_places(content, [(document, mistake.path) for document, mistake in wrong])
         pairs = zip(wrong, places, strict=True)
-        raise _refusal(name, [_error(mistake, place) for (_, mistake), place in pairs])
+        raise _refusal(name, [mistake.at(place) for (_, mistake), place in pairs])
     return tuple(found)
 
 
@@ -78,28 +83,28 @@ def _list_in(value: Json) -> tuple[FieldPath, Json]:
 
 def _mistakes(entry: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if not isinstance(entry, dict):
-        yield Mistake(path, "this is no list of differences to ignore", FORM)
+        yield Mistake.of(path, "this is no list of differences to ignore", FORM)
         return
     for key, value in entry.items():
         yield from _wrong_key(key, value, (*path, key), check)
     if not entry.get("kind"):
-        yield Mistake(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
+        yield Mistake.of(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
     if not any(entry.get(key) for key in LISTS):
         keys = ", ".join(f"`{key}`" for key in LISTS)
-        yield Mistake(path, "an entry names no field", f"write one of {keys}")
+        yield Mistake.of(path, "an entry names no field", f"write one of {keys}")
 
 
 def _wrong_key(key: str, value: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key in TEXTS:
         if not isinstance(value, str):
-            yield Mistake(path, f"`{key}` must be a text", "put it in quotes")
+            yield Mistake.of(path, f"`{key}` must be a text", "put it in quotes")
     elif key not in LISTS:
         near = get_close_matches(key, (*TEXTS, *LISTS), n=1)
         hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join((*TEXTS, *LISTS))}"
-        yield Mistake(path, f"an entry has no key `{foreign(key)}`", hint)
+        yield Mistake.of(path, f"an entry has no key `{foreign(key)}`", hint)
     elif not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         hint = "write each on a line of its own, after `-`"
-        yield Mistake(path, f"`{key}` must be a list of texts", hint)
+        yield Mistake.of(path, f"`{key}` must be a list of texts", hint)
     else:
         for place, one in enumerate(value):
             yield from _wrong_value(key, str(one), (*path, place), check)
@@ -108,22 +113,18 @@ def _wrong_key(key: str, value: Json, path: FieldPath, check: Check) -> Iterator
 def _wrong_value(key: str, value: str, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key == POINTERS and not value.startswith("/"):
         problem = f"`{foreign(value)}` is no JSON pointer"
-        yield Mistake(path, problem, "write it like `/spec/replicas`")
+        yield Mistake.of(path, problem, "write it like `/spec/replicas`")
     if key == EXPRESSIONS:
         try:
             check(value)
         except DialectError as error:
-            yield Mistake(path, error.problem, error.hint, error.code)
+            yield Mistake(path, error)
 
 
 def _read(entry: dict[str, Json]) -> Ignored:
     """An entry without mistakes, as a noun."""
     renamed = {POINTERS: "pointers", EXPRESSIONS: "expressions", MANAGERS: "managers"}
     return msgspec.convert({renamed.get(key, key): entry[key] for key in entry}, Ignored)
-
-
-def _error(mistake: Mistake, place: Place) -> DialectError:
-    return DialectError(mistake.code, mistake.problem, where=place, hint=mistake.hint)
 
 
 def _refusal(name: str, errors: list[TidegateError]) -> ExceptionGroup[TidegateError]:
