@@ -8,6 +8,7 @@ again. `first` is how long the first question takes, with the start of the worke
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from statistics import median
 from time import perf_counter
 
@@ -15,7 +16,7 @@ import msgspec
 
 from bench.lua import BODY
 from tidegate.flows.jq import Jq
-from tidegate.flows.jq_machine import Find, answer
+from tidegate.flows.jq_machine import Question, answer
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Item
 
@@ -28,8 +29,8 @@ ROUNDS = 5
 def measure() -> dict[str, float]:
     """Objects a second, each with both of its bodies."""
     encoded = msgspec.json.encode(BODY)
-    question = msgspec.msgpack.encode(Find(EXPRESSIONS, (encoded, encoded)))
-    with Jq() as jq:
+    question = msgspec.msgpack.encode(Question(EXPRESSIONS, (encoded, encoded)))
+    with closing(Jq()) as jq:
         start = perf_counter()
         _ask(jq, -1)
         first = perf_counter() - start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 
 import pytest
 
@@ -29,7 +30,7 @@ async def each_stage(request: pytest.FixtureRequest) -> AsyncIterator[ArgoStage]
     """A stage in a sandbox, and one on a real server with its audit log."""
     async with a_still_world(request, RUNNERS) as world:
         stage = await open_stage(world, _audit_of(request, world))
-        with stage.jq:
+        with closing(stage.jq):
             yield stage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -12,7 +12,7 @@ from tidegate.documents import Document, FieldPath, find_places, refuse_duplicat
 from tidegate.documents.build import build
 from tidegate.documents.outline import outline
 from tidegate.documents.stream import split
-from tidegate.errors import DialectError, DocumentError, Place, TidegateError, foreign
+from tidegate.errors import DialectError, DocumentError, TidegateError, foreign
 from tidegate.model.ignoring import Ignored
 from tidegate.model.objects import Json
 
@@ -22,22 +22,9 @@ POINTERS, EXPRESSIONS, MANAGERS = "jsonPointers", "jqPathExpressions", "managedF
 LISTS = (POINTERS, EXPRESSIONS, MANAGERS)
 Check: TypeAlias = Callable[[str], None]
 """Raises a `DialectError` for what is no expression of jq's."""
+Mistake: TypeAlias = tuple[FieldPath, TidegateError]
+"""What is wrong with an entry, at the path of the key that says so."""
 FORM = f"write a list of entries, or `{TOP}:` with the list below it"
-
-
-class Mistake(NamedTuple):
-    """What is wrong with an entry, and the path of the key that says so."""
-
-    path: FieldPath
-    error: TidegateError
-
-    @classmethod
-    def of(cls, path: FieldPath, problem: str, hint: str) -> Mistake:
-        return cls(path, DialectError("dialect.ignored", problem, hint=hint))
-
-    def at(self, place: Place) -> TidegateError:
-        self.error.where = place
-        return self.error
 
 
 def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]:
@@ -53,9 +40,10 @@ def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]
     except DocumentError as error:
         raise _refusal(name, [error]) from error
     if wrong:
-        places = find_places(content, [(document, mistake.path) for document, mistake in wrong])
-        pairs = zip(wrong, places, strict=True)
-        raise _refusal(name, [mistake.at(place) for (_, mistake), place in pairs])
+        places = find_places(content, [(document, path) for document, (path, _) in wrong])
+        for (_, (_, told)), place in zip(wrong, places, strict=True):
+            told.where = place
+        raise _refusal(name, [told for _, (_, told) in wrong])
     return tuple(found)
 
 
@@ -83,28 +71,28 @@ def _list_in(value: Json) -> tuple[FieldPath, Json]:
 
 def _mistakes(entry: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if not isinstance(entry, dict):
-        yield Mistake.of(path, "this is no list of differences to ignore", FORM)
+        yield _mistake(path, "this is no list of differences to ignore", FORM)
         return
     for key, value in entry.items():
         yield from _wrong_key(key, value, (*path, key), check)
     if not entry.get("kind"):
-        yield Mistake.of(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
+        yield _mistake(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
     if not any(entry.get(key) for key in LISTS):
         keys = ", ".join(f"`{key}`" for key in LISTS)
-        yield Mistake.of(path, "an entry names no field", f"write one of {keys}")
+        yield _mistake(path, "an entry names no field", f"write one of {keys}")
 
 
 def _wrong_key(key: str, value: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key in TEXTS:
         if not isinstance(value, str):
-            yield Mistake.of(path, f"`{key}` must be a text", "put it in quotes")
+            yield _mistake(path, f"`{key}` must be a text", "put it in quotes")
     elif key not in LISTS:
         near = get_close_matches(key, (*TEXTS, *LISTS), n=1)
         hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join((*TEXTS, *LISTS))}"
-        yield Mistake.of(path, f"an entry has no key `{foreign(key)}`", hint)
+        yield _mistake(path, f"an entry has no key `{foreign(key)}`", hint)
     elif not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         hint = "write each on a line of its own, after `-`"
-        yield Mistake.of(path, f"`{key}` must be a list of texts", hint)
+        yield _mistake(path, f"`{key}` must be a list of texts", hint)
     else:
         for place, one in enumerate(value):
             yield from _wrong_value(key, str(one), (*path, place), check)
@@ -113,12 +101,16 @@ def _wrong_key(key: str, value: Json, path: FieldPath, check: Check) -> Iterator
 def _wrong_value(key: str, value: str, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key == POINTERS and not value.startswith("/"):
         problem = f"`{foreign(value)}` is no JSON pointer"
-        yield Mistake.of(path, problem, "write it like `/spec/replicas`")
+        yield _mistake(path, problem, "write it like `/spec/replicas`")
     if key == EXPRESSIONS:
         try:
             check(value)
         except DialectError as error:
-            yield Mistake(path, error)
+            yield path, error
+
+
+def _mistake(path: FieldPath, problem: str, hint: str) -> Mistake:
+    return path, DialectError("dialect.ignored", problem, hint=hint)
 
 
 def _read(entry: dict[str, Json]) -> Ignored:

@@ -1,7 +1,8 @@
 """One worker that stays warm, for code that has no loop to wait on.
 
-    with BlockingWorker(command, limits) as worker:
-        answer = worker.ask(b"...")
+    worker = BlockingWorker(command, limits)
+    answer = worker.ask(b"...")
+    worker.end()
 
 It starts with the first request. One that is too slow or dies is one error for the one who asked;
 the next to ask gets a new one. It stands behind a warden, so it is not left behind. What it writes
@@ -14,15 +15,12 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Self
 
 from tidegate.errors import ProcessError
 from tidegate.external.process import WARDEN, Command, Limits, request_of
 from tidegate.external.serving import HEADER, framed
-from tidegate.model.moment import MINUTE, SECOND
-
-START_LIMIT = MINUTE
+from tidegate.external.worker import START_LIMIT, too_much, too_slow
+from tidegate.model.moment import SECOND
 
 
 class BlockingWorker:
@@ -34,17 +32,6 @@ class BlockingWorker:
         self._life = ExitStack()
         self._line: socket.socket | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.end()
-
     def ask(self, request: bytes) -> bytes:
         """One answer. Whatever goes wrong with the worker ends it."""
         answered = False
@@ -55,8 +42,7 @@ class BlockingWorker:
             answer = self._receive(line)
             answered = True
         except TimeoutError:
-            problem = f"the worker did not answer within {self._limits.time / SECOND:g} s"
-            raise ProcessError("external.worker.timeout", problem) from None
+            raise too_slow(self._limits) from None
         except OSError:
             raise ProcessError("external.worker.crash", "the worker ended") from None
         finally:
@@ -99,8 +85,7 @@ class BlockingWorker:
     def _receive(self, line: socket.socket) -> bytes:
         size = int.from_bytes(_exactly(line, HEADER), "big")
         if size > self._limits.output:
-            problem = f"the worker's answer is larger than {self._limits.output} bytes"
-            raise ProcessError("external.worker.output", problem)
+            raise too_much(self._limits)
         return _exactly(line, size)
 
 

@@ -18,30 +18,15 @@ def framed(text: bytes) -> bytes:
 
 
 def serve(answer: Callable[[bytes], bytes]) -> None:
-    """The worker's side: answer requests until there are no more. Never returns early."""
+    """Answer requests until there are no more. Never returns early."""
     line = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)  # a library that prints must not break the line
-    _write(line, b"")
-    while (request := _read(STDIN)) is not None:
-        _write(line, answer(request))
-
-
-def _read(source: int) -> bytes | None:
-    header = _read_exactly(source, HEADER)
-    return None if header is None else _read_exactly(source, int.from_bytes(header, "big"))
-
-
-def _read_exactly(source: int, size: int) -> bytes | None:
-    text = bytearray()
-    while len(text) < size:
-        piece = os.read(source, size - len(text))
-        if not piece:
-            return None
-        text += piece
-    return bytes(text)
-
-
-def _write(target: int, answer: bytes) -> None:
-    rest = memoryview(framed(answer))
-    while rest:
-        rest = rest[os.write(target, rest) :]
+    with os.fdopen(STDIN, "rb", closefd=False) as requests, os.fdopen(line, "wb") as answers:
+        reply = b""  # the first says no more than that it is ready
+        while True:
+            answers.write(framed(reply))
+            answers.flush()
+            size = requests.read(HEADER)
+            if not size:
+                return
+            reply = answer(requests.read(int.from_bytes(size, "big")))

@@ -12,9 +12,7 @@ behind.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -30,6 +28,7 @@ from tidegate.external.process import (
     WARDEN,
     Command,
     Limits,
+    end_of,
     request_of,
 )
 from tidegate.external.serving import HEADER, STDIN, framed
@@ -148,9 +147,9 @@ class _Worker(asyncio.SubprocessProtocol):
             async with asyncio.timeout(self._limits.time / SECOND):
                 await self._heard.wait()
         except TimeoutError:
-            raise self._too_slow() from None
+            raise too_slow(self._limits) from None
         if self._announced() > self._limits.output:
-            raise self._too_much()
+            raise too_much(self._limits)
         answer = self._take()
         if answer is None:
             raise self._crashed(await self._say_why_it_ended())
@@ -212,18 +211,8 @@ class _Worker(asyncio.SubprocessProtocol):
             verdict = self._lifeline.recv(64).decode() if self._lifeline else ""
         except OSError:
             verdict = ""
-        how, _, number = verdict.partition(" ")
-        match how:
-            case "exit":
-                end = f"ended with exit code {number}"
-            case "signal":
-                end = f"was ended by {signal.Signals(int(number)).name}"
-            case "errno":
-                end = f"cannot be started: {os.strerror(int(number))}"
-            case _:
-                end = "was ended from outside"
         words = self._last_words()
-        return f"{end}: {words}" if words else end
+        return f"{end_of(verdict)}: {words}" if words else end_of(verdict)
 
     def _last_words(self) -> str:
         found = _LAST_WORDS.search(self._stderr)
@@ -240,10 +229,12 @@ class _Worker(asyncio.SubprocessProtocol):
     def _not_started(self, why: str) -> ProcessError:
         return ProcessError("external.worker.start", f"the worker {why}")
 
-    def _too_slow(self) -> ProcessError:
-        problem = f"the worker did not answer within {self._limits.time / SECOND:g} s"
-        return ProcessError("external.worker.timeout", problem)
 
-    def _too_much(self) -> ProcessError:
-        problem = f"the worker's answer is larger than {self._limits.output} bytes"
-        return ProcessError("external.worker.output", problem)
+def too_slow(limits: Limits) -> ProcessError:
+    problem = f"the worker did not answer within {limits.time / SECOND:g} s"
+    return ProcessError("external.worker.timeout", problem)
+
+
+def too_much(limits: Limits) -> ProcessError:
+    problem = f"the worker's answer is larger than {limits.output} bytes"
+    return ProcessError("external.worker.output", problem)

@@ -1,9 +1,8 @@
 """Asks jq, in a worker of its own, about the expressions of ignored differences.
 
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         jq.check(expression)                               # raises what is wrong with it
-        find_paths = jq.paths_for(item)
-        find_paths(expressions, (wanted, live))
+        jq.paths_for(item)(expressions, (wanted, live))
 
 Nothing starts before the first question. An answer is kept: what is asked again of the same
 objects, and what has cost a worker its life, is not asked of a worker again.
@@ -12,13 +11,10 @@ objects, and what has cost a worker its life, is not asked of a worker again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import chain
-from types import TracebackType
-from typing import Self, TypeAlias
 
 import msgspec
 
@@ -26,22 +22,18 @@ from tidegate.errors import DialectError, Place, ProcessError, foreign
 from tidegate.external.blocking import BlockingWorker
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.flows import jq_machine
-from tidegate.flows.jq_machine import Check, Find
+from tidegate.flows.jq_machine import Question, Reply
 from tidegate.model.ignoring import FindPaths, Paths
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.plan import Item
 
-Body: TypeAlias = dict[str, Json]
-Both: TypeAlias = tuple[Paths, Paths]
 LIMITS = Limits(time=Ms(SECOND), memory=256 * MIB, output=16 * MIB)
 """The time is Argo CD's, `ignore.normalizer.jq.timeout`."""
 KEPT = 1024
 TIMEOUT, START = "external.worker.timeout", "external.worker.start"
 
-_read_both: Callable[[bytes], Both] = msgspec.msgpack.Decoder(Both).decode
-_read_text = msgspec.msgpack.Decoder(str).decode
-_write = msgspec.msgpack.Encoder().encode
+_read = msgspec.msgpack.Decoder(Reply).decode
 
 
 class Jq:
@@ -51,27 +43,18 @@ class Jq:
         command = Command(argv=(sys.executable, "-I", "-m", jq_machine.__name__))
         self._limits = limits
         self._worker = BlockingWorker(command, limits)
-        self._known: dict[bytes, bytes | ProcessError] = {}
+        self._known: dict[bytes, Reply | ProcessError] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._worker.end()
 
     def check(self, expression: str) -> None:
         """Raise what is wrong with an expression, whatever it will be asked about."""
-        reply = self._ask(Check(expression))
+        reply = self._ask(Question((expression,), (b"{}",)))
         if isinstance(reply, ProcessError):
             raise self._costly(expression, reply)
-        mistake = _read_text(reply)
-        if mistake:
-            problem = f"`{foreign(expression)}` is no path: {foreign(mistake)}"
+        if reply.mistake:
+            problem = f"`{foreign(expression)}` is no path: {foreign(reply.mistake)}"
             hint = "write it like `.spec.replicas` or `.webhooks[]?.clientConfig.caBundle`"
             raise DialectError("dialect.jq.expression", problem, hint=hint)
 
@@ -79,19 +62,20 @@ class Jq:
         """Where expressions lead in an object; it is named where one of them does not end."""
         return partial(self._find, Place(item.origin or str(item.ref)))
 
-    def _find(self, where: Place, expressions: tuple[str, ...], bodies: tuple[Body, Body]) -> Both:
+    def _find(
+        self, where: Place, expressions: tuple[str, ...], bodies: tuple[dict[str, Json], ...]
+    ) -> tuple[Paths, ...]:
         """All in one question. Where that fails each has its own time, and the culprit is found."""
-        reply = self._ask(Find(expressions, tuple(map(msgspec.json.encode, bodies))))
-        if isinstance(reply, bytes):
-            return _read_both(reply)
+        reply = self._ask(Question(expressions, tuple(map(msgspec.json.encode, bodies))))
+        if isinstance(reply, Reply):
+            return reply.paths
         if len(expressions) == 1:
             raise self._costly(expressions[0], reply, where)
         each = [self._find(where, (one,), bodies) for one in expressions]
-        wanted, live = (tuple(chain.from_iterable(side)) for side in zip(*each, strict=True))
-        return wanted, live
+        return tuple(tuple(chain.from_iterable(side)) for side in zip(*each, strict=True))
 
-    def _ask(self, question: Check | Find) -> bytes | ProcessError:
-        request = _write(question)
+    def _ask(self, question: Question) -> Reply | ProcessError:
+        request = msgspec.msgpack.encode(question)
         name = blake2b(request, digest_size=16).digest()
         if name not in self._known:
             if len(self._known) >= KEPT:
@@ -99,12 +83,12 @@ class Jq:
             self._known[name] = self._ask_worker(request)
         return self._known[name]
 
-    def _ask_worker(self, request: bytes) -> bytes | ProcessError:
+    def _ask_worker(self, request: bytes) -> Reply | ProcessError:
         if not self._known and find_spec("jq") is None:
             problem = "expressions of jq's cannot be used: jq is not installed"
             raise DialectError("dialect.jq.missing", problem, hint="install `tidegate[jq]`")
         try:
-            return self._worker.ask(request)
+            return _read(self._worker.ask(request))
         except ProcessError as error:
             if error.code == START:
                 raise

@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import re
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
-from math import ceil, floor
 from typing import Protocol
 
 import msgspec
 
 from tidegate.external.serving import serve
-from tidegate.model.ignoring import Path
+from tidegate.model.ignoring import Path, Paths
 from tidegate.model.objects import Json
 
 KEPT = 256
@@ -32,116 +31,95 @@ CHOOSES = re.compile(r"//|\b(?:if|catch)\b")
 """What makes a value in one object may name a place in another."""
 
 
-class Check(msgspec.Struct, frozen=True, tag="check"):
-    """Is it an expression? The answer is a text: what is wrong with it, or nothing."""
-
-    expression: str
-
-
-class Find(msgspec.Struct, frozen=True, tag="find"):
-    """Where do expressions lead? The answer is a list of paths for each of the bodies."""
-
+class Question(msgspec.Struct, frozen=True):
     expressions: tuple[str, ...]
     bodies: tuple[bytes, ...]
 
     def __repr__(self) -> str:
-        return f"Find({len(self.bodies)} bodies)"
+        return f"Question({len(self.bodies)} bodies)"
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The places in each of the bodies; `mistake`: what is wrong with an expression, if anything.
+
+    An expression that ends with an error leads nowhere at all.
+    """
+
+    paths: tuple[Paths, ...]
+    mistake: str
 
 
 class _Program(Protocol):
     def input_text(self, text: str, /) -> _Program: ...
-    def all(self) -> list[Json]: ...
+    def all(self) -> list[list[list[Json]]]: ...
 
 
-_read: Callable[[bytes], Check | Find] = msgspec.msgpack.Decoder(Check | Find).decode
-_write = msgspec.msgpack.Encoder().encode
+_read = msgspec.msgpack.Decoder(Question).decode
 
 
 def answer(request: bytes) -> bytes:
     """One request of the worker's line."""
-    match _read(request):
-        case Check(expression):
-            return _write(_mistake(expression))
-        case Find(expressions, bodies):
-            return _write([list(_places(expressions, body)) for body in bodies])
+    question, mistake = _read(request), ""
+    sides: list[Paths] = []
+    for body in question.bodies:
+        found: list[Path] = []
+        for expression in question.expressions:
+            try:
+                found += _places(_program(expression), body)
+            except SyntaxError as error:
+                mistake = str(error)
+            except ValueError as error:
+                if str(error).startswith(NO_PATH) and not CHOOSES.search(expression):
+                    mistake = NOT_A_PATH
+        sides.append(tuple(found))
+    return msgspec.msgpack.encode(Reply(tuple(sides), mistake))
 
 
-def _mistake(expression: str) -> str:
+@lru_cache(maxsize=KEPT)
+def _program(expression: str) -> _Program:
+    """It must also be a program by itself, with no bracket that reaches beyond it."""
+    compile_text = import_module("jq").compile
     try:
-        _compile(expression)
-        program = _paths_of(expression)
+        compile_text(expression)
+        program: _Program = compile_text(f"[path({expression})]")
     except ValueError as error:
-        first, *_ = str(error).splitlines()
-        return first.removeprefix("jq: error: ").removesuffix(":").replace(" at <top-level>", "")
-    try:
-        program.input_text("{}").all()
-    except ValueError as error:
-        if str(error).startswith(NO_PATH) and not CHOOSES.search(expression):
-            return NOT_A_PATH
-    return ""
+        said = str(error).splitlines()[0].removeprefix("jq: error: ").removesuffix(":")
+        raise SyntaxError(said.replace(" at <top-level>", "")) from None
+    return program
 
 
-def _places(expressions: tuple[str, ...], body: bytes) -> Iterator[Path]:
-    """Where something stands. An expression that ends with an error leads nowhere at all."""
-    text = body.decode()
+def _places(program: _Program, body: bytes) -> list[Path]:
+    (paths,) = program.input_text(body.decode()).all()
     value: Json = msgspec.json.decode(body)
-    for expression in expressions:
-        try:
-            (found,) = _paths_of(expression).input_text(text).all()
-        except ValueError:
-            continue
-        for path in found if isinstance(found, list) else ():
-            if isinstance(path, list):
-                yield from _resolve(path, value)
+    return [place for path in paths for place in _resolve(path, value)]
 
 
 def _resolve(path: list[Json], value: Json) -> Iterator[Path]:
     """A path of jq's as names and numbers from zero on; none where nothing stands."""
-    if not path:
-        yield ()
-        return
-    step, rest = path[0], path[1:]
-    if isinstance(value, dict) and isinstance(step, str) and step in value:
-        yield from ((step, *way) for way in _resolve(rest, value[step]))
-    elif isinstance(value, list) and isinstance(step, dict):
-        yield from _in_slice(step, rest, value)
-    elif isinstance(value, list) and isinstance(step, int | float):
-        place = floor(step) + (len(value) if step < 0 else 0)
-        if 0 <= place < len(value):
-            yield from ((place, *way) for way in _resolve(rest, value[place]))
+    match path, value:
+        case [], _:
+            yield ()
+        case [str(step), *rest], dict() if step in value:
+            yield from ((step, *way) for way in _resolve(rest, value[step]))
+        case [int() | float() as step, *rest], list():
+            place = int(step // 1) + (len(value) if step < 0 else 0)
+            if 0 <= place < len(value):
+                yield from ((place, *way) for way in _resolve(rest, value[place]))
+        case [{"start": start, "end": end}, *rest], list():
+            part = slice(_bound(start), _bound(end))
+            chosen = range(len(value))[part]
+            ways = _resolve(rest, value[part]) if rest else zip(range(len(chosen)))
+            yield from ((chosen[int(first)], *way) for first, *way in ways)
+        case _:
+            pass
 
 
-def _in_slice(step: dict[str, Json], rest: list[Json], value: list[Json]) -> Iterator[Path]:
-    start, end = _whole(step.get("start"), floor), _whole(step.get("end"), ceil)
-    chosen = range(len(value))[start:end]
-    if not rest:
-        yield from ((place,) for place in chosen)
-        return
-    for first, *way in _resolve(rest, value[start:end]):
-        yield (chosen[int(first)], *way)
+def _bound(number: Json) -> int | None:
+    return int(number) if isinstance(number, int | float) else None
 
 
-def _whole(bound: Json, rounded: Callable[[float], int]) -> int | None:
-    return rounded(bound) if isinstance(bound, int | float) else None
-
-
-@lru_cache(maxsize=KEPT)
-def _paths_of(expression: str) -> _Program:
-    return _compile(f"[path({expression})]")
-
-
-def _compile(text: str) -> _Program:
-    program: _Program = import_module("jq").compile(text)
-    return program
-
-
-def main() -> None:
-    """Serve, with nothing in reach that an expression could tell."""
+if __name__ == "__main__":
     os.environ.clear()
     import_module("jq")
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     serve(answer)
-
-
-if __name__ == "__main__":
-    main()

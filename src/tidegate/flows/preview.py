@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 
@@ -82,7 +83,7 @@ async def preview_with_lives(
     bodies = {ref: _decode(lives[ref]) for ref in owners if ref in lives}
     replaced = {ref for ref, (item, _) in owners.items() if is_replaced(item, bodies.get(ref))}
     seals = await _seals([owners[ref] for ref in replaced & bodies.keys()], bodies, world)
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         found = {
             ref: _fate_of_leaving(item, pruning)
             if item.deed is Deed.DELETE

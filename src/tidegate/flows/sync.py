@@ -101,7 +101,7 @@ async def open_target(target: Target) -> AsyncIterator[Venue]:
             workers["lua"] = await stack.enter_async_context(lua_workers())
         world = await stack.enter_async_context(_open_world(target, workers))
         craft = own_craft(scripts)
-        stack.enter_context(craft.jq)
+        stack.callback(craft.jq.close)
         yield Venue(world, craft)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,7 +60,7 @@ class Read:
 
 def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
     """The fields that a file says are no difference. Raises what is wrong with it."""
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         return () if path is None else read_ignored(path.read_bytes(), str(path), jq.check)
 
 

@@ -12,10 +12,8 @@ from tidegate.model.objects import Json, Ref
 
 Path: TypeAlias = tuple[str | int, ...]
 Paths: TypeAlias = tuple[Path, ...]
-FindPaths: TypeAlias = Callable[
-    [tuple[str, ...], tuple[dict[str, Json], dict[str, Json]]], tuple[Paths, Paths]
-]
-"""Where expressions lead in two objects: the places where something stands."""
+FindPaths: TypeAlias = Callable[[tuple[str, ...], tuple[dict[str, Json], ...]], tuple[Paths, ...]]
+"""Where expressions lead in each of some objects: the places where something stands."""
 
 
 class Ignored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

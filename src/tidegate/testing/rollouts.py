@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from tidegate.engine.drive import Driver
@@ -53,7 +54,7 @@ async def roll_out(world: World, plan: Plan, settings: Settings | None = None) -
     """Run a plan to its end; one that has no end is an AssertionError."""
     run = Run()
     line = Line(world)
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         await turn_all(line, [a_driver(line, plan, run, settings or settings_of(), jq)])
     run.result = run.events[-1].reason
     return run

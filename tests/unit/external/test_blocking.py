@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,18 @@ import sys
 from tidegate.external.blocking import BlockingWorker
 from tidegate.external.process import Command, Limits
 
-with BlockingWorker(Command(argv=(sys.executable, "-I", "-c", sys.argv[1])), Limits()) as worker:
-    worker.ask(b"child " + sys.argv[2].encode())
+command = Command(argv=(sys.executable, "-I", "-c", sys.argv[1]))
+BlockingWorker(command, Limits()).ask(b"child " + sys.argv[2].encode())
 """
+
+
+@contextmanager
+def started(command: Command, limits: Limits = ENOUGH) -> Iterator[BlockingWorker]:
+    worker = BlockingWorker(command, limits)
+    try:
+        yield worker
+    finally:
+        worker.end()
 
 
 def refused(worker: BlockingWorker, request: bytes) -> str:
@@ -35,7 +46,7 @@ def refused(worker: BlockingWorker, request: bytes) -> str:
 def test_one_worker_answers_one_request_after_another_byte_for_byte() -> None:
     given = bytes(range(256)) * 10_000
 
-    with BlockingWorker(program(), ENOUGH) as worker:
+    with started(program()) as worker:
         answers = [worker.ask(b"echo " + given), worker.ask(b"echo "), worker.ask(b"count")]
 
     assert answers == [given, b"", b"3"]
@@ -51,7 +62,7 @@ def test_one_worker_answers_one_request_after_another_byte_for_byte() -> None:
     ],
 )
 def test_a_worker_that_dies_is_one_error_and_the_next_works(request_text: bytes, code: str) -> None:
-    with BlockingWorker(program(), ENOUGH) as worker:
+    with started(program()) as worker:
         first = worker.ask(b"who")
 
         assert refused(worker, request_text) == code
@@ -63,7 +74,7 @@ def test_a_worker_that_is_too_slow_is_killed_with_its_children(tmp_path: Path) -
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
 
-    with BlockingWorker(program(), Limits(time=Ms(1000), memory=512 * MIB)) as worker:
+    with started(program(), Limits(time=Ms(1000), memory=512 * MIB)) as worker:
         assert refused(worker, b"child " + os.fsencode(pipe)) == "external.worker.timeout"
 
         # While anyone can still write to the pipe, reading it says: try again.
@@ -73,7 +84,7 @@ def test_a_worker_that_is_too_slow_is_killed_with_its_children(tmp_path: Path) -
 
 
 def test_a_worker_that_died_while_it_had_nothing_to_do_is_an_error_once() -> None:
-    with BlockingWorker(program(), ENOUGH) as worker:
+    with started(program()) as worker:
         os.kill(int(worker.ask(b"who")), signal.SIGKILL)
 
         assert refused(worker, b"echo x") == "external.worker.crash"
@@ -81,7 +92,7 @@ def test_a_worker_that_died_while_it_had_nothing_to_do_is_an_error_once() -> Non
 
 
 def test_the_block_ends_it() -> None:
-    with BlockingWorker(program(), ENOUGH) as worker:
+    with started(program()) as worker:
         pid = int(worker.ask(b"who"))
 
     with pytest.raises(ProcessLookupError):
@@ -96,7 +107,7 @@ def test_the_block_ends_it() -> None:
     ],
 )
 def test_a_worker_that_cannot_start_is_told_apart(command: Command, code: str) -> None:
-    with BlockingWorker(command, ENOUGH) as worker:
+    with started(command) as worker:
         assert refused(worker, b"") == code
 
 

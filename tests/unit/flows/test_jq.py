@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 
 import jq as oracle  # type: ignore[import-not-found]
 import pytest
@@ -33,7 +34,7 @@ SMALL = Limits(time=Ms(30_000), memory=64 * MIB, output=MIB)
 
 @pytest.fixture(scope="module")
 def jq() -> Iterator[Jq]:
-    with Jq() as running:
+    with closing(Jq()) as running:
         yield running
 
 
@@ -61,6 +62,10 @@ def refusal(jq: Jq, expression: str) -> DialectError:
         ".list[1:3]",
         ".list[-2:]",
         ".list[1:][1]",
+        ".list[infinite]",
+        ".list[-infinite:]",
+        ".list[:infinite]",
+        ".list[nan:]",
         ".list[1:][1:][1][:2]",
         ".list[3][1:][0]",
         ".list[4].n",
@@ -180,7 +185,7 @@ def test_what_may_be_a_path_is_not_refused(jq: Jq, expression: str) -> None:
     ],
 )
 def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> None:
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         error = refusal(jq, expression)
         paths = found(jq, ".deep")
 
@@ -192,7 +197,7 @@ def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> N
 
 
 def test_what_eats_memory_is_ended_and_the_next_is_answered() -> None:
-    with Jq(SMALL) as jq:
+    with closing(Jq(SMALL)) as jq:
         error = refusal(jq, "def f: 1 + f; f")
         paths = found(jq, ".deep")
 
@@ -203,7 +208,7 @@ def test_what_eats_memory_is_ended_and_the_next_is_answered() -> None:
 
 def test_one_that_does_not_end_is_named_among_others_with_its_object_and_without_values() -> None:
     expressions = (".deep", f"(stderr | {ENDLESS})", ".list")
-    with Jq() as jq, pytest.raises(DialectError) as caught:
+    with closing(Jq()) as jq, pytest.raises(DialectError) as caught:
         jq.paths_for(ITEM)(expressions, (BODY, {}))
 
     assert str(caught.value).splitlines()[:2] == [
@@ -214,7 +219,7 @@ def test_one_that_does_not_end_is_named_among_others_with_its_object_and_without
 
 
 def test_of_the_same_objects_nothing_is_asked_again() -> None:
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         before = found(jq, ".deep")
 
     # Its worker has ended: whoever asked one now would start another, which nobody ends.
@@ -222,7 +227,7 @@ def test_of_the_same_objects_nothing_is_asked_again() -> None:
 
 
 def test_what_did_not_end_is_not_asked_again() -> None:
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         first = refusal(jq, "def f: f; f")
 
     assert str(refusal(jq, "def f: f; f")) == str(first)
@@ -230,7 +235,7 @@ def test_what_did_not_end_is_not_asked_again() -> None:
 
 def test_without_jq_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jq", None)
-    with Jq() as jq:
+    with closing(Jq()) as jq:
         error = refusal(jq, ".a")
 
     assert (error.code, error.hint) == ("dialect.jq.missing", "install `tidegate[jq]`")

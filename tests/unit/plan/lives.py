@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.flows.jq_machine import Find, answer
+from tidegate.flows.jq_machine import Question, Reply, answer
 from tidegate.model.ignoring import Paths
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
@@ -13,11 +13,11 @@ from tidegate.testing import Body
 OURS = "tidegate"
 
 
-def find_paths(expressions: tuple[str, ...], bodies: tuple[Body, Body]) -> tuple[Paths, Paths]:
+def find_paths(expressions: tuple[str, ...], bodies: tuple[Body, ...]) -> tuple[Paths, ...]:
     """What jq says, without a worker: these expressions are our own."""
-    question = Find(expressions, tuple(map(msgspec.json.encode, bodies)))
+    question = Question(expressions, tuple(map(msgspec.json.encode, bodies)))
     reply = answer(msgspec.msgpack.encode(question))
-    return msgspec.msgpack.decode(reply, type=tuple[Paths, Paths])
+    return msgspec.msgpack.decode(reply, type=Reply).paths
 
 
 def an_entry(manager: str, fields: Body, *, operation: str = "Apply", **parts: Json) -> Body:

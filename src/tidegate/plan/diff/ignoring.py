@@ -41,19 +41,16 @@ def _cut(body: Body, cuts: Cuts, *, tidy: bool = False) -> Body:
     return cast("Body", cut(body, cuts, tidy=tidy)) if cuts.below else body
 
 
-def _ignored(
-    wanted: Body, live: Body, rules: Rules, find_paths: FindPaths
-) -> tuple[list[Path], list[Path]]:
+def _ignored(wanted: Body, live: Body, rules: Rules, find_paths: FindPaths) -> list[list[Path]]:
     """The places in both that are ignored; none is the body itself."""
     expressions = tuple(dict.fromkeys(one for rule in rules for one in rule.expressions))
     named = find_paths(expressions, (wanted, live)) if expressions else ((), ())
     pointers = [pointer for rule in rules for pointer in rule.pointers]
     trusted = _trusted(live, rules)
-    said, there = (
+    return [
         list(filter(None, (*found, *_pointed_at(pointers, body), *owned_paths(trusted, body))))
         for body, found in zip((wanted, live), named, strict=True)
-    )
-    return said, there
+    ]
 
 
 def _trusted(live: Body, rules: Rules) -> Fields:
