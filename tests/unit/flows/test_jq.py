@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import jq as oracle  # type: ignore[import-not-found]
 import pytest
@@ -27,6 +28,7 @@ BODY: Body = {
     "list": [{"name": "a", "n": 1}, {"name": "istio-b"}, 3, [4, 5, 6], {"name": "c", "n": None}],
     "deep": {"deeper": {"name": "d"}},
 }
+SLOW_MATCH = """.data | select(("a" * 40 + "b") | test("(a+)+$"))"""
 ENDLESS = "if .data then def f: f; f else .a end"
 """It ends where nothing is in the object, as when its file is read."""
 SMALL = Limits(time=Ms(30_000), memory=64 * MIB, output=MIB)
@@ -134,6 +136,16 @@ def test_the_environment_is_out_of_reach(jq: Jq, expression: str) -> None:
     assert found(jq, told) == (("deep",),)
 
 
+def test_files_are_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """jq itself reads what a user keeps in `~/.jq`, and modules."""
+    (tmp_path / ".jq").write_text("def ours: .a;\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with closing(Jq()) as jq:
+        error = refusal(jq, "ours")
+
+    assert "ours/0 is not defined" in error.problem
+
+
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
@@ -177,6 +189,7 @@ def test_what_may_be_a_path_is_not_refused(jq: Jq, expression: str) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
+        SLOW_MATCH,
         "def f: f; f",
         "[range(1e12)]",
         "limit(1e12; repeat(.))",
