@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from bench import documents, door, engine, live, live_rollout, living, lua, render, sandbox
+from bench import documents, door, engine, jq, live, live_rollout, living, lua, render, sandbox
 
 BENCHES = {
     bench.__name__.removeprefix("bench."): bench
-    for bench in (documents, sandbox, living, render, lua, live, live_rollout, door, engine)
+    for bench in (documents, sandbox, living, render, lua, jq, live, live_rollout, door, engine)
 }
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 
 import pytest
 
 from plane import ControlPlane
 from tests.acceptance.stage import ArgoStage, open_stage
-from tests.rollouts.records import AuditRecord
+from tests.rollouts.records import AuditRecord, Record
 from tests.rollouts.worlds import RUNNERS, WORLDS, a_still_world
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import sandbox_world
+from tidegate.testing import Desk, sandbox_world
+from tidegate.world.protocol import World
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,10 +29,15 @@ async def stage() -> ArgoStage:
 async def each_stage(request: pytest.FixtureRequest) -> AsyncIterator[ArgoStage]:
     """A stage in a sandbox, and one on a real server with its audit log."""
     async with a_still_world(request, RUNNERS) as world:
-        if isinstance(world, Sandbox):
-            yield await open_stage(world)
-            return
-        plane = request.getfixturevalue("plane")
-        assert isinstance(plane, ControlPlane)
-        log = plane.audit_log
-        yield await open_stage(world, lambda desk: AuditRecord(log, desk))
+        stage = await open_stage(world, _audit_of(request, world))
+        with closing(stage.jq):
+            yield stage
+
+
+def _audit_of(request: pytest.FixtureRequest, world: World) -> Callable[[Desk], Record] | None:
+    if isinstance(world, Sandbox):
+        return None
+    plane = request.getfixturevalue("plane")
+    assert isinstance(plane, ControlPlane)
+    log = plane.audit_log
+    return lambda desk: AuditRecord(log, desk)

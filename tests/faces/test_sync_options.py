@@ -160,12 +160,23 @@ def test_what_is_not_checked_before_is_refused_when_it_is_written(shop: Path) ->
     assert "refused Deployment default/web: spec.replicas" in unchecked.stdout
 
 
-def test_a_replacement_shows_what_it_takes_away_unless_that_is_ignored(shop: Path) -> None:
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "jsonPointers: [/data/size]",
+        "jqPathExpressions: [.data.size]",
+        "jqPathExpressions: ['.. | select(.size?) | .size', '.none[]']",
+        """jqPathExpressions: ['.data[] | select(test("^[0-9]+$"))']""",
+    ],
+)
+def test_a_replacement_shows_what_it_takes_away_unless_that_is_ignored(
+    shop: Path, rule: str
+) -> None:
     replaces = ("--sync-option", "Replace=true", "--dry-run")
     theirs = scenario_with(shop, "default/shop")
     theirs[1].write_text(theirs[1].read_text() + "    data: {size: '1'}\n")
     ignored = shop.parent / "ignored.yaml"
-    ignored.write_text("- {kind: ConfigMap, jsonPointers: [/data/size]}\n")
+    ignored.write_text(f"- kind: ConfigMap\n  {rule}\n")
 
     shown = run(shop, *theirs, *replaces)
     unlike = run(shop, *theirs, *replaces, "--ignore-differences", ignored)
@@ -175,12 +186,34 @@ def test_a_replacement_shows_what_it_takes_away_unless_that_is_ignored(shop: Pat
     assert "keep      ConfigMap default/two" in unlike.stdout
 
 
-def test_a_mistake_in_a_file_of_differences_is_told_with_its_place(shop: Path) -> None:
+@pytest.mark.parametrize("verb", ["plan", "sync", "status"])
+def test_a_mistake_in_a_file_of_differences_is_told_with_its_place(shop: Path, verb: str) -> None:
     ignored = shop.parent / "ignored.yaml"
-    ignored.write_text("- kind: ConfigMap\n  jqPathExpressions: ['map(.data)']\n")
+    ignored.write_text("- kind: ConfigMap\n  jqPathExpressions:\n  - .data\n  - .data[\n")
 
-    ran = run(shop, "--ignore-differences", ignored)
+    ran = tidegate(verb, shop, "--ignore-differences", ignored)
 
     assert (ran.returncode, ran.stdout) == (3, "")
-    assert ran.stderr.startswith("error[dialect.ignored]: `map(.data)` is no path")
-    assert f"at {ignored}:2:" in ran.stderr
+    assert ran.stderr.startswith(
+        "error[dialect.jq.expression]: `.data[` is no path: syntax error, unexpected end of file"
+    )
+    assert f"at {ignored}:4:" in ran.stderr
+
+
+def test_an_expression_that_does_not_end_is_refused_before_the_first_write(shop: Path) -> None:
+    theirs = scenario_with(shop, "default/shop")
+    theirs[1].write_text(theirs[1].read_text() + "    data: {password: hunter2}\n")
+    ignored = shop.parent / "ignored.yaml"
+    ignored.write_text(
+        "- kind: ConfigMap\n"
+        "  jqPathExpressions:\n"
+        "  - .data.password | error\n"
+        "  - if .data then stderr | repeat(empty) else .data end\n"
+    )
+
+    ran = run(shop, *theirs, "--ignore-differences", ignored)
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr.startswith("error[dialect.jq.timeout]: `if .data then stderr | repeat(empty)")
+    assert "at objects.yaml:5:1\n" in ran.stderr
+    assert "hunter2" not in ran.stderr

@@ -15,6 +15,7 @@ from msgspec import structs
 from tests.promises.objects import SECRET
 from tidegate.engine.drive import Driver
 from tidegate.engine.site import Settings
+from tidegate.flows.jq import Jq
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Kind, Live, Ref
@@ -180,6 +181,7 @@ class Stage:
         self.namespace = namespace
         self.world = Shared(world)
         self.desk = Desk(self.world, namespace=namespace)
+        self.jq = Jq()
 
     def begin(self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT) -> Rolling:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
@@ -190,7 +192,7 @@ class Stage:
         own = settings_of(len(self.world.rollings) + 1)
         settings = replace(settings, holder=own.holder, first_ticket=own.first_ticket)
         run = Run()
-        driver = a_driver(self.world, plan, run, settings)
+        driver = a_driver(self.world, plan, run, settings, self.jq)
         rolling = Rolling(self.world, driver, run)
         self.world.rollings.append(rolling)
         driver.open()

@@ -191,21 +191,27 @@ def request_of(command: Command, limits: Limits) -> bytes:
     return len(request).to_bytes(8, "big") + request
 
 
+def end_of(verdict: str) -> str:
+    """How a program ended, in words, by the verdict of its warden."""
+    match verdict.split():
+        case ["exit", number]:
+            return f"ended with exit code {number}"
+        case ["signal", number]:
+            return f"was ended by {signal.Signals(int(number)).name}"
+        case ["errno", number]:
+            return f"cannot be started: {os.strerror(int(number))}"
+        case _:
+            return "was ended from outside"
+
+
 def _judge(command: Command, limits: Limits, verdict: str, watch: _Watch) -> Ran:
     how, _, number = verdict.partition(" ")
-    match how:
-        case "exit" if int(number) in command.accepts:
-            return Ran(int(number), bytes(watch.stdout), bytes(watch.stderr))
-        case "exit":
-            end = f"ended with exit code {number}"
-        case "signal":
-            end = f"was ended by {signal.Signals(int(number)).name}"
-        case "errno":
-            raise _not_started(command, int(number))
-        case _:
-            end = "was ended from outside"
+    if how == "exit" and int(number) in command.accepts:
+        return Ran(int(number), bytes(watch.stdout), bytes(watch.stderr))
+    if how == "errno":
+        raise _not_started(command, verdict)
     words = _last_words(watch.stderr)
-    problem = f"`{command.name}` {end}" + (f": {words}" if words else "")
+    problem = f"`{command.name}` {end_of(verdict)}" + (f": {words}" if words else "")
     if any(phrase in watch.stderr.lower() for phrase in OUT_OF_MEMORY):
         hint = f"it may use {limits.memory // MIB} MiB of memory"
         raise ProcessError("external.memory", problem, hint=hint)
@@ -225,8 +231,8 @@ def _last_words(stderr: bytearray) -> str:
     return words
 
 
-def _not_started(command: Command, number: int) -> ProcessError:
-    problem = f"`{command.name}` cannot be started: {os.strerror(number)}"
+def _not_started(command: Command, verdict: str) -> ProcessError:
+    problem = f"`{command.name}` {end_of(verdict)}"
     hint = "check that it is made for this system, and that the interpreter it names is there"
     return ProcessError("external.start", problem, hint=hint)
 

@@ -4,20 +4,18 @@
         answer = await workers.ask(b"...")
 
 What a worker does is its own business: it reads requests and writes answers, both bytes, and calls
-`serve` to do so. A worker that is too slow, takes too much memory or dies is one error for the one
-who asked; the next to ask gets a new worker. Each stands behind a warden, so none is left behind.
+`serving.serve` to do so. A worker that is too slow, takes too much memory or dies is one error for
+the one who asked; the next to ask gets a new worker. Each stands behind a warden, so none is left
+behind.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -30,14 +28,14 @@ from tidegate.external.process import (
     WARDEN,
     Command,
     Limits,
+    end_of,
     request_of,
 )
+from tidegate.external.serving import HEADER, STDIN, framed
 from tidegate.model.moment import MINUTE, SECOND
 
-HEADER = 8
 START_LIMIT = MINUTE
 STDERR_KEPT = 16 * 1024
-STDIN, STDOUT = 0, 1
 
 # How runtimes begin their last words; what follows in Go is pages of stack.
 _LAST_WORDS = re.compile(
@@ -149,9 +147,9 @@ class _Worker(asyncio.SubprocessProtocol):
             async with asyncio.timeout(self._limits.time / SECOND):
                 await self._heard.wait()
         except TimeoutError:
-            raise self._too_slow() from None
+            raise too_slow(self._limits) from None
         if self._announced() > self._limits.output:
-            raise self._too_much()
+            raise too_much(self._limits)
         answer = self._take()
         if answer is None:
             raise self._crashed(await self._say_why_it_ended())
@@ -191,7 +189,7 @@ class _Worker(asyncio.SubprocessProtocol):
     def _send(self, request: bytes) -> None:
         pipe = self._transport.get_pipe_transport(STDIN) if self._transport else None
         if isinstance(pipe, asyncio.WriteTransport):
-            pipe.write(len(request).to_bytes(HEADER, "big") + request)
+            pipe.write(framed(request))
 
     def _announced(self) -> int:
         """How long the answer will be; -1 as long as nobody knows."""
@@ -213,18 +211,8 @@ class _Worker(asyncio.SubprocessProtocol):
             verdict = self._lifeline.recv(64).decode() if self._lifeline else ""
         except OSError:
             verdict = ""
-        how, _, number = verdict.partition(" ")
-        match how:
-            case "exit":
-                end = f"ended with exit code {number}"
-            case "signal":
-                end = f"was ended by {signal.Signals(int(number)).name}"
-            case "errno":
-                end = f"cannot be started: {os.strerror(int(number))}"
-            case _:
-                end = "was ended from outside"
         words = self._last_words()
-        return f"{end}: {words}" if words else end
+        return f"{end_of(verdict)}: {words}" if words else end_of(verdict)
 
     def _last_words(self) -> str:
         found = _LAST_WORDS.search(self._stderr)
@@ -241,40 +229,12 @@ class _Worker(asyncio.SubprocessProtocol):
     def _not_started(self, why: str) -> ProcessError:
         return ProcessError("external.worker.start", f"the worker {why}")
 
-    def _too_slow(self) -> ProcessError:
-        problem = f"the worker did not answer within {self._limits.time / SECOND:g} s"
-        return ProcessError("external.worker.timeout", problem)
 
-    def _too_much(self) -> ProcessError:
-        problem = f"the worker's answer is larger than {self._limits.output} bytes"
-        return ProcessError("external.worker.output", problem)
+def too_slow(limits: Limits) -> ProcessError:
+    problem = f"the worker did not answer within {limits.time / SECOND:g} s"
+    return ProcessError("external.worker.timeout", problem)
 
 
-def serve(answer: Callable[[bytes], bytes]) -> None:
-    """The worker's side: answer requests until there are no more. Never returns early."""
-    line = os.dup(STDOUT)
-    os.dup2(STDERR, STDOUT)  # a library that prints must not break the line
-    _write(line, b"")
-    while (request := _read(STDIN)) is not None:
-        _write(line, answer(request))
-
-
-def _read(source: int) -> bytes | None:
-    header = _read_exactly(source, HEADER)
-    return None if header is None else _read_exactly(source, int.from_bytes(header, "big"))
-
-
-def _read_exactly(source: int, size: int) -> bytes | None:
-    text = bytearray()
-    while len(text) < size:
-        piece = os.read(source, size - len(text))
-        if not piece:
-            return None
-        text += piece
-    return bytes(text)
-
-
-def _write(target: int, answer: bytes) -> None:
-    rest = memoryview(len(answer).to_bytes(HEADER, "big") + answer)
-    while rest:
-        rest = rest[os.write(target, rest) :]
+def too_much(limits: Limits) -> ProcessError:
+    problem = f"the worker's answer is larger than {limits.output} bytes"
+    return ProcessError("external.worker.output", problem)

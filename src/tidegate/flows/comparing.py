@@ -12,6 +12,7 @@ import msgspec
 from tidegate.dialect.argo.options import FORCES, REPLACES, says
 from tidegate.engine.means import Body, Draft
 from tidegate.errors import foreign
+from tidegate.flows.jq import Jq
 from tidegate.model.change import Difference, Fate
 from tidegate.model.ignoring import Ignored
 from tidegate.model.plan import Deed, Item, PlannedUnit
@@ -26,7 +27,9 @@ KEPT = Difference(deed=Fate.KEEP)
 MOST_NAMED = 3
 
 
-def find_difference(unit: PlannedUnit, item: Item, live: Body | None, seal: str = "") -> Difference:
+def find_difference(
+    unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str = ""
+) -> Difference:
     """What becomes of an object; `seal` is of the write that brought this very text."""
     if item.deed is Deed.AWAIT:
         return KEPT
@@ -38,7 +41,7 @@ def find_difference(unit: PlannedUnit, item: Item, live: Body | None, seal: str 
     sealed = not replaces and seal and seal == seal_of(live, manager)
     if sealed and not adopted_managers(live, manager, adopted):
         return KEPT
-    wanted, there = _compared(unit, item, live)
+    wanted, there = _compared(unit, item, live, jq)
     if not replaces:
         return compare(wanted, there, manager=manager, adopted=adopted)
     found = compare_replaced(wanted, there, manager=manager, seal=seal)
@@ -47,9 +50,9 @@ def find_difference(unit: PlannedUnit, item: Item, live: Body | None, seal: str 
     return found
 
 
-def who_changed(unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
+def who_changed(unit: PlannedUnit, item: Item, live: Body, jq: Jq, seal: str) -> str:
     """Who has changed which fields of what the unit wrote; empty where nobody has."""
-    difference = find_difference(unit, item, live, seal)
+    difference = find_difference(unit, item, live, jq, seal)
     if difference.deed is Fate.KEEP:
         return ""
     paths = [field.path for field in difference.fields] or ["fields of it"]
@@ -78,18 +81,19 @@ def is_forced(item: Item, live: Body) -> bool:
     return item.handling.forces or says(live, FORCES)
 
 
-def draft_of(unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
+def draft_of(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq) -> Draft:
     body, replaces = item.body, is_replaced(item, live)
     rules = _rules(unit, item) if unit.policy.keeps_ignored else ()
     if live is not None and rules:
-        body = msgspec.json.encode(keep_living(msgspec.json.decode(body), live, rules))
+        wanted: Body = msgspec.json.decode(body)
+        body = msgspec.json.encode(keep_living(wanted, live, rules, jq.paths_for(item)))
     return Draft(body, replaces)
 
 
-def seal_written(unit: PlannedUnit, item: Item, live: Body) -> str:
+def seal_written(unit: PlannedUnit, item: Item, live: Body, jq: Jq) -> str:
     """Told of an object that was just written; while it holds, the object is as wanted."""
     if is_replaced(item, live):
-        return seal_replaced(*_compared(unit, item, live))
+        return seal_replaced(*_compared(unit, item, live, jq))
     return seal_of(live, unit.policy.manager)
 
 
@@ -97,11 +101,11 @@ def patch_to_adopt(unit: PlannedUnit, live: Body) -> bytes | None:
     return adoption_patch(live, unit.policy.manager, _adopted(unit))
 
 
-def _compared(unit: PlannedUnit, item: Item, live: Body) -> tuple[Body, Body]:
+def _compared(unit: PlannedUnit, item: Item, live: Body, jq: Jq) -> tuple[Body, Body]:
     """The wanted object and the live one, with what counts of them."""
     wanted: Body = msgspec.json.decode(item.body)
     rules = _rules(unit, item)
-    return set_aside(wanted, live, rules) if rules else (wanted, live)
+    return set_aside(wanted, live, rules, jq.paths_for(item)) if rules else (wanted, live)
 
 
 def _rules(unit: PlannedUnit, item: Item) -> tuple[Ignored, ...]:

@@ -56,6 +56,7 @@ LIBRARIES = (
     ("cryptography", "files encrypted for age recipients", "install tidegate[sops]"),
     ("gojsonnet", "Jsonnet in directories", "install tidegate[jsonnet]"),
     ("lupa", "health rules in Lua", "install tidegate[lua]"),
+    ("jq", "jq expressions of ignored differences", "install tidegate[jq]"),
 )
 
 

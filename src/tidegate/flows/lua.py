@@ -19,7 +19,8 @@ from contextlib import asynccontextmanager
 
 from tidegate.errors import OperatorsError, ProcessError
 from tidegate.external.process import MIB, Command, Limits
-from tidegate.external.worker import Workers, serve
+from tidegate.external.serving import serve
+from tidegate.external.worker import Workers
 from tidegate.health.lua.exchange import Broke, write_answer
 from tidegate.health.lua.machine import Machine, find_lua
 from tidegate.model.moment import SECOND, Ms

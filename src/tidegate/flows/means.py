@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -17,6 +17,7 @@ from tidegate.flows.comparing import (
     seal_written,
     who_changed,
 )
+from tidegate.flows.jq import Jq
 from tidegate.health.budget import farewell
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
@@ -50,6 +51,7 @@ class Craft:
 
     rules: Judge
     scripts: LuaRules = NO_RULES
+    jq: Jq = field(default_factory=Jq)
 
     def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
         return self.scripts.request(body, now) if unit.policy.rules == ARGO else None
@@ -64,7 +66,7 @@ class Craft:
         return self.rules.judge(body, now, rules=unit.policy.rules)
 
     def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Compared:
-        difference = find_difference(unit, item, live, seal)
+        difference = find_difference(unit, item, live, self.jq, seal)
         stand = STANDS[difference.deed]
         if stand is Stand.IMMUTABLE and live is not None:
             makes_room = item.recreates or is_forced(item, live)
@@ -72,7 +74,7 @@ class Craft:
         return Compared(stand, difference.because, difference.deed is Fate.REPLACE)
 
     def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
-        return who_changed(unit, item, live, seal)
+        return who_changed(unit, item, live, self.jq, seal)
 
     def owner(self, body: Body) -> str:
         return owner_of(body)
@@ -97,10 +99,10 @@ class Craft:
         return find_misfit(item.ref.kind, body, definition=definition, applied=applied)
 
     def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
-        return draft_of(unit, item, live)
+        return draft_of(unit, item, live, self.jq)
 
     def seal(self, unit: PlannedUnit, item: Item, live: Body) -> str:
-        return seal_written(unit, item, live)
+        return seal_written(unit, item, live, self.jq)
 
     def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
         return patch_to_adopt(unit, live)

@@ -6,6 +6,7 @@ written as kustomize takes it, of an artifact in a registry, or with `chart` of 
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -15,6 +16,7 @@ import msgspec
 from tidegate.dialect.argo.ignoring import read_ignored
 from tidegate.dialect.argo.options import what_is_wrong, with_options
 from tidegate.errors import Place, RenderError
+from tidegate.flows.jq import Jq
 from tidegate.flows.rendering.bases import read_base
 from tidegate.model.ignoring import Ignored
 from tidegate.model.policy import Policy
@@ -129,7 +131,8 @@ def point_at(
 
 def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
     """The fields that a file says are no difference. Raises what is wrong with it."""
-    return () if path is None else read_ignored(path.read_bytes(), str(path))
+    with closing(Jq()) as jq:
+        return () if path is None else read_ignored(path.read_bytes(), str(path), jq.check)
 
 
 def _find(what: str, revision: str, chart: str) -> _Tree:

@@ -71,10 +71,11 @@ async def preview_with_lives(
     bodies = {spot: _decode(lives[spot]) for spot in owners if spot in lives}
     replaced = {spot for spot, (item, _) in owners.items() if is_replaced(item, bodies.get(spot))}
     seals = await _seals({one: owners[one] for one in replaced & bodies.keys()}, bodies, world)
+    jq = session.craft.jq
     found = {
         spot: _fate_of_leaving(item, unit)
         if item.deed is Deed.DELETE
-        else find_difference(unit, item, bodies.get(spot), seals.get(spot, ""))
+        else find_difference(unit, item, bodies.get(spot), jq, seals.get(spot, ""))
         for spot, (item, unit) in owners.items()
     }
     return Preview(plan, found, planned.notes), lives

@@ -95,7 +95,9 @@ async def open_session(target: Target, setting: Setting) -> AsyncIterator[Sessio
             scripts = read_lua_rules(text, str(target.health_rules))
             workers["lua"] = await stack.enter_async_context(lua_workers())
         world = await stack.enter_async_context(_open_world(target, workers))
-        yield Session(world, make_craft(target.simulation, scripts), setting, target)
+        craft = make_craft(target.simulation, scripts)
+        stack.callback(craft.jq.close)
+        yield Session(world, craft, setting, target)
 
 
 @asynccontextmanager

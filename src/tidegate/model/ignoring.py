@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Json, Ref
+
+Path: TypeAlias = tuple[str | int, ...]
+Paths: TypeAlias = tuple[Path, ...]
+FindPaths: TypeAlias = Callable[[tuple[str, ...], tuple[dict[str, Json], ...]], tuple[Paths, ...]]
+"""Where expressions lead in each of some objects: the places where something stands."""
 
 
 class Ignored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which objects, and which fields of them.
 
     `group` and `kind` are patterns; an empty name or namespace is any. `pointers` are JSON
-    pointers, `expressions` paths in jq's language. What one of the `managers` owns is ignored, too.
+    pointers, `expressions` are jq's. What one of the `managers` owns is ignored, too.
     """
 
     kind: str

@@ -19,7 +19,7 @@ from typing import Protocol, cast
 import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
-from tidegate.external.worker import serve
+from tidegate.external.serving import serve
 from tidegate.render.jsonnet import Answer, Evaluated, Question, Refused, Variable
 
 MAX_FILE = 16 * 1024 * 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
@@ -9,6 +10,7 @@ import msgspec
 
 from tidegate.engine.drive import Driver
 from tidegate.engine.site import Settings
+from tidegate.flows.jq import Jq
 from tidegate.flows.means import Craft
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event, StepState, Told
@@ -50,9 +52,9 @@ class Run:
         return [event for event in self.events if event.told in kinds]
 
 
-def a_driver(world: World, plan: Plan, run: Run, settings: Settings) -> Driver:
+def a_driver(world: World, plan: Plan, run: Run, settings: Settings, jq: Jq) -> Driver:
     """A rollout that is not begun."""
-    return Driver(world, plan, Craft(Judge.of(())), settings, run.events.append)
+    return Driver(world, plan, Craft(Judge.of(()), jq=jq), settings, run.events.append)
 
 
 def settings_of(number: int = 0) -> Settings:
@@ -73,7 +75,8 @@ async def roll_out(world: World, plan: Plan, settings: Settings | None = None) -
     """Run a plan to its end; one that has no end is an AssertionError."""
     run = Run()
     line = Line(world)
-    await turn_all(line, [a_driver(line, plan, run, settings or settings_of())])
+    with closing(Jq()) as jq:
+        await turn_all(line, [a_driver(line, plan, run, settings or settings_of(), jq)])
     run.result = run.events[-1].reason
     return run
 

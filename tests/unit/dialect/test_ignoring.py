@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.dialect.argo.ignoring import read_ignored
-from tidegate.errors import TidegateError
+from tidegate.errors import DialectError, TidegateError
 from tidegate.model.ignoring import Ignored
 
 ENTRIES = """\
@@ -38,10 +38,20 @@ READ = (
 )
 
 
+def check(expression: str) -> None:
+    """Stands for jq."""
+    if not expression.startswith("."):
+        raise DialectError("dialect.jq.expression", f"`{expression}` is no path", hint="write one")
+
+
+def read(text: str) -> tuple[Ignored, ...]:
+    return read_ignored(text.encode(), "ignore.yaml", check)
+
+
 def mistakes(text: str) -> list[str]:
     """What is wrong with a file: where, and what."""
     with pytest.raises(ExceptionGroup) as caught:
-        read_ignored(text.encode(), "ignore.yaml")
+        read(text)
     errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
     assert len(errors) == len(caught.value.exceptions)
     return [f"{one.where.line if one.where else 0} {one.problem}" for one in errors]
@@ -51,15 +61,15 @@ def mistakes(text: str) -> list[str]:
     "top", ["", "---\n", "ignoreDifferences:\n", "# ours\nignoreDifferences:\n"]
 )
 def test_a_file_is_a_list_or_has_it_below_its_name(top: str) -> None:
-    assert read_ignored((top + ENTRIES).encode(), "ignore.yaml") == READ
+    assert read(top + ENTRIES) == READ
 
 
 def test_an_empty_file_ignores_nothing() -> None:
-    assert read_ignored(b"# nothing yet\n", "ignore.yaml") == ()
+    assert read("# nothing yet\n") == ()
 
 
 def test_entries_of_several_documents_count_together() -> None:
-    assert read_ignored(f"{ENTRIES}---\n{ENTRIES}".encode(), "ignore.yaml") == (*READ, *READ)
+    assert read(f"{ENTRIES}---\n{ENTRIES}") == (*READ, *READ)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +89,7 @@ def test_entries_of_several_documents_count_together() -> None:
         ("- kind: A\n  jsonPointers:\n  - spec/a\n", "3 `spec/a` is no JSON pointer"),
         (
             "- kind: A\n  jqPathExpressions:\n  - map(.a)\n",
-            "3 `map(.a)` is no path that can be read",
+            "3 `map(.a)` is no path",
         ),
     ],
 )

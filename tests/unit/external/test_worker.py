@@ -18,7 +18,7 @@ from tidegate.model.moment import Ms
 
 PROGRAM = """
 import os, signal, sys, time
-from tidegate.external.worker import serve
+from tidegate.external.serving import serve
 
 seen = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.promises.objects import a_container, a_deployment, a_gate, a_pod_template, labelled
-from tests.unit.plan.lives import OURS, a_live, an_entry, applied
+from tests.unit.plan.lives import OURS, a_live, an_entry, applied, find_paths
 from tidegate.model.change import Fate
 from tidegate.model.ignoring import Ignored
 from tidegate.model.objects import Json, Kind, Ref
@@ -31,7 +31,7 @@ def by_manager(*managers: str) -> Ignored:
 
 
 def deed(wanted: Body, live: Body, *rules: Ignored) -> Fate:
-    return compare(*set_aside(wanted, live, rules), manager=OURS).deed
+    return compare(*set_aside(wanted, live, rules, find_paths), manager=OURS).deed
 
 
 SIZE = by_pointer("/spec/size")
@@ -95,7 +95,7 @@ def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
     live = a_live(GATE, annotations=notes)
     rule = by_pointer("/metadata/annotations/example.org~1hash")
 
-    left = set_aside(GATE, live, (rule,))[1]
+    left = set_aside(GATE, live, (rule,), find_paths)[1]
 
     assert part(left, "metadata", "annotations") == {}
 
@@ -114,7 +114,7 @@ def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
 def test_what_leads_nowhere_ignores_nothing(rule: Ignored) -> None:
     live = with_spec(applied(GATE), size=5)
 
-    assert set_aside(GATE, live, (rule,)) == (GATE, live)
+    assert set_aside(GATE, live, (rule,), find_paths) == (GATE, live)
 
 
 def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
@@ -124,7 +124,7 @@ def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
     live = a_live(containers(proxy, app), an_entry(OURS, fields))
     rule = by_path('.spec.template.spec.containers[] | select(.name == "proxy")')
 
-    wanted, left = set_aside(containers(app), live, (rule,))
+    wanted, left = set_aside(containers(app), live, (rule,), find_paths)
 
     assert wanted == containers(app)
     assert mapping(left, "spec") == mapping(containers(app), "spec")
@@ -153,7 +153,7 @@ def test_what_a_trusted_manager_owns_is_no_difference(
 def test_what_lives_takes_the_place_of_what_is_ignored() -> None:
     live = with_spec(applied(GATE), size=5, color="green", paused=True)
 
-    written = keep_living(GATE, live, (SIZE, by_path(".spec.paused")))
+    written = keep_living(GATE, live, (SIZE, by_path(".spec.paused")), find_paths)
 
     assert written == with_spec(GATE, size=5, paused=True)
 
@@ -161,13 +161,15 @@ def test_what_lives_takes_the_place_of_what_is_ignored() -> None:
 def test_what_is_ignored_and_does_not_live_is_not_written() -> None:
     live = applied(a_gate("example.org"))
 
-    assert keep_living(GATE, live, (SIZE,)) == a_gate("example.org")
+    assert keep_living(GATE, live, (SIZE,), find_paths) == a_gate("example.org")
 
 
 def test_a_status_is_never_taken_over() -> None:
     live: Body = {**applied(GATE), "status": {"size": 5}}
 
-    assert keep_living(GATE, live, (by_pointer("/status"), by_path(".status.size"))) == GATE
+    rules = (by_pointer("/status"), by_path(".status.size"))
+
+    assert keep_living(GATE, live, rules, find_paths) == GATE
 
 
 def test_items_are_taken_over_by_what_tells_them_apart() -> None:
@@ -178,7 +180,7 @@ def test_items_are_taken_over_by_what_tells_them_apart() -> None:
         by_path('.spec.template.spec.containers[] | select(.name == "proxy")'),
     )
 
-    written = keep_living(containers(app), live, rules)
+    written = keep_living(containers(app), live, rules, find_paths)
 
     assert written == containers({**app, "resources": {"limits": {}}}, proxy)
 
@@ -188,6 +190,6 @@ def test_of_an_item_that_is_not_wanted_no_part_is_taken_over() -> None:
 
     rule = by_path(".spec.template.spec.containers[].image")
 
-    written = keep_living(containers(a_container("app")), live, (rule,))
+    written = keep_living(containers(a_container("app")), live, (rule,), find_paths)
 
     assert written == containers(a_container("app"))

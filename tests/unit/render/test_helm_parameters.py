@@ -25,7 +25,7 @@ HELM = """
 import json
 from helm_python import _native
 from helm_python.errors import HelmError
-from tidegate.external.worker import serve
+from tidegate.external.serving import serve
 
 def answer(request):
     function, lines = json.loads(request)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import TypeAlias
 
 import msgspec
 
@@ -12,42 +12,38 @@ from tidegate.documents import Document, FieldPath, find_places, refuse_duplicat
 from tidegate.documents.build import build
 from tidegate.documents.outline import outline
 from tidegate.documents.stream import split
-from tidegate.errors import DialectError, DocumentError, Place, TidegateError, foreign
+from tidegate.errors import DialectError, DocumentError, TidegateError, foreign
 from tidegate.model.ignoring import Ignored
-from tidegate.model.jq_paths import parse
 from tidegate.model.objects import Json
 
 TOP = "ignoreDifferences"
 TEXTS = ("group", "kind", "name", "namespace")
 POINTERS, EXPRESSIONS, MANAGERS = "jsonPointers", "jqPathExpressions", "managedFieldsManagers"
 LISTS = (POINTERS, EXPRESSIONS, MANAGERS)
+Check: TypeAlias = Callable[[str], None]
+"""Raises a `DialectError` for what is no expression of jq's."""
+Mistake: TypeAlias = tuple[FieldPath, TidegateError]
+"""What is wrong with an entry, at the path of the key that says so."""
 FORM = f"write a list of entries, or `{TOP}:` with the list below it"
 
 
-class Mistake(NamedTuple):
-    """What is wrong with an entry, and the path of the key that says so."""
-
-    path: FieldPath
-    problem: str
-    hint: str
-
-
-def read_ignored(content: bytes, name: str) -> tuple[Ignored, ...]:
+def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]:
     """The entries of a file. Raises one ExceptionGroup with an error for each mistake."""
     found: list[Ignored] = []
     wrong: list[tuple[Document, Mistake]] = []
     try:
         for document, path, entry in _entries(content, name):
-            mistakes = list(_mistakes(entry, path))
+            mistakes = list(_mistakes(entry, path, check))
             wrong += [(document, mistake) for mistake in mistakes]
             if not mistakes and isinstance(entry, dict):
                 found.append(_read(entry))
     except DocumentError as error:
         raise _refusal(name, [error]) from error
     if wrong:
-        places = find_places(content, [(document, mistake.path) for document, mistake in wrong])
-        pairs = zip(wrong, places, strict=True)
-        raise _refusal(name, [_error(mistake, place) for (_, mistake), place in pairs])
+        places = find_places(content, [(document, path) for document, (path, _) in wrong])
+        for (_, (_, told)), place in zip(wrong, places, strict=True):
+            told.where = place
+        raise _refusal(name, [told for _, (_, told) in wrong])
     return tuple(found)
 
 
@@ -73,55 +69,54 @@ def _list_in(value: Json) -> tuple[FieldPath, Json]:
     return (), value
 
 
-def _mistakes(entry: Json, path: FieldPath) -> Iterator[Mistake]:
+def _mistakes(entry: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if not isinstance(entry, dict):
-        yield Mistake(path, "this is no list of differences to ignore", FORM)
+        yield _mistake(path, "this is no list of differences to ignore", FORM)
         return
     for key, value in entry.items():
-        yield from _wrong_key(key, value, (*path, key))
+        yield from _wrong_key(key, value, (*path, key), check)
     if not entry.get("kind"):
-        yield Mistake(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
+        yield _mistake(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
     if not any(entry.get(key) for key in LISTS):
         keys = ", ".join(f"`{key}`" for key in LISTS)
-        yield Mistake(path, "an entry names no field", f"write one of {keys}")
+        yield _mistake(path, "an entry names no field", f"write one of {keys}")
 
 
-def _wrong_key(key: str, value: Json, path: FieldPath) -> Iterator[Mistake]:
+def _wrong_key(key: str, value: Json, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key in TEXTS:
         if not isinstance(value, str):
-            yield Mistake(path, f"`{key}` must be a text", "put it in quotes")
+            yield _mistake(path, f"`{key}` must be a text", "put it in quotes")
     elif key not in LISTS:
         near = get_close_matches(key, (*TEXTS, *LISTS), n=1)
         hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join((*TEXTS, *LISTS))}"
-        yield Mistake(path, f"an entry has no key `{foreign(key)}`", hint)
+        yield _mistake(path, f"an entry has no key `{foreign(key)}`", hint)
     elif not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         hint = "write each on a line of its own, after `-`"
-        yield Mistake(path, f"`{key}` must be a list of texts", hint)
+        yield _mistake(path, f"`{key}` must be a list of texts", hint)
     else:
         for place, one in enumerate(value):
-            yield from _wrong_value(key, str(one), (*path, place))
+            yield from _wrong_value(key, str(one), (*path, place), check)
 
 
-def _wrong_value(key: str, value: str, path: FieldPath) -> Iterator[Mistake]:
+def _wrong_value(key: str, value: str, path: FieldPath, check: Check) -> Iterator[Mistake]:
     if key == POINTERS and not value.startswith("/"):
         problem = f"`{foreign(value)}` is no JSON pointer"
-        yield Mistake(path, problem, "write it like `/spec/replicas`")
+        yield _mistake(path, problem, "write it like `/spec/replicas`")
     if key == EXPRESSIONS:
         try:
-            parse(value)
-        except ValueError as error:
-            problem = f"`{foreign(value)}` is no path that can be read"
-            yield Mistake(path, problem, str(error))
+            check(value)
+        except DialectError as error:
+            yield path, error
+
+
+def _mistake(path: FieldPath, problem: str, hint: str) -> Mistake:
+    return path, DialectError("dialect.ignored", problem, hint=hint)
 
 
 def _read(entry: dict[str, Json]) -> Ignored:
     """An entry without mistakes, as a noun."""
     renamed = {POINTERS: "pointers", EXPRESSIONS: "expressions", MANAGERS: "managers"}
     return msgspec.convert({renamed.get(key, key): entry[key] for key in entry}, Ignored)
-
-
-def _error(mistake: Mistake, place: Place) -> DialectError:
-    return DialectError("dialect.ignored", mistake.problem, where=place, hint=mistake.hint)
 
 
 def _refusal(name: str, errors: list[TidegateError]) -> ExceptionGroup[TidegateError]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tidegate.model.jq_paths import Path
+from tidegate.model.ignoring import Path
 from tidegate.model.objects import Json
 from tidegate.plan.diff.owned import SELF, Fields, is_scalar, key_values, read_key, read_value
 

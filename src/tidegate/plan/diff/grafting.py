@@ -5,7 +5,7 @@ Items of lists are found by what tells them apart, for they may stand elsewhere.
 
 from __future__ import annotations
 
-from tidegate.model.jq_paths import Path
+from tidegate.model.ignoring import Path
 from tidegate.model.objects import Json
 from tidegate.plan.diff.facts import keys_of
 from tidegate.plan.diff.owned import key_values

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, cast
 
-from tidegate.model.ignoring import Ignored
-from tidegate.model.jq_paths import Path, places_in
+from tidegate.model.ignoring import FindPaths, Ignored, Path
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
 from tidegate.plan.diff.cutting import Cuts, cut, cut_owned, owned_paths
@@ -21,19 +20,18 @@ Rules: TypeAlias = tuple[Ignored, ...]
 STATUS = "status"
 
 
-def set_aside(wanted: Body, live: Body, rules: Rules) -> tuple[Body, Body]:
+def set_aside(wanted: Body, live: Body, rules: Rules, find_paths: FindPaths) -> tuple[Body, Body]:
     """Both objects without what is ignored."""
-    trusted = _trusted(live, rules)
-    said, there = (_cuts(body, rules, trusted) for body in (wanted, live))
+    said, there = map(Cuts.at, _ignored(wanted, live, rules, find_paths))
     left = _with_owners(_cut(live, there), live, there)
     return _cut(wanted, said, tidy=True), left
 
 
-def keep_living(wanted: Body, live: Body, rules: Rules) -> Body:
+def keep_living(wanted: Body, live: Body, rules: Rules, find_paths: FindPaths) -> Body:
     """The wanted object with what lives in the place of what is ignored, but for its status."""
-    trusted = _trusted(live, rules)
-    body = _cut(wanted, _cuts(wanted, rules, trusted))
-    for path in sorted(set(_paths(live, rules, trusted)), key=str):
+    said, there = _ignored(wanted, live, rules, find_paths)
+    body = _cut(wanted, Cuts.at(said))
+    for path in sorted(set(there), key=str):
         if path[0] != STATUS:
             body = cast("Body", graft(body, live, path))
     return body
@@ -43,17 +41,16 @@ def _cut(body: Body, cuts: Cuts, *, tidy: bool = False) -> Body:
     return cast("Body", cut(body, cuts, tidy=tidy)) if cuts.below else body
 
 
-def _cuts(body: Body, rules: Rules, trusted: Fields) -> Cuts:
-    return Cuts.at(_paths(body, rules, trusted))
-
-
-def _paths(body: Body, rules: Rules, trusted: Fields) -> Iterator[Path]:
-    """The places in a body that are ignored; none is the body itself."""
-    for rule in rules:
-        yield from _pointed_at(rule.pointers, body)
-        for expression in rule.expressions:
-            yield from filter(None, places_in(expression, body))
-    yield from owned_paths(trusted, body)
+def _ignored(wanted: Body, live: Body, rules: Rules, find_paths: FindPaths) -> list[list[Path]]:
+    """The places in both that are ignored; none is the body itself."""
+    expressions = tuple(dict.fromkeys(one for rule in rules for one in rule.expressions))
+    named = find_paths(expressions, (wanted, live)) if expressions else ((), ())
+    pointers = [pointer for rule in rules for pointer in rule.pointers]
+    trusted = _trusted(live, rules)
+    return [
+        list(filter(None, (*found, *_pointed_at(pointers, body), *owned_paths(trusted, body))))
+        for body, found in zip((wanted, live), named, strict=True)
+    ]
 
 
 def _trusted(live: Body, rules: Rules) -> Fields:

@@ -16,7 +16,7 @@ import msgspec
 from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
-from tidegate.external.worker import serve
+from tidegate.external.serving import serve
 from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm import dependencies, sdk, staging
 from tidegate.render.helm.absence import DependencyError

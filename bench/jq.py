@@ -1,0 +1,60 @@
+"""How fast ignored differences are found by jq, in a worker.
+
+`in the worker` is jq alone, asked for the paths of two expressions in two bodies. `asked` is the
+whole way to the worker and back, as a comparison of one object goes it. `known` is the same asked
+again. `first` is how long the first question takes, with the start of the worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from statistics import median
+from time import perf_counter
+
+import msgspec
+
+from bench.lua import BODY
+from tidegate.flows.jq import Jq
+from tidegate.flows.jq_machine import Question, answer
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import Item
+
+ITEM = Item(ref=Ref(Kind("example.com", "v1", "Thing"), "shop", "one"))
+EXPRESSIONS = (".spec.replicas", '.spec.ports[] | select(.name == "port-7") | .port')
+AMOUNT = 1_000
+ROUNDS = 5
+
+
+def measure() -> dict[str, float]:
+    """Objects a second, each with both of its bodies."""
+    encoded = msgspec.json.encode(BODY)
+    question = msgspec.msgpack.encode(Question(EXPRESSIONS, (encoded, encoded)))
+    with closing(Jq()) as jq:
+        start = perf_counter()
+        _ask(jq, -1)
+        first = perf_counter() - start
+        return {
+            "in the worker/s": _rate(lambda _: answer(question)),
+            "asked/s": _rate(lambda number: _ask(jq, number)),
+            "known/s": _rate(lambda _: _ask(jq, -1)),
+            "first, ms": first * 1_000,
+        }
+
+
+def _ask(jq: Jq, version: int) -> None:
+    """Each version of a body is a new question."""
+    live: dict[str, Json] = {**BODY, "version": version}
+    wanted, there = jq.paths_for(ITEM)(EXPRESSIONS, (BODY, live))
+    if wanted != (("spec", "replicas"), ("spec", "ports", 7, "port")) or wanted != there:
+        raise AssertionError(wanted)
+
+
+def _rate(work: Callable[[int], object]) -> float:
+    rounds = []
+    for number in range(ROUNDS):
+        start = perf_counter()
+        for one in range(AMOUNT):
+            work(number * AMOUNT + one)
+        rounds.append(AMOUNT / (perf_counter() - start))
+    return median(rounds)
