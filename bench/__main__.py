@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import sys
 
-from bench import documents, door, engine, live, live_rollout, living, lua, render, sandbox
+from bench import (
+    documents,
+    door,
+    engine,
+    live,
+    live_rollout,
+    living,
+    lua,
+    render,
+    sandbox,
+    units,
+)
 
 BENCHES = {
     bench.__name__.removeprefix("bench."): bench
-    for bench in (documents, sandbox, living, render, lua, live, live_rollout, door, engine)
+    for bench in (documents, sandbox, living, units, render, lua, live, live_rollout, door, engine)
 }
 
 
