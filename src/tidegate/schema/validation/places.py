@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
 
 from tidegate.model.objects import Json
 
@@ -12,7 +14,7 @@ def each(body: Json, path: str) -> Iterator[tuple[str, Json]]:
 
     `[]` means every item, and a `?` that what follows is not asked for where nothing stands.
     """
-    yield from _each(body, path.split("."), "")
+    return _each(body, _parts(path), "")
 
 
 def at(body: Json, path: str) -> Json:
@@ -27,15 +29,31 @@ def is_empty(value: Json) -> bool:
     return value is None or value in ("", 0, [], {})
 
 
-def _each(body: Json, parts: list[str], start: str) -> Iterator[tuple[str, Json]]:
-    if not parts:
-        yield start, body
-        return
-    name = parts[0].rstrip("[]?")
-    value = body.get(name) if isinstance(body, dict) else None
-    place = f"{start}.{name}" if start else name
-    if parts[0].endswith("[]"):
-        for number, item in enumerate(value if isinstance(value, list) else ()):
-            yield from _each(item, parts[1:], f"{place}[{number}]")
-    elif value is not None or not parts[0].endswith("?"):
-        yield from _each(value, parts[1:], place)
+class _Part(NamedTuple):
+    """One name of a path, and whether it stands for every item or may be missing."""
+
+    name: str
+    is_list: bool
+    is_optional: bool
+
+
+@cache
+def _parts(path: str) -> tuple[_Part, ...]:
+    return tuple(
+        _Part(part.rstrip("[]?"), part.endswith("[]"), part.endswith("?"))
+        for part in path.split(".")
+    )
+
+
+def _each(body: Json, parts: tuple[_Part, ...], start: str) -> Iterator[tuple[str, Json]]:
+    for place, part in enumerate(parts):
+        value = body.get(part.name) if isinstance(body, dict) else None
+        start = f"{start}.{part.name}" if start else part.name
+        if part.is_list:
+            for number, item in enumerate(value if isinstance(value, list) else ()):
+                yield from _each(item, parts[place + 1 :], f"{start}[{number}]")
+            return
+        if value is None and part.is_optional:
+            return
+        body = value
+    yield start, body
