@@ -199,7 +199,7 @@ def _spelled(value: Json) -> str:
 
 
 def _decoded(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> Iterator[_Misreading]:
-    if value is None or shape.type is Type.ANY or _is_text(value, shape):
+    if value is None or shape.type is Type.ANY:
         return
     match value:
         case dict() if shape.type is Type.OBJECT:
@@ -215,11 +215,6 @@ def _decoded(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> It
                 yield from _decoded(item, items, path, owner)
         case _:
             yield from _scalar_problems(value, shape, path, owner)
-
-
-def _is_text(value: Json, shape: Shape) -> bool:
-    """Whether a value is text in a place for any text: most of what is written is."""
-    return type(value) is str and shape.type is Type.STRING and not shape.format
 
 
 def _scalar_problems(

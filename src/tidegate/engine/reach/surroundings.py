@@ -180,6 +180,6 @@ class Guards:
         key = (kind, operation)
         if key not in self._by_kind:
             kinds = served()
-            taking = (one for one in self.all if kinds and covers(one, kinds, operation))
-            self._by_kind[key] = [*taking]
+            found = self.all if kinds else ()
+            self._by_kind[key] = [one for one in found if covers(one, kinds, operation)]
         return self._by_kind[key]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
 from tidegate.model.objects import Json
 
@@ -29,31 +28,21 @@ def is_empty(value: Json) -> bool:
     return value is None or value in ("", 0, [], {})
 
 
-class _Part(NamedTuple):
-    """One name of a path, and whether it stands for every item or may be missing."""
-
-    name: str
-    is_list: bool
-    is_optional: bool
-
-
 @cache
-def _parts(path: str) -> tuple[_Part, ...]:
-    return tuple(
-        _Part(part.rstrip("[]?"), part.endswith("[]"), part.endswith("?"))
-        for part in path.split(".")
-    )
+def _parts(path: str) -> tuple[tuple[str, str], ...]:
+    """The names of a path, each with the mark behind it."""
+    names = ((part, part.rstrip("[]?")) for part in path.split("."))
+    return tuple((name, part.removeprefix(name)) for part, name in names)
 
 
-def _each(body: Json, parts: tuple[_Part, ...], start: str) -> Iterator[tuple[str, Json]]:
-    for place, part in enumerate(parts):
-        value = body.get(part.name) if isinstance(body, dict) else None
-        start = f"{start}.{part.name}" if start else part.name
-        if part.is_list:
-            for number, item in enumerate(value if isinstance(value, list) else ()):
-                yield from _each(item, parts[place + 1 :], f"{start}[{number}]")
+def _each(body: Json, parts: tuple[tuple[str, str], ...], start: str) -> Iterator[tuple[str, Json]]:
+    for place, (name, mark) in enumerate(parts, 1):
+        body = body.get(name) if isinstance(body, dict) else None
+        start = f"{start}.{name}" if start else name
+        if mark == "[]":
+            for number, item in enumerate(body if isinstance(body, list) else ()):
+                yield from _each(item, parts[place:], f"{start}[{number}]")
             return
-        if value is None and part.is_optional:
+        if body is None and mark == "?":
             return
-        body = value
     yield start, body
