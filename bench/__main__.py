@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import sys
 
-from bench import documents, door, engine, jq, live, live_rollout, living, lua, render, sandbox
+from bench import (
+    documents,
+    door,
+    engine,
+    jq,
+    live,
+    live_rollout,
+    living,
+    lua,
+    render,
+    sandbox,
+    units,
+)
 
-BENCHES = {
-    bench.__name__.removeprefix("bench."): bench
-    for bench in (documents, sandbox, living, render, lua, jq, live, live_rollout, door, engine)
-}
+ALL = (documents, sandbox, living, units, render, lua, jq, live, live_rollout, door, engine)
+BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 
 
 def main(names: list[str]) -> int:

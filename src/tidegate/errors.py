@@ -127,5 +127,7 @@ class ClusterError(TidegateError):
 
 def foreign(text: str) -> str:
     """Somebody else's words: printable, on one line, and short enough for a message of ours."""
-    line = " ".join("".join(mark if mark.isprintable() else " " for mark in text).split())
+    if not text.isprintable():
+        text = "".join(mark if mark.isprintable() else " " for mark in text)
+    line = " ".join(text.split())
     return line if len(line) <= FOREIGN_LIMIT else line[: FOREIGN_LIMIT - 1] + "…"

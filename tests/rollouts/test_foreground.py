@@ -2,45 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import msgspec
 import pytest
 
 from tests.promises.objects import a_stateful_set
 from tests.rollouts.stage import Stage
-from tidegate.model.objects import Kind, Live, Propagation, Ref
+from tidegate.model.objects import Kind, Propagation
 from tidegate.model.reading import text
 from tidegate.testing import Body, Desk, live_of
 from tidegate.testing.builders import a_deployment, a_job
-from tidegate.world.calls import Selection
-from tidegate.world.facts import Change, Changed, Fact
+from tidegate.world.calls import Selection, Ticket
+from tidegate.world.facts import Answer, Change, Changed, Fact
 
 POD = Kind("", "v1", "Pod")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 
 
-async def going(desk: Desk, body: Body, *owned: Kind) -> list[Live]:
-    """An object and what it owns, in the order in which they are gone."""
+async def going(desk: Desk, body: Body, *owned: Kind) -> list[str]:
+    """The kinds of an object and of all that it owns, in the order in which they are gone.
+
+    They are watched before they are there: who looks later may find that a pod has ended. Each kind
+    has a stream of its own, so what was the last to go need not be the last that is told.
+    """
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    for one in dict.fromkeys((kind, *owned)):
+        watch = desk.watch(Selection(one, desk.namespace))
+        await desk.until(partial(_is_answer, watch))
     owner = live_of(await desk.apply(body)).ref
-    for kind in (owner.kind, *owned):
-        desk.watch(Selection(kind, desk.namespace))
-    await desk.until(_is_running_pod)
+    await desk.until(_told_of(owned.count(POD), _is_running_pod))
     await desk.delete(owner, propagation=Propagation.FOREGROUND)
-    facts = await desk.until(lambda fact: _is_gone(fact, owner))
-    gone = [one.live for one in facts if isinstance(one, Changed) if one.change is Change.DELETED]
-    return sorted(gone, key=lambda live: int(live.version))
+    facts = await desk.until(_told_of(1 + len(owned), _is_gone))
+    gone = [one.live for one in facts if isinstance(one, Changed) and _is_gone(one)]
+    return [live.ref.kind.name for live in sorted(gone, key=lambda live: int(live.version))]
 
 
-def _is_running_pod(fact: Fact) -> bool:
-    match fact:
-        case Changed(live=live) if live.ref.kind == POD:
-            body: Body = msgspec.json.decode(live.body)
-            return text(body, "status", "phase") == "Running"
-        case _:
-            return False
+def _told_of(count: int, holds: Callable[[Changed], bool]) -> Callable[[Fact], bool]:
+    """Hears facts until something was told of so many objects."""
+    known: set[str] = set()
+
+    def heard(fact: Fact) -> bool:
+        if isinstance(fact, Changed) and holds(fact):
+            known.add(fact.live.uid)
+        return len(known) == count
+
+    return heard
 
 
-def _is_gone(fact: Fact, ref: Ref) -> bool:
-    return isinstance(fact, Changed) and (fact.change, fact.live.ref) == (Change.DELETED, ref)
+def _is_answer(ticket: Ticket, fact: Fact) -> bool:
+    return isinstance(fact, Answer) and fact.ticket == ticket
+
+
+def _is_running_pod(told: Changed) -> bool:
+    body: Body = msgspec.json.decode(told.live.body)
+    return told.live.ref.kind == POD and text(body, "status", "phase") == "Running"
+
+
+def _is_gone(told: Changed) -> bool:
+    return told.change is Change.DELETED
 
 
 async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods(
@@ -48,10 +69,9 @@ async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods
 ) -> None:
     web = living_stage.here(a_deployment(replicas=2))
 
-    gone = await going(living_stage.desk, web, REPLICA_SET, POD)
+    gone = await going(living_stage.desk, web, REPLICA_SET, POD, POD)
 
-    kinds = [live.ref.kind.name for live in gone]
-    assert kinds == ["Pod", "Pod", "ReplicaSet", "Deployment"]
+    assert gone == ["Pod", "Pod", "ReplicaSet", "Deployment"]
 
 
 @pytest.mark.parametrize(
@@ -60,4 +80,4 @@ async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods
 async def test_what_runs_pods_itself_goes_behind_them(living_stage: Stage, body: Body) -> None:
     gone = await going(living_stage.desk, living_stage.here(body), POD)
 
-    assert [live.ref.kind.name for live in gone] == ["Pod", body["kind"]]
+    assert gone == ["Pod", body["kind"]]

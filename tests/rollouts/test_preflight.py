@@ -72,6 +72,11 @@ BAD: dict[str, tuple[Body, str, str]] = {
         "Invalid",
         "quantities must match",
     ),
+    "a number in a map of text": (
+        an_object("v1 Secret", "login", stringData={"user": "admin", "pin": 4711}),
+        "Invalid",
+        "stringData.pin: expected string",
+    ),
 }
 
 

@@ -20,6 +20,8 @@ def masked(body: dict[str, Json], hidden: Iterable[Path] = ()) -> dict[str, Json
             values = body.get(part)
             for key in values if isinstance(values, dict) else ():
                 shown = _hide(shown, (part, key))
+            if values is not None and not isinstance(values, dict):
+                shown = _hide(shown, (part,))
         shown = _hide(shown, ("metadata", "annotations", LAST_APPLIED))
     for path in hidden:
         shown = _hide(shown, path)

@@ -41,7 +41,7 @@ def _unknown(value: Json, shape: Shape, path: str) -> Iterator[str]:
                 known = _known(shape, name)
                 if known is None:
                     yield place
-                else:
+                elif isinstance(part, dict | list):
                     yield from _unknown(part, known, place)
         case list():
             items = _items(shape)

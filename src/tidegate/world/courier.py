@@ -44,6 +44,7 @@ class _Parcel:
     sent_at: Ms = Ms(0)
     flying: bool = False
     maybe_sent: bool = False
+    withdrawn: bool = False
 
 
 @dataclass(slots=True)
@@ -58,6 +59,8 @@ class _Lane:
     def take(self) -> _Parcel | None:
         """The next call that may go, urgent ones first."""
         for queue, urgent in ((self.urgent, True), (self.ordinary, False)):
+            while queue and queue[0].withdrawn:
+                queue.popleft()
             if queue and self.window.has_room(self.flying, urgent=urgent):
                 return queue.popleft()
         return None
@@ -111,12 +114,9 @@ class Courier:
         parcel = self._parcels.pop(ticket, None)
         if parcel is None:
             return False, True
-        lane = self._lanes[parcel.call.cluster]
         if parcel.flying:
-            lane.flying -= 1
-        for queue in (lane.urgent, lane.ordinary):
-            if parcel in queue:
-                queue.remove(parcel)
+            self._lanes[parcel.call.cluster].flying -= 1
+        parcel.withdrawn = True
         return parcel.flying, parcel.maybe_sent
 
     def alarm(self) -> Ms | None:

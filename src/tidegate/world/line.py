@@ -69,6 +69,8 @@ class Line:
         self._watchings: dict[Ticket, _Watching] = {}
         self._reflections: dict[Ticket, _Reflection] = {}
         self._last = 0
+        self._alarm: Ms | None = None
+        """No mirror's alarm is earlier; once it has come, they are all looked at."""
         self._told: list[Fact] = []
 
     def now(self) -> Ms:
@@ -111,17 +113,14 @@ class Line:
         return watching is not None
 
     def _earliest(self, until: Ms | None) -> Ms | None:
-        alarms = [until, self._courier.alarm()]
-        alarms += [part.mirror.alarm for part in self._parts()]
-        return min((alarm for alarm in alarms if alarm is not None), default=None)
-
-    def _parts(self) -> list[_Reflection]:
-        return [part for watching in self._watchings.values() for part in watching.parts]
+        return _first(until, _first(self._courier.alarm(), self._alarm))
 
     def _ring(self, now: Ms) -> None:
-        for part in self._parts():
-            if part.mirror.alarm is not None and part.mirror.alarm <= now:
-                self._turn(part, part.mirror.due(now), now)
+        if self._alarm is not None and self._alarm <= now:
+            self._alarm = None
+            for watching in [*self._watchings.values()]:
+                for part in [*watching.parts]:
+                    self._turn(part, part.mirror.due(now), now)
         self._release(now)
 
     def _release(self, now: Ms) -> None:
@@ -174,6 +173,7 @@ class Line:
             self._refuse(part, turn.refused)
         elif turn.whole_at:
             self._complete(part, turn.whole_at)
+        self._alarm = _first(self._alarm, part.mirror.alarm)
 
     def _send(self, part: _Reflection, request: List | Watch, now: Ms) -> None:
         self._last -= 1
@@ -220,3 +220,8 @@ class Line:
         self._courier.withdraw(part.stream)
         self._world.cancel(part.stream)
         part.stream = None
+
+
+def _first(one: Ms | None, other: Ms | None) -> Ms | None:
+    """The earlier of two moments that may never come."""
+    return other if one is None else one if other is None else min(one, other)

@@ -220,6 +220,14 @@ def test_text_in_a_secret_is_compared_with_its_data() -> None:
     assert other.fields == (FieldChange("data.a", MASK, MASK),)
 
 
+async def test_null_in_a_map_that_is_one_piece_is_an_empty_text() -> None:
+    live = await really_applied(a_service("web", selector={"app": "web", "tier": ""}))
+
+    wanted = a_service("web", selector={"app": "web", "tier": None})
+
+    assert compare(wanted, live, manager=OURS).deed is Fate.KEEP
+
+
 def test_nothing_of_a_secret_is_shown() -> None:
     canary = "c4n4ry"
     stored = labelled(an_object(SECRET, "s", data={"a": canary}), team=canary)

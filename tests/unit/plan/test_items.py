@@ -76,6 +76,40 @@ def test_a_secret_is_applied_with_one_map_of_values() -> None:
     assert (body.get("stringData"), body["data"]) == (None, {"key": "d29yZA=="})
 
 
+def test_null_is_no_text_in_a_secret() -> None:
+    secret = a_thing("Secret", "a", stringData={"key": None}, data=None)
+
+    body: Body = msgspec.json.decode(item_of(secret).body)
+
+    assert (body.get("stringData"), body["data"]) == (None, {"key": ""})
+
+
+@pytest.mark.parametrize("odd", [0, 1, 1.5, True, False, [], [1, "a"], {}, {"a": "b"}])
+def test_a_secret_with_a_value_that_is_no_text_is_applied_as_it_is(odd: Json) -> None:
+    pairs: tuple[tuple[Body, Body], ...] = (({"a": odd, "b": "c"}, {}), ({"a": "b"}, {"c": odd}))
+    for texts, values in pairs:
+        secret = a_thing("Secret", "a", stringData=texts, data=values)
+
+        assert msgspec.json.decode(item_of(secret).body) == msgspec.json.decode(secret.body)
+
+
+@pytest.mark.parametrize("odd", ["", "a", 0, 1, True, False, [], ["a"]])
+def test_a_secret_whose_values_are_no_map_is_applied_as_it_is(odd: Json) -> None:
+    pairs: tuple[tuple[Json, Json], ...] = ((odd, {"a": "YQ=="}), ({"a": "b"}, odd))
+    for texts, values in pairs:
+        secret = a_thing("Secret", "a", stringData=texts, data=values)
+
+        assert msgspec.json.decode(item_of(secret).body) == msgspec.json.decode(secret.body)
+
+
+def test_of_encoded_values_only_line_breaks_are_taken() -> None:
+    secret = a_thing("Secret", "a", data={"broken": "YWJj\r\nZGVm\n", "wrong": "YW Jj"})
+
+    body: Body = msgspec.json.decode(item_of(secret).body)
+
+    assert body["data"] == {"broken": "YWJjZGVm", "wrong": "YW Jj"}
+
+
 def test_a_hook_without_a_name_is_to_be_named() -> None:
     assert item_of(a_nameless_hook("seed-", Phase.SYNC)).generates
     assert not item_of(a_hook("Pod", "seed", Phase.SYNC)).generates

@@ -21,6 +21,12 @@ def test_every_value_of_a_secret_is_masked_and_its_keys_are_not() -> None:
     assert (shown["data"], shown["stringData"]) == ({"a": MASK}, {"b": MASK})
 
 
+def test_values_of_a_secret_that_are_no_map_are_masked_as_a_whole() -> None:
+    shown = masked(a_secret(data=[CANARY], stringData=CANARY))
+
+    assert (shown["data"], shown["stringData"]) == (MASK, MASK)
+
+
 def test_what_kubectl_remembers_of_a_secret_is_masked() -> None:
     last = "kubectl.kubernetes.io/last-applied-configuration"
     body = a_secret(metadata={"name": "web", "annotations": {last: CANARY, "team": "shop"}})

@@ -16,8 +16,8 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SERVICE = Kind("", "v1", "Service")
 
 
-def a_workload(**pod: Json) -> Body:
-    labels: Body = {"app": "web"}
+def a_workload(label: Json = "web", **pod: Json) -> Body:
+    labels: Body = {"app": label}
     spec: Body = {"containers": [{"name": "a", "image": "i"}], **pod}
     return {
         "metadata": {"name": "web"},
@@ -36,6 +36,10 @@ def told(kind: Kind, body: Body) -> list[tuple[str, str]]:
 
 def test_a_good_object_lacks_nothing() -> None:
     assert find_unmet(DEPLOYMENT, a_workload()) == ()
+
+
+def test_null_in_a_selector_is_an_empty_text() -> None:
+    assert find_unmet(DEPLOYMENT, a_workload(label=None)) == ()
 
 
 def test_a_container_without_an_image_is_named() -> None:

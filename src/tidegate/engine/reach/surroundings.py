@@ -5,8 +5,9 @@ Some of it lives in the cluster, some comes with the plan itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -122,12 +123,12 @@ class Surroundings:
 
     def takers(self, guards: Guards, item: Item, standing: Standing) -> tuple[Guard, ...]:
         """Those who have a word in the writing of an object."""
-        kinds = self._kinds(standing.spot)
-        changes = standing.stand is Stand.DIFFERENT
-        found = guards.of_kind(kinds, "UPDATE" if changes else "CREATE") if kinds else []
+        spot = standing.spot
+        operation = "UPDATE" if standing.stand is Stand.DIFFERENT else "CREATE"
+        found = guards.of_kind(spot.ref.kind, operation, partial(self._kinds, spot))
         if not found:
             return ()
-        sight = self._sight(standing.spot, item)
+        sight = self._sight(spot, item)
         return tuple(guard for guard in found if takes(guard, sight))
 
     def _sight(self, spot: Spot, item: Item) -> Sight:
@@ -173,8 +174,13 @@ class Guards:
     all: list[Guard]
     _by_kind: dict[tuple[Kind, str], list[Guard]] = field(default_factory=dict)
 
-    def of_kind(self, kinds: tuple[Served, ...], operation: str) -> list[Guard]:
-        key = (kinds[0].kind, operation)
+    def of_kind(
+        self, kind: Kind, operation: str, served: Callable[[], tuple[Served, ...]]
+    ) -> list[Guard]:
+        """`served`: how the kind is served; asked for once."""
+        key = (kind, operation)
         if key not in self._by_kind:
-            self._by_kind[key] = [one for one in self.all if covers(one, kinds, operation)]
+            kinds = served()
+            found = self.all if kinds else ()
+            self._by_kind[key] = [one for one in found if covers(one, kinds, operation)]
         return self._by_kind[key]

@@ -144,10 +144,17 @@ def _told_refusal(refusal: Refusal, ref: Ref | None) -> str:
 def told_causes(causes: tuple[Cause, ...], ref: Ref | None = None) -> str:
     """What is wrong, field by field. Words about a Secret may hold what is secret."""
     if ref is not None and ref.kind == SECRET:
-        fields = dict.fromkeys(cause.field or "a value" for cause in causes)
-        return foreign(", ".join(f"{field} is not what it must be" for field in fields))
+        return foreign(", ".join(dict.fromkeys(map(_discreet, causes))))
     told = (f"{one.field}: {one.message}" if one.field else one.message for one in causes)
     return foreign("; ".join(told))
+
+
+def _discreet(cause: Cause) -> str:
+    """What is wrong, without the value that stands there."""
+    field = cause.field or "a value"
+    wanted, got, _ = cause.message.partition(", got ")
+    is_of_type = got and wanted.startswith("expected ")
+    return f"{field}: {wanted}" if is_of_type else f"{field} is not what it must be"
 
 
 def written(live: Live, *, before: Live | None, status: str) -> Written:

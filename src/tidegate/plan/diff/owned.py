@@ -72,59 +72,6 @@ def fields_of(live: Body, manager: str) -> Fields:
     return {}
 
 
-def owned_part(live: Body, manager: str) -> Body:
-    """The object with nothing but what a manager owns by having applied it."""
-    mine: Fields = {}
-    others: list[Fields] = []
-    for entry in entries_of(live):
-        if is_entry_of(entry, manager):
-            mine = fields_in(entry)
-        else:
-            others.append(fields_in(entry))
-    return _part_of_mapping(live, mine, others)
-
-
-def _part_of_mapping(value: Body, fields: Fields, others: list[Fields]) -> Body:
-    found: Body = {}
-    for element, inner in fields.items():
-        name = element[2:]
-        if name in value:
-            there = value[name]
-            if inner or others:
-                there = _part(there, inner, below(others, element) if others else others)
-            found[name] = there
-    return found
-
-
-def _part(value: Json, fields: Fields, others: list[Fields]) -> Json:
-    if not fields:
-        # Owned as a whole, unless others own what is inside: then it was empty when it was applied.
-        return type(value)() if any(others) and isinstance(value, CONTAINERS) else value
-    if isinstance(value, dict):
-        return _part_of_mapping(value, fields, others)
-    return _part_of_list(value, fields, others) if isinstance(value, list) else value
-
-
-def _part_of_list(value: list[Json], fields: Fields, others: list[Fields]) -> list[Json]:
-    owned = read_items(fields)
-    if not owned.keyed:
-        return [
-            item
-            for place, item in enumerate(value)
-            if place in owned.places or (is_scalar(item) and item in owned.values)
-        ]
-    elsewhere = [read_items(other).keyed for other in others]
-    found: list[Json] = []
-    for item in value:
-        if isinstance(item, dict):
-            values = key_values(item, owned.names)
-            inner = owned.keyed.get(values)
-            if inner is not None:
-                theirs = [keyed[values] for keyed in elsewhere if values in keyed]
-                found.append(_part(item, inner, theirs))
-    return found
-
-
 def below(others: list[Fields], element: str) -> list[Fields]:
     """What these sets have below an element."""
     return [other[element] for other in others if element in other]

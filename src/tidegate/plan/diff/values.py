@@ -15,6 +15,7 @@ import msgspec
 
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping
 from tidegate.plan.diff.owned import KNOWN, Body, Scalar
 
 
@@ -83,17 +84,30 @@ def is_hollow(value: Json) -> bool:
 
 
 def fold_text(wanted: Body) -> Body:
-    """A Secret as servers store it: `stringData` in `data`, which has no line breaks."""
+    """A Secret as servers store it: `stringData` in `data`, which has no line breaks.
+
+    What no server can read stays as it is written, and is refused for it.
+    """
     values, texts = wanted.get("data"), wanted.get("stringData")
-    if not isinstance(values, dict) and not isinstance(texts, dict):
+    if not (values or texts) or not (_is_text_map(values) and _is_text_map(texts)):
         return wanted
-    folded: Body = {}
-    for name, value in values.items() if isinstance(values, dict) else ():
-        folded[name] = "".join(value.split()) if isinstance(value, str) else value
-    for name, value in texts.items() if isinstance(texts, dict) else ():
+    folded: Body = {name: _unbroken(value) for name, value in mapping(wanted, "data").items()}
+    for name, value in mapping(wanted, "stringData").items():
         folded[name] = base64.b64encode(str(value or "").encode()).decode()
     rest = {name: value for name, value in wanted.items() if name != "stringData"}
     return {**rest, "data": folded}
+
+
+def _is_text_map(value: Json) -> bool:
+    """A server reads null as an empty map, and in a map as an empty text."""
+    if not isinstance(value, dict):
+        return value is None
+    return all(part is None or isinstance(part, str) for part in value.values())
+
+
+def _unbroken(value: Json) -> Json:
+    """Encoded bytes without their line breaks, which is all that a server overlooks in them."""
+    return value.replace("\r", "").replace("\n", "") if isinstance(value, str) else value
 
 
 def show_pair(before: Json, after: Json) -> tuple[str, str]:

@@ -277,7 +277,9 @@ class Walk:
         name = name_of(place)
         if same_scalar(wanted, live, name=name, parent=parent):
             return True
-        is_unsaid = wanted == "" or (not wanted and name in KEPT)
+        if wanted is None and is_hollow(live):
+            return True
+        is_unsaid = wanted in {None, ""} or (not wanted and name in KEPT)
         return is_unsaid and self._is_default(live, place, parent, {})
 
     def _is_known(self, place: Place) -> bool:

@@ -186,6 +186,8 @@ def _paths(fields: Fields, before: Path) -> Iterator[Path]:
 
 
 def _sorted(below: dict[Element, Fields]) -> list[Element]:
-    if all(element.startswith(FIELD) for element in below):
-        return sorted(below)
+    elements = sorted(below)
+    # Fields come before keys and values: if the last one is a field, they all are.
+    if not elements or elements[-1].startswith(FIELD):
+        return elements
     return sorted(below, key=order)

@@ -97,6 +97,7 @@ def check(body: Body, entry: Entry, asks: Iterable[Cause] | None = None) -> None
 def unfit(problems: tuple[Cause, ...], entry: Entry, ref: Ref) -> Refused:
     """An intent that cannot be merged, in the words of the server."""
     told = "; ".join(f".{cause.field}: {cause.message}" for cause in problems)
-    where = f"{ref.namespace}/{ref.name}; {entry.kind.api_version}, Kind={entry.kind.name}"
+    group = f"{entry.kind.group}/{entry.kind.version}"
+    where = f"{ref.namespace}/{ref.name}; {group}, Kind={entry.kind.name}"
     message = f"failed to create typed patch object ({where}): {told}"
     return Refused(Invalid(message, tuple(sorted(problems))))

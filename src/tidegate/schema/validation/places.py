@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from tidegate.model.objects import Json
 
@@ -12,7 +13,7 @@ def each(body: Json, path: str) -> Iterator[tuple[str, Json]]:
 
     `[]` means every item, and a `?` that what follows is not asked for where nothing stands.
     """
-    yield from _each(body, path.split("."), "")
+    return _each(body, _parts(path), "")
 
 
 def at(body: Json, path: str) -> Json:
@@ -27,15 +28,21 @@ def is_empty(value: Json) -> bool:
     return value is None or value in ("", 0, [], {})
 
 
-def _each(body: Json, parts: list[str], start: str) -> Iterator[tuple[str, Json]]:
-    if not parts:
-        yield start, body
-        return
-    name = parts[0].rstrip("[]?")
-    value = body.get(name) if isinstance(body, dict) else None
-    place = f"{start}.{name}" if start else name
-    if parts[0].endswith("[]"):
-        for number, item in enumerate(value if isinstance(value, list) else ()):
-            yield from _each(item, parts[1:], f"{place}[{number}]")
-    elif value is not None or not parts[0].endswith("?"):
-        yield from _each(value, parts[1:], place)
+@cache
+def _parts(path: str) -> tuple[tuple[str, str], ...]:
+    """The names of a path, each with the mark behind it."""
+    names = ((part, part.rstrip("[]?")) for part in path.split("."))
+    return tuple((name, part.removeprefix(name)) for part, name in names)
+
+
+def _each(body: Json, parts: tuple[tuple[str, str], ...], start: str) -> Iterator[tuple[str, Json]]:
+    for place, (name, mark) in enumerate(parts, 1):
+        body = body.get(name) if isinstance(body, dict) else None
+        start = f"{start}.{name}" if start else name
+        if mark == "[]":
+            for number, item in enumerate(body if isinstance(body, list) else ()):
+                yield from _each(item, parts[place:], f"{start}[{number}]")
+            return
+        if body is None and mark == "?":
+            return
+    yield start, body

@@ -108,7 +108,7 @@ def _selects(selector: Json, labels: Body) -> bool:
     wanted, expressions = at(selector, "matchLabels"), at(selector, "matchExpressions")
     exact = wanted.items() if isinstance(wanted, dict) else ()
     rest = expressions if isinstance(expressions, list) else ()
-    return all(labels.get(key) == value for key, value in exact) and all(
+    return all(labels.get(key) == (value or "") for key, value in exact) and all(
         _holds(expression, labels) for expression in rest
     )
 

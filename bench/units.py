@@ -1,0 +1,141 @@
+"""Many units in one rollout beside one unit with as many objects, in a simulated cluster.
+
+Every ten objects are an app: what it reads and its Service in a first wave, its Deployment in a
+second. A unit has one app, or all of them. CPU time is that of one core and holds the cluster's
+own: its server, its controllers and its kubelet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import cProfile
+import time
+from dataclasses import dataclass, field
+
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Plan
+from tidegate.testing import Body
+from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
+from tidegate.testing.rollouts import roll_out
+from tidegate.world.calls import Call, Get, List, Ticket, Watch, Write
+from tidegate.world.facts import Fact
+from tidegate.world.protocol import World
+
+PER_APP = 10
+ONE_UNIT = (100, 1_000)
+"""Apps of the rollouts that have one unit."""
+MANY_UNITS = 1_000
+"""Apps, and units, of the rollout that has many."""
+BOOKS = "tidegate-system"
+"""The namespace of leases and journals."""
+
+
+def an_app(number: int) -> tuple[tuple[Body, ...], tuple[Body, ...]]:
+    """The two waves of an app."""
+    name = f"app-{number}"
+    service: Body = {"selector": {"app": name}, "ports": [{"port": 80}]}
+    first = (
+        an_object("v1 ServiceAccount", name),
+        an_object("v1 Secret", name, stringData={"password": "simulated"}),
+        an_object("v1 Service", name, spec=service),
+        *(a_config_map(f"{name}-{part}", text="x" * 500) for part in range(PER_APP - 4)),
+    )
+    return first, (a_deployment(name),)
+
+
+def one_unit(apps: int) -> Plan:
+    waves = zip(*map(an_app, range(apps)), strict=True)
+    return a_plan(a_unit(*(tuple(body for app in wave for body in app) for wave in waves)))
+
+
+def many_units(apps: int) -> Plan:
+    return a_plan(*(a_unit(*an_app(number), name=f"unit-{number}") for number in range(apps)))
+
+
+@dataclass(slots=True)
+class Counted:
+    """A world that counts what is asked of it, and knows when each app was first written."""
+
+    world: World
+    books: int = 0
+    """Calls for leases and journals."""
+    begun: dict[str, Ms] = field(default_factory=dict)
+
+    def now(self) -> Ms:
+        return self.world.now()
+
+    def submit(self, call: Call) -> None:
+        match call.request:
+            case Get(ref=Ref(namespace=place)) | Write(ref=Ref(namespace=place)) if place == BOOKS:
+                self.books += 1
+            case List(selection=asked) | Watch(selection=asked) if asked.namespace == BOOKS:
+                self.books += 1
+            case Write(ref=Ref(name=name)) if name.startswith("app-"):
+                app = "-".join(name.split("-")[:2])
+                self.begun.setdefault(app, self.now())
+            case _:
+                pass
+        self.world.submit(call)
+
+    def cancel(self, ticket: Ticket) -> bool:
+        return self.world.cancel(ticket)
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        return await self.world.wait(until)
+
+
+def play(plan: Plan) -> dict[str, float]:
+    """The figures of one rollout, on a new cluster."""
+    world = Counted(make_living(Simulation()))
+    opened, start = world.now(), time.process_time()
+    run = asyncio.run(roll_out(world, plan))
+    spent = time.process_time() - start
+    if run.result != "passed":
+        raise RuntimeError(run.told()[-5:])
+    objects = len(world.begun) * PER_APP
+    return {
+        "CPU s": spent,
+        "CPU us/object": spent / objects * 1e6,
+        "lease and journal calls/object": world.books / objects,
+        "first app begun, virtual s": (min(world.begun.values()) - opened) / SECOND,
+        "last app begun, virtual s": (max(world.begun.values()) - opened) / SECOND,
+        "ended, virtual s": (world.now() - opened) / SECOND,
+    }
+
+
+def count_calls(plan: Plan) -> int:
+    """Function calls of one rollout: they know no caches and no neighbours."""
+    profile = cProfile.Profile()
+    profile.runcall(play, plan)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def measure() -> dict[str, float]:
+    """Each shape by itself; then what an object costs in many units beside one of a single unit."""
+    few, most = ONE_UNIT
+    shapes = {
+        f"1 x {few * PER_APP:,}": one_unit(few),
+        f"1 x {most * PER_APP:,}": one_unit(most),
+        f"{MANY_UNITS:,} x {PER_APP}": many_units(MANY_UNITS),
+    }
+    figures = {
+        f"{shape}, {figure}": value
+        for shape, plan in shapes.items()
+        for figure, value in play(plan).items()
+    }
+    single, _, many = (figures[f"{shape}, CPU us/object"] for shape in shapes)
+    figures["CPU us/object, many units / one"] = many / single
+    single = count_calls(one_unit(few)) / (few * PER_APP)
+    many = count_calls(many_units(MANY_UNITS)) / (MANY_UNITS * PER_APP)
+    return figures | {
+        "function calls/object, one unit": single,
+        "function calls/object, many units": many,
+        "function calls/object, many units / one": many / single,
+    }
+
+
+if __name__ == "__main__":
+    for name, value in measure().items():
+        print(f"{name:48} {value:12.2f}", flush=True)

@@ -1,0 +1,112 @@
+"""Maps of text in built-in objects are read as a real server reads them.
+
+What is applied of an object comes to what the object itself would come to, is refused where that
+would be, and is found unchanged afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plane import ControlPlane
+from tests.e2e.schema_bodies import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, Body, an_object
+from tests.e2e.test_schemas import BATCH, UNCONVERTED, UNTYPED, answers, kind_of, tries
+from tidegate.model.change import Fate
+from tidegate.model.objects import Json
+from tidegate.model.plan import items_of
+from tidegate.plan.diff.compare import compare
+from tidegate.schema.fit import find_misfit
+from tidegate.testing import body_of
+from tidegate.testing.builders import a_plan
+from tidegate.world.calls import Verb
+from tidegate.world.facts import Done, Outcome, is_refusal
+
+pytestmark = pytest.mark.kube
+
+
+def a_config_map(values: Json, **metadata: Json) -> Body:
+    body = an_object(CONFIG_MAP, data=values)
+    return {**body, "metadata": {"name": "x", **metadata}}
+
+
+def a_deployment(labels: Json, **pod: Json) -> Body:
+    spec: Body = {"containers": [{"name": "app", "image": "i:1"}], **pod}
+    template: Body = {"metadata": {"labels": labels}, "spec": spec}
+    return an_object(DEPLOYMENT, spec={"selector": {"matchLabels": labels}, "template": template})
+
+
+PLACES: dict[str, Callable[[Json], Body]] = {
+    "annotations": lambda found: a_config_map({}, annotations=found),
+    "binaryData": lambda found: an_object(CONFIG_MAP, binaryData=found),
+    "data of a ConfigMap": a_config_map,
+    "data of a Secret": lambda found: an_object(SECRET, data=found),
+    "labels": lambda found: a_config_map({}, labels=found),
+    "matchLabels": a_deployment,
+    "nodeSelector": lambda found: a_deployment({"a": "b"}, nodeSelector=found),
+    "selector of a Service": lambda found: an_object(
+        SERVICE, spec={"selector": found, "ports": [{"port": 80}]}
+    ),
+    "stringData": lambda found: an_object(SECRET, stringData=found),
+    "stringData beside data": lambda found: an_object(
+        SECRET, stringData=found, data={"a": "YQ==", "z": "YWJj\nZGVm"}
+    ),
+}
+TEXTS = st.sampled_from(["", "a", "0", "true", "null", "YQ==", "YWJj\nZGVm", "YW Jj", "é"])
+ODD = st.sampled_from([0, 1, 1.5, True, False, [], [1, "a"], {}, {"a": "b"}])
+VALUES = st.one_of(TEXTS, TEXTS, st.none(), ODD)
+MAPS = st.one_of(
+    st.dictionaries(st.sampled_from("abc"), TEXTS | st.none(), min_size=1),
+    st.dictionaries(st.sampled_from("abc"), VALUES, min_size=1),
+    st.none(),
+    st.just({}),
+    ODD,
+    TEXTS,
+)
+BODIES = st.builds(lambda make, found: make(found), st.sampled_from([*PLACES.values()]), MAPS)
+
+
+def applied(body: Body) -> Body:
+    """What a plan applies of an object."""
+    (step,) = a_plan(body).steps
+    (item,) = items_of(step)
+    found: Body = msgspec.json.decode(item.body)
+    return found
+
+
+def is_unread(outcome: Outcome) -> bool:
+    """Whether the server could not make an object of its kind of it."""
+    told = outcome.message if is_refusal(outcome) else ""
+    return UNTYPED in told or UNCONVERTED in told
+
+
+def stored(outcome: Done) -> Body:
+    """What the server would keep, but for what is new each time."""
+    body = body_of(outcome)
+    metadata = body["metadata"]
+    assert isinstance(metadata, dict)
+    kept = {name: metadata.get(name) for name in ("labels", "annotations")}
+    return {**body, "metadata": kept}
+
+
+@tries
+@given(st.lists(BODIES, min_size=BATCH, max_size=BATCH))
+def test_what_is_applied_is_what_is_written(plane: ControlPlane, batch: list[Body]) -> None:
+    ours = [applied(body) for body in batch]
+    outcomes = answers(plane, Verb.APPLY, *batch, *ours)
+
+    for body, mine, theirs, its in zip(batch, ours, outcomes, outcomes[BATCH:], strict=False):
+        assert is_unread(theirs) == is_unread(its), (body, theirs, its)
+        misfit = find_misfit(kind_of(body), mine)
+        assert misfit is not None
+        assert bool(misfit.unreadable) == is_unread(theirs), (body, misfit, theirs)
+        assert not (misfit.invalid and isinstance(theirs, Done)), (body, misfit)
+        assert isinstance(theirs, Done) == isinstance(its, Done), (body, theirs, its)
+        if isinstance(theirs, Done) and isinstance(its, Done):
+            assert stored(theirs) == stored(its), body
+            live = body_of(its)
+            assert compare(mine, live, manager="tester").deed is Fate.KEEP, (body, live)
