@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, RenderError, TidegateError
+from tidegate.files import StrayPathError, follow
 from tidegate.flows.rendering import (
     Asked,
     Rendered,
@@ -134,8 +135,11 @@ async def _find(wanted: Wanted, workshop: Workshop) -> Spot:
         return here
     source, inside = _source(wanted)
     snapshot = await fetch(source, await workshop.access(None))
-    path = snapshot.root / inside
-    if not path.resolve().is_relative_to(snapshot.root.resolve()) or not path.is_dir():
+    try:
+        is_there = follow(snapshot.root / inside, snapshot.root).is_dir()
+    except StrayPathError:
+        is_there = False
+    if not is_there:
         raise _not_a_directory(wanted)
     name = wanted.chart or Path(inside).name or wanted.what.rstrip("/").rpartition("/")[2]
     return Spot(snapshot.root, inside, name.removesuffix(".git"))

@@ -19,6 +19,7 @@ import msgspec
 
 from tidegate.errors import RenderError
 from tidegate.external.tools import find_program
+from tidegate.files import StrayPathError, follow
 from tidegate.render.footprint import Footprint, Look
 from tidegate.render.helm.files import MAX_FILES, check_chart, find, inside
 from tidegate.render.helm.release import FileParameter, Layer, Release, ValuesFile
@@ -190,9 +191,10 @@ def _fixed_part(path: str) -> str:
 
 
 def _is_new(link: str, above: tuple[str, ...], top: Path) -> bool:
-    target = os.path.realpath(link)
-    is_inside = target == str(top) or target.startswith(f"{top}{os.sep}")
-    return is_inside and target not in above
+    try:
+        return str(follow(Path(link), top)) not in above
+    except StrayPathError:
+        return False
 
 
 def _digest_of_file(path: str) -> bytes:
