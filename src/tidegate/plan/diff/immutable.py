@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 from tidegate.model.objects import Kind
+from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.plan.diff.owned import Body
-from tidegate.plan.diff.values import quantity_of
 
 Names: TypeAlias = tuple[str, ...]
 """The fields that lead to a place; items of lists are not told apart."""
