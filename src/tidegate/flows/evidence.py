@@ -15,9 +15,10 @@ from tidegate.errors import foreign
 from tidegate.flows.lacks import PATIENCE, POD, find_lacks
 from tidegate.flows.makers import find_item, find_makers, step_of
 from tidegate.flows.wiring import why_unserved
+from tidegate.model.labels import write_labels
 from tidegate.model.objects import Json, Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan
-from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import (
@@ -154,7 +155,7 @@ class _Asking:
         """The pods of an object that are not as they should be."""
         if live.ref.kind == POD:
             return [_read(live)]
-        labels = _selector(_read(live))
+        labels = write_labels(part(_read(live), "spec", "selector"))
         space = live.ref.namespace
         wanted = [List(Selection(kind, space, labels), MOST_READ) for kind in (POD, REPLICA_SET)]
         pods, sets = [_items(outcome) for outcome in await self._ask(*wanted)]
@@ -236,12 +237,6 @@ def _read(live: Live) -> Body:
 
 def _items(outcome: Outcome) -> list[Body]:
     return [_read(live) for live in outcome.items] if isinstance(outcome, Listed) else []
-
-
-def _selector(body: Body) -> str:
-    """The labels of an object's pods; empty where it does not say."""
-    labels = mapping(body, "spec", "selector", "matchLabels")
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
 def _owned(bodies: Iterable[Body], owners: set[str]) -> list[Body]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, RenderError, TidegateError
+from tidegate.files import StrayPathError, follow
 from tidegate.flows.pointing import Words, point_at
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop, render_request
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -124,7 +125,11 @@ def _chosen(request: Request | Detected, root: Path, where: str) -> Request:
     if not isinstance(request, Detected):
         return request
     place = root / request.path
-    if not place.resolve().is_relative_to(root.resolve()) or not place.is_dir():
+    try:
+        is_there = follow(place, root).is_dir()
+    except StrayPathError:
+        is_there = False
+    if not is_there:
         problem = f"`{request.path}` is not a directory of {where}"
         hint = "name a chart, an overlay or a directory of manifests"
         raise RenderError("render.path", problem, where=Place(where), hint=hint)

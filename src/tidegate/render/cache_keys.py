@@ -19,6 +19,7 @@ import msgspec
 
 from tidegate.errors import RenderError
 from tidegate.external.tools import find_program
+from tidegate.files import StrayPathError, follow
 from tidegate.model.release import FileParameter, Layer, Release, ValuesFile
 from tidegate.model.rendering import Overlay
 from tidegate.render.footprint import Footprint, Look
@@ -191,9 +192,10 @@ def _fixed_part(path: str) -> str:
 
 
 def _is_new(link: str, above: tuple[str, ...], top: Path) -> bool:
-    target = os.path.realpath(link)
-    is_inside = target == str(top) or target.startswith(f"{top}{os.sep}")
-    return is_inside and target not in above
+    try:
+        return str(follow(Path(link), top)) not in above
+    except StrayPathError:
+        return False
 
 
 def _digest_of_file(path: str) -> bytes:

@@ -7,10 +7,8 @@ What a file imports is read by us and not by the library: from inside its source
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +18,7 @@ import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
+from tidegate.files import Stray, StrayPathError, follow, open_file
 from tidegate.render.jsonnet import Answer, Evaluated, Question, Refused, Variable
 
 MAX_FILE = 16 * 1024 * 1024
@@ -122,20 +121,15 @@ class _Imports:
     def read(self, path: str) -> bytes | None:
         """A file's content; None where there is no file."""
         try:
-            real = (self._root / path).resolve()
-        except (OSError, RuntimeError, ValueError):
-            return None
-        if not real.is_relative_to(self._root):
+            with open_file(follow(self._root / path, self._root)) as file:
+                content = file.read(MAX_FILE + 1)
+        except StrayPathError as stray:
+            if stray.why is not Stray.OUTSIDE:
+                return None
             problem = f"`{foreign(path)}` leads out of the source"
-            raise RenderError("render.directory.outside", problem, where=Place(path))
-        try:
-            handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            raise RenderError("render.directory.outside", problem, where=Place(path)) from None
         except OSError:
             return None
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return None
-            content = file.read(MAX_FILE + 1)
         if len(content) > MAX_FILE:
             problem = f"`{foreign(path)}` is larger than {MAX_FILE // 1024**2} MiB"
             raise RenderError("render.directory.size", problem, where=Place(path))

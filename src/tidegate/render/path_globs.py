@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tidegate.files import StrayPathError, follow, tidy
 from tidegate.render.globs import NameGlob, expand_braces
 
 META = frozenset("*?[")
@@ -23,10 +24,10 @@ def is_pattern(text: str) -> bool:
 
 
 def find_matches(root: Path, pattern: str) -> list[str]:
-    """Paths below a directory that fit. Raises ValueError for what is no pattern."""
+    """Paths below a directory that fit. Raises ValueError for what is no pattern or leads out."""
     found: dict[str, None] = {}
     for text in expand_braces(pattern):
-        names = [name for name in text.split("/") if name not in {"", "."}]
+        names = [name for name in tidy(text.lstrip("/") or ".").split("/") if name != "."]
         for path in _matching(root, [""], names):
             found.setdefault(path)
     return [*found]
@@ -52,7 +53,7 @@ def _matching(root: Path, below: list[str], names: list[str]) -> Iterator[str]:
 
 
 def _named(root: Path, path: str, glob: NameGlob) -> Iterator[str]:
-    return (f"{path}{name}/" for name in _names(root / path) if glob.matches(name))
+    return (f"{path}{name}/" for name in _names(root, path) if glob.matches(name))
 
 
 def _directories(root: Path, path: str) -> Iterator[str]:
@@ -65,14 +66,15 @@ def _directories(root: Path, path: str) -> Iterator[str]:
         if seen > MOST_DIRECTORIES:
             raise ValueError("it reaches too many directories")
         yield here
-        inner = [name for name in _names(root / here) if _is_own_directory(root / here / name)]
+        inner = [name for name in _names(root, here) if _is_own_directory(root / here / name)]
         waiting += [f"{here}{name}/" for name in reversed(inner)]
 
 
-def _names(directory: Path) -> list[str]:
+def _names(root: Path, path: str) -> list[str]:
     try:
-        return sorted((path.name for path in directory.iterdir()), key=os.fsencode)
-    except OSError:
+        directory = follow(root / path, root)
+        return sorted((one.name for one in directory.iterdir()), key=os.fsencode)
+    except (OSError, StrayPathError):
         return []
 
 

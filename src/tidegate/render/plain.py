@@ -6,8 +6,6 @@ refused because they look like manifests and cannot be read.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +15,7 @@ import msgspec
 from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.files import Stray, StrayPathError, follow, open_file
 from tidegate.model.objects import Json
 from tidegate.model.rendering import Directory
 from tidegate.render.globs import Glob
@@ -62,14 +61,13 @@ def jsonnet_files(directory: Directory) -> tuple[str, ...]:
 def _start(directory: Directory, root: Path) -> Path:
     place = Place(foreign(directory.path) or ".")
     try:
-        start = (root / directory.path).resolve()
-        is_there = start.is_dir()
-    except (OSError, ValueError):
-        start, is_there = root, False
-    if not start.is_relative_to(root):
-        problem = f"`{foreign(directory.path)}` leads out of the source"
-        raise RenderError("render.directory.outside", problem, where=place)
-    if not is_there:
+        start = follow(root / directory.path, root)
+    except StrayPathError as stray:
+        if stray.why is Stray.OUTSIDE:
+            problem = f"`{foreign(directory.path)}` leads out of the source"
+            raise RenderError("render.directory.outside", problem, where=place) from None
+        start = None
+    if start is None or not start.is_dir():
         problem = f"there is no directory `{foreign(directory.path)}`"
         raise RenderError("render.directory.missing", problem, where=place)
     return start
@@ -104,19 +102,19 @@ def _walk(start: Path, *, recurse: bool) -> Iterator[Path]:
 def _is_manifest_file(path: Path, root: Path) -> bool:
     """False for links into nothing and for what is no file; links out of the tree are refused."""
     name = path.relative_to(root).as_posix()
+    if not path.is_symlink():
+        return path.is_file()
     try:
-        target = path.resolve(strict=True)
-    except FileNotFoundError:
-        return False
-    except (OSError, RuntimeError):
-        problem = f"`{foreign(name)}` is a link that leads in a circle"
-        hint = "remove the link, or let it lead to a file"
-        raise RenderError("render.directory.file", problem, where=Place(name), hint=hint) from None
-    if not target.is_relative_to(root):
-        problem = f"`{foreign(name)}` is a link that leads out of the source"
-        hint = "keep manifests, and what they link to, inside one source"
-        raise RenderError("render.directory.outside", problem, where=Place(name), hint=hint)
-    return stat.S_ISREG(target.stat().st_mode)
+        return follow(path, root).is_file()
+    except StrayPathError as stray:
+        if stray.why is Stray.OUTSIDE:
+            code, problem = "render.directory.outside", "is a link that leads out of the source"
+            hint = "keep manifests, and what they link to, inside one source"
+        else:
+            code, problem = "render.directory.file", "is a link that leads in a circle"
+            hint = "remove the link, or let it lead to a file"
+        problem = f"`{foreign(name)}` {problem}"
+        raise RenderError(code, problem, where=Place(name), hint=hint) from None
 
 
 def _glob(directory: Directory, field: str, pattern: str) -> Glob | None:
@@ -130,9 +128,7 @@ def _glob(directory: Directory, field: str, pattern: str) -> Glob | None:
 
 def _read(path: Path, name: str, room: int) -> bytes:
     try:
-        # The file may have become a pipe meanwhile, and nobody may ever write to it.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        with os.fdopen(handle, "rb") as file:
+        with open_file(path) as file:
             content = file.read(room + 1)
     except OSError as error:
         problem = f"`{foreign(name)}` cannot be read: {foreign(error.strerror or 'it changed')}"

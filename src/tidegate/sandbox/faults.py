@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from tidegate.model.labels import SelectorError, read_fields
 from tidegate.model.moment import SECOND, Ms, after
 from tidegate.model.objects import Ref
 from tidegate.world.calls import (
@@ -307,6 +308,8 @@ def _ref_of(request: Request) -> Ref | None:
 
 def _ref_of_selection(selection: Selection) -> Ref:
     """A selection has a name where it asks for one, as in Kubernetes' own reading of requests."""
-    terms = (term.partition("=") for term in selection.fields.split(","))
-    named = (value.removeprefix("=") for key, _, value in terms if key == "metadata.name")
-    return Ref(selection.kind, selection.namespace, next(named, ""))
+    try:
+        named = [one for one in read_fields(selection.fields) if one[:2] == ("metadata.name", "In")]
+    except SelectorError:
+        named = []
+    return Ref(selection.kind, selection.namespace, str(named[0].values[0]) if named else "")

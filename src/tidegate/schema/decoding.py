@@ -15,13 +15,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.model.objects import Json
+from tidegate.model.quantity import read_quantity
 from tidegate.schema.causes import as_json, number, quoted, shown
 from tidegate.schema.shape import Merge, Shape, Type, child
 from tidegate.world.facts import Cause
 
 UNKNOWN = ("unknown", "unknown field")
-_QUANTITY = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-_is_quantity = re.compile(_QUANTITY).match
 _is_moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)").fullmatch
 _foreign_to_base64 = re.compile(r"[^A-Za-z0-9+/\r\n]").search
 _JSON_WORDS = {bool: "bool", dict: "object", list: "array", str: "string"}
@@ -221,10 +220,10 @@ def _scalar_problems(
     value: Json, shape: Shape, path: tuple[str, ...], owner: str
 ) -> Iterator[_Misreading]:
     if shape.format == "quantity":
-        text = as_json(value) if not isinstance(value, str) else value
-        if isinstance(value, bool) or not _is_quantity(text):
-            message = f"quantities must match the regular expression '{_QUANTITY}'"
-            yield _Misreading(message, is_final=True)
+        try:
+            read_quantity(value if isinstance(value, str) else as_json(value))
+        except ValueError as error:
+            yield _Misreading(str(error), is_final=True)
     elif isinstance(value, str) and shape.type is Type.STRING:
         yield from _text_problems(value, shape.format)
     elif told := _misread(value, shape):

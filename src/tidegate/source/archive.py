@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
 from tidegate.errors import Place, SourceError, foreign
+from tidegate.files import Stray, StrayPathError, unpacked
 from tidegate.source.tree import MIB, Limits, refuse_links_out, walk_tree
 
 CHUNK = 64 * 1024
@@ -49,12 +50,12 @@ class Unpacking:
         self._entries += 1
         if self._entries > self._limits.files:
             raise self.refused(entry, f"is one of more than {self._limits.files}")
-        path = PurePosixPath(entry)
-        if path.is_absolute() or "\\" in entry or "\0" in entry:
-            raise self.refused(entry, "has no path that could be inside the archive")
-        if ".." in path.parts:
-            raise self.refused(entry, "leads out of the archive")
-        inside = PurePosixPath(*path.parts[self._strip :])
+        try:
+            inside = PurePosixPath(*unpacked(entry).parts[self._strip :])
+        except StrayPathError as stray:
+            out = stray.why is Stray.OUTSIDE
+            reason = "leads out of" if out else "has no path that could be inside"
+            raise self.refused(entry, f"{reason} the archive") from None
         # What Git keeps for itself is no part of a tree, and nobody looks into it later.
         return inside if inside.parts and ".git" not in inside.parts else None
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import SourceError, TidegateError
+from tidegate.errors import Place, SourceError, TidegateError, foreign
+from tidegate.files import StrayPathError, tidy
 from tidegate.model.source import (
     ChartSource,
     GitSource,
@@ -28,6 +29,7 @@ from tidegate.source.local import fetch_local
 from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
 from tidegate.source.tree import digest_entries, look_at
 from tidegate.source.urls import same_repository
+from tidegate.source.web.download import shown
 
 AT_ONCE = 8
 
@@ -119,7 +121,12 @@ def _mapped(source: SourceRef, access: Access) -> LocalSource | None:
             return None
     for checkout in access.checkouts:
         if checkout.always and checkout.url.rstrip("/") == address.rstrip("/"):
-            return LocalSource(str(checkout.path / inside))
+            try:
+                return LocalSource(str(checkout.path / tidy(inside)))
+            except StrayPathError:
+                problem = f"there is no chart `{foreign(inside)}`"
+                where = Place(shown(address))
+                raise SourceError("source.chart.missing", problem, where=where) from None
     return None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, SourceError, foreign
+from tidegate.files import Stray, StrayPathError, follow
 
 MIB = 1024 * 1024
 
@@ -52,15 +53,17 @@ def look_at(root: Path, paths: Iterable[str]) -> list[Entry]:
 
 def part_links(root: Path, entries: Iterable[Entry]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which entries can be read as files, and which are links that lead out of the tree."""
-    real = os.path.realpath(root)
     files, escaping = [], []
     for entry in entries:
         if not entry.is_link:
             files.append(entry.path)
-        elif _leads_out(real, entry):
-            escaping.append(entry.path)
-        elif (root / entry.path).is_file():
-            files.append(entry.path)
+            continue
+        try:
+            if _end_of(entry, root).is_file():
+                files.append(entry.path)
+        except StrayPathError as stray:
+            if stray.why is Stray.OUTSIDE:
+                escaping.append(entry.path)
     return tuple(files), tuple(escaping)
 
 
@@ -122,12 +125,11 @@ def _entry(place: Path, path: str) -> Entry | None:
     return Entry(path, executable=bool(seen.st_mode & stat.S_IXUSR), size=seen.st_size)
 
 
-def _leads_out(root: str, entry: Entry) -> bool:
+def _end_of(link: Entry, root: Path) -> Path:
     # An absolute target is wrong even where it points inside: the tree may be moved.
-    if entry.target.startswith(os.sep):
-        return True
-    real = os.path.realpath(os.path.join(root, entry.path))  # noqa: PTH118  (no Path: links stay)
-    return real != root and not real.startswith(root + os.sep)
+    if link.target.startswith(os.sep):
+        raise StrayPathError(Stray.OUTSIDE)
+    return follow(root / link.path, root)
 
 
 def _digest_file(path: Path) -> bytes:

@@ -1,10 +1,10 @@
-"""Label selectors that stand in objects."""
+"""Selectors that stand in objects, and selectors as text."""
 
 from __future__ import annotations
 
 import pytest
 
-from tidegate.model.labels import matches
+from tidegate.model.labels import matches, read_labels, write_labels
 from tidegate.model.objects import Json
 
 
@@ -34,9 +34,51 @@ def test_selectors_that_stand_in_objects(selector: Json, *, expected: bool) -> N
         ("NotIn", ["web"], False),
         ("Exists", [], True),
         ("DoesNotExist", [], False),
+        ("Gt", ["1"], False),
+        ("Lt", ["1"], False),
     ],
 )
 def test_expressions_of_selectors(operator: str, values: list[Json], *, expected: bool) -> None:
     expression: dict[str, Json] = {"key": "app", "operator": operator, "values": values}
 
     assert matches({"matchExpressions": [expression]}, {"app": "web"}) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "cores", "expected"),
+    [
+        ("Gt", "3", "4", True),
+        ("Gt", "4", "4", False),
+        ("Lt", "10", "9", True),
+        ("Lt", "10", "many", False),
+        ("Gt", "-1", None, False),
+    ],
+)
+def test_numbers_are_compared_where_there_are_numbers(
+    operator: str, bound: str, cores: Json, *, expected: bool
+) -> None:
+    expression: dict[str, Json] = {"key": "cores", "operator": operator, "values": [bound]}
+    labels = {} if cores is None else {"cores": cores}
+
+    assert matches({"matchExpressions": [expression]}, labels) is expected
+
+
+def test_a_selector_means_the_same_as_an_object_and_as_text() -> None:
+    selector: Json = {
+        "matchLabels": {"tier": "front", "app": "web"},
+        "matchExpressions": [
+            {"key": "zone", "operator": "In", "values": ["a", "b"]},
+            {"key": "canary", "operator": "NotIn", "values": ["yes"]},
+            {"key": "owner", "operator": "Exists"},
+            {"key": "gone", "operator": "DoesNotExist"},
+        ],
+    }
+    labels: dict[str, Json] = {"app": "web", "tier": "front", "zone": "b", "owner": ""}
+    others = [{**labels, key: "yes"} for key in ("app", "zone", "canary", "gone")] + [{}]
+
+    text = write_labels(selector)
+
+    assert text == "app=web,tier=front,zone in (a,b),canary notin (yes),owner,!gone"
+    for one in (labels, *others):
+        by_text = all(wanted.holds(one) for wanted in read_labels(text))
+        assert by_text is matches(selector, one) is (one is labels)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import pytest
 
 from tidegate.model.objects import Json
-from tidegate.plan.diff.facts import GROUPS, SETS, is_default, is_one_piece, keys_of
+from tidegate.plan.diff.facts import GROUPS, is_default
 from tidegate.plan.diff.owned import KEY_DEFAULTS
 from tidegate.plan.diff.values import QUANTITIES, QUANTITY_MAPS
 from tidegate.schema.builtin import served_kinds, shape_of
+from tidegate.schema.merging import Merging, merging_of
 from tidegate.schema.shape import Merge, Shape, Type
 
 # Definitions hold schemas, and slices are written by drivers.
@@ -71,13 +72,20 @@ def test_lists_are_merged_as_the_schemas_say() -> None:
         if spot.is_reached
         and (spot.parent, spot.name) not in TOLD_BY_OWNERS
         and spot.shape.type is Type.ARRAY
-        and (
-            sorted(keys_of(spot.parent, spot.name)) != sorted(spot.shape.keys)
-            or ((spot.parent, spot.name) in SETS) != (spot.shape.merge is Merge.SET)
-        )
+        and merging_of(spot.parent, spot.name)
+        != Merging(spot.shape.keys, is_set=spot.shape.merge is Merge.SET)
     }
 
     assert wrong == set()
+
+
+def test_an_item_is_known_by_its_keys() -> None:
+    assert merging_of("containers", "ports").keys == ("containerPort", "protocol")
+    assert merging_of("spec", "containers").keys == ("name",)
+    assert merging_of("metadata", "finalizers").is_set
+    assert merging_of("spec", "selector").is_one_piece
+    assert merging_of("spec", "variables") == Merging()
+    assert merging_of("spec", "anything") == Merging()
 
 
 def test_mappings_are_one_piece_as_the_schemas_say() -> None:
@@ -87,7 +95,9 @@ def test_mappings_are_one_piece_as_the_schemas_say() -> None:
         if spot.is_reached
         and (spot.parent, spot.name) not in TOLD_BY_OWNERS
         and spot.shape.type is Type.OBJECT
-        and is_one_piece(spot.parent, spot.name) != (spot.shape.merge is Merge.ATOMIC)
+        and spot.name != "*"
+        and merging_of(spot.parent, spot.name)
+        != Merging(is_one_piece=spot.shape.merge is Merge.ATOMIC)
     }
 
     assert wrong == set()

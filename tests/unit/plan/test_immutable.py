@@ -17,8 +17,9 @@ from tests.promises.objects import (
     an_object,
 )
 from tidegate.model.objects import Kind
-from tidegate.plan.diff.immutable import ROWS, at, find_frozen
 from tidegate.schema.builtin import served_kinds
+from tidegate.schema.frozen import ROWS, at
+from tidegate.schema.immutable import find_frozen
 from tidegate.testing import Body
 
 BOUND: Body = {"status": {"phase": "Bound"}}

@@ -107,12 +107,19 @@ async def test_of_what_is_named_twice_the_first_counts(among: ValueFiles) -> Non
     ]
 
 
+async def test_a_pattern_finds_nothing_behind_a_link_out(among: ValueFiles) -> None:
+    (among.root / "out").symlink_to("../other/a")
+
+    assert refused(among, "/out/*.yaml").problem == "no file fits `/out/*.yaml`"
+
+
 @pytest.mark.parametrize(
     ("entry", "code"),
     [
         ("envs/*.json", "render.helm.file"),
         ("../../*.yaml", "render.helm.outside"),
         ("$values/../../a/v.yaml", "render.helm.outside"),
+        ("/{..,web}/*.yaml", "render.helm.outside"),
         ("envs/[a.yaml", "render.helm.pattern"),
         ("$nobody/v.yaml", "render.helm.reference"),
         ("file:///etc/hostname", "render.helm.file"),

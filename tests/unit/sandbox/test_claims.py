@@ -12,7 +12,6 @@ from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
 from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME
 from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
-from tidegate.sandbox.server.quantity import quantity_of
 from tidegate.testing import Body
 
 DEFAULT: Json = {"storageclass.kubernetes.io/is-default-class": "true"}
@@ -225,12 +224,3 @@ async def test_a_claim_that_a_pod_uses_goes_when_the_pod_has_gone() -> None:
 
     assert text(held, "metadata", "deletionTimestamp") != ""
     assert await cluster.body(CLAIM, "disk") is None
-
-
-@pytest.mark.parametrize(
-    ("written", "amount"),
-    [("1Ki", 1024), ("1k", 1000), ("1.5Gi", 1_610_612_736), ("1e3", 1000), ("500M", 500_000_000),
-     ("7", 7), ("none", 0)],
-)  # fmt: skip
-def test_amounts_are_read_as_kubernetes_writes_them(written: str, amount: int) -> None:
-    assert quantity_of(written) == amount

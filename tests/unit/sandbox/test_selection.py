@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tidegate.model.labels import SelectorError
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.server.selection import SelectorError, selects
+from tidegate.sandbox.server.selection import selects
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Selection
 

@@ -84,6 +84,12 @@ def test_a_type_that_reads_by_itself_has_the_last_word() -> None:
     assert find_decode_problem(body, deployment()).startswith("quantities must match")
 
 
+def test_the_suffix_of_a_quantity_is_one_of_those_there_are() -> None:
+    body: Body = {"spec": with_container(resources={"limits": {"cpu": "1i"}})}
+
+    assert find_decode_problem(body, deployment()) == "unable to parse quantity's suffix"
+
+
 def test_text_that_is_no_base64_is_told_by_its_place() -> None:
     shape = shape_of(Kind("", "v1", "Secret"))
     assert shape is not None

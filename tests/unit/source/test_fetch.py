@@ -45,6 +45,8 @@ async def test_a_directory_is_all_that_is_in_it(tmp_path: Path) -> None:
     (place / "app" / ".git" / "config").touch()
     (place / "inside").symlink_to("app/web.yaml")
     (place / "outside").symlink_to("/etc/passwd")
+    (place / "circle").symlink_to("circle")
+    (place / "too-long").symlink_to("x" * 300)
 
     found = await fetch(LocalSource(str(place)), an_access(tmp_path))
 
@@ -253,6 +255,21 @@ async def test_a_map_also_stands_for_charts_and_artifacts(
 
     assert found.source == source
     assert found.root == tmp_path / "here" / path
+
+
+@pytest.mark.parametrize("chart", ["../secret", "web/../../secret", "/etc", ""])
+async def test_a_chart_lies_below_what_stands_for_its_repository(
+    tmp_path: Path, chart: str
+) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "here").mkdir()
+    maps = (read_repository_map(f"https://charts.example.com={tmp_path / 'here'}"),)
+    source = ChartSource("https://charts.example.com", chart)
+
+    with pytest.raises(SourceError) as caught:
+        await fetch(source, an_access(tmp_path, offline=True, checkouts=maps))
+
+    assert caught.value.code == "source.chart.missing"
 
 
 async def test_a_file_of_a_web_server_is_asked_for_each_time_and_kept_for_offline(

@@ -15,6 +15,7 @@ from pathlib import Path
 from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, RenderError
+from tidegate.files import StrayPathError, follow, open_file
 from tidegate.model.objects import Json
 from tidegate.render.kustomize import Input, Use
 from tidegate.render.sops import (
@@ -123,11 +124,11 @@ def _without_values(content: bytes) -> bytes:
 
 
 def _read_inside(root: Path, name: str) -> bytes:
-    path = (root / name).resolve()
-    if not path.is_relative_to(root.resolve()) or not path.is_file():
+    try:
+        with open_file(follow(root / name, root)) as file:
+            return file.read(SIZE_LIMIT)
+    except (OSError, StrayPathError):
         return b""
-    with path.open("rb") as file:
-        return file.read(SIZE_LIMIT)
 
 
 def _secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -> Iterator[str]:

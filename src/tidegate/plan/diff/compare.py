@@ -11,13 +11,13 @@ from tidegate.model.change import MASK, Difference, Fate, FieldChange
 from tidegate.model.reading import mapping
 from tidegate.plan.diff.adoption import ADOPTED, is_adopted
 from tidegate.plan.diff.facts import GROUPS
-from tidegate.plan.diff.immutable import find_frozen
 from tidegate.plan.diff.owned import Body, Fields, entries_of, fields_in, is_entry_of, unite
 from tidegate.plan.diff.places import Found, names_of, show_place
 from tidegate.plan.diff.seal import digest_of, is_secret
 from tidegate.plan.diff.seal import seal as seal_of
 from tidegate.plan.diff.values import fold_text, is_hollow, show_pair, words
 from tidegate.plan.diff.walk import Walk
+from tidegate.schema.immutable import find_frozen
 
 NEVER_OWNED = words(
     "clusterName creationTimestamp deletionGracePeriodSeconds deletionTimestamp generateName "

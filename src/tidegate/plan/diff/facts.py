@@ -1,7 +1,7 @@
-"""What is known of built-in kinds where an object itself does not tell: lists, pieces, defaults.
+"""What is known of built-in kinds where an object itself does not tell: the defaults of fields.
 
-Places are told by a field's name and the name of the field it is in. How lists and mappings merge
-is compared with the schemas of Kubernetes by a test; defaults are those of its `defaults.go` files.
+Places are told by a field's name and the name of the field it is in. Defaults are those of
+Kubernetes' `defaults.go` files.
 """
 
 from __future__ import annotations
@@ -23,49 +23,6 @@ GROUPS = frozenset(
 )
 """The API groups that Kubernetes brings; other groups under k8s.io are custom ones."""
 
-CONTAINERS = frozenset(["containers", "initContainers", "ephemeralContainers"])
-_NAMED = words(
-    "containers.env resources.claims spec.containers spec.drivers spec.ephemeralContainers "
-    "spec.imagePullSecrets spec.initContainers spec.matchConditions spec.resourceClaims "
-    "spec.schedulingGates spec.volumes webhooks.matchConditions"
-)
-KEYS: dict[tuple[str, str], tuple[str, ...]] = {
-    **{(above, name): ("name",) for above, _, name in (row.partition(".") for row in _NAMED)},
-    ("", "secrets"): ("name",),
-    ("", "webhooks"): ("name",),
-    ("containers", "ports"): ("containerPort", "protocol"),
-    ("containers", "volumeDevices"): ("devicePath",),
-    ("containers", "volumeMounts"): ("mountPath",),
-    ("metadata", "ownerReferences"): ("uid",),
-    ("spec", "hostAliases"): ("ip",),
-    ("spec", "ports"): ("port", "protocol"),
-    ("spec", "topologySpreadConstraints"): ("topologyKey", "whenUnsatisfiable"),
-}
-"""By which fields the items of a list are told apart."""
-SETS = frozenset(
-    [
-        ("metadata", "finalizers"),
-        ("spec", "podCIDRs"),
-        ("spec", "validationActions"),
-        ("spec", "volumeLifecycleModes"),
-    ]
-)
-ONE_PIECE = words(
-    "configMapKeyRef controllerExpandSecretRef controllerPublishSecretRef dataSource fieldRef "
-    "fileKeyRef involvedObject labelSelector matchConstraints matchResources "
-    "namespaceSelector nodeExpandSecretRef nodePublishSecretRef nodeSelector "
-    "nodeStageSecretRef nodeTopology objectSelector paramKind paramRef podSelector preference "
-    "regarding related required requiredDuringSchedulingIgnoredDuringExecution resource "
-    "resourceFieldRef roleRef scopeSelector secretKeyRef selector targetRef"
-)
-"""Mappings that are replaced as a whole."""
-ONE_PIECE_IN = frozenset(
-    [("service", "port")]
-    + [
-        (parent, "secretRef")
-        for parent in words("cephfs cinder flexVolume iscsi rbd scaleIO storageos")
-    ]
-)
 FREE_FORM = words(
     "annotations binaryData data labels limits matchLabels nodeSelector options parameters "
     "requests selector stringData volumeAttributes"
@@ -144,15 +101,6 @@ DEFAULTS: dict[str, tuple[Json, ...]] = {
     "whenScaled": ("Retain",),
 }
 """What a server writes where nothing is said."""
-
-
-def keys_of(parent: str, name: str) -> tuple[str, ...]:
-    """By which fields the items of a list are told apart; none where they are not."""
-    return KEYS.get(("containers" if parent in CONTAINERS else parent, name), ())
-
-
-def is_one_piece(parent: str, name: str) -> bool:
-    return name in ONE_PIECE or (parent, name) in ONE_PIECE_IN
 
 
 def is_default(value: Json, *, name: str, parent: str, beside: Body) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tidegate.model.ignoring import Path
 from tidegate.model.objects import Json
-from tidegate.plan.diff.facts import keys_of
 from tidegate.plan.diff.owned import key_values
+from tidegate.schema.merging import merging_of
 
 NAME = ("name",)
 
@@ -43,7 +43,7 @@ def _into_list(
     step, rest = at
     mine = wanted if isinstance(wanted, list) else []
     there = live[step]
-    place = _counterpart(mine, there, step, keys_of(*above) or NAME)
+    place = _counterpart(mine, there, step, merging_of(*above).keys or NAME)
     if place is None:
         return wanted if rest else [*mine, there]
     return [*mine[:place], graft(mine[place], there, rest, above), *mine[place + 1 :]]

@@ -7,16 +7,14 @@ leaves out what is empty.
 from __future__ import annotations
 
 import base64
-import re
-from decimal import Decimal
-from functools import lru_cache
 
 import msgspec
 
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
+from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import mapping
-from tidegate.plan.diff.owned import KNOWN, Body, Scalar
+from tidegate.plan.diff.owned import Body, Scalar
 
 
 def words(text: str) -> frozenset[str]:
@@ -33,30 +31,6 @@ QUANTITY_MAPS = words(
 QUANTITIES = words("averageValue capacity divisor maximumVolumeSize sizeLimit tolerance")
 BYTES = frozenset(["caBundle", "request"])
 BYTES_MAPS = frozenset(["binaryData"])
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|([A-Za-z]{0,2}))")
-_BINARY = {unit + "i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", 1)}
-_DECIMAL = {unit: Decimal(10) ** power for unit, power in zip("num", (-9, -6, -3), strict=True)}
-_DECIMAL |= {unit: Decimal(1000) ** power for power, unit in enumerate("kMGTPE", 1)}
-_UNITS = {"": Decimal(1), **_BINARY, **_DECIMAL}
-
-
-def quantity_of(value: Json) -> Decimal | None:
-    """How much `500m`, `0.5`, `1Gi` or a number is; None where it is no quantity."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    return _read_quantity(str(value))
-
-
-@lru_cache(maxsize=KNOWN)
-def _read_quantity(written: str) -> Decimal | None:
-    found = _QUANTITY.fullmatch(written)
-    if found is None:
-        return None
-    number, exponent, unit = found.groups()
-    if exponent is not None:
-        return Decimal(number).scaleb(int(exponent)) if len(exponent) <= len("+999") else None
-    scale = _UNITS.get(unit or "")
-    return None if scale is None else Decimal(number) * scale
 
 
 def same_scalar(wanted: Json, live: Json, *, name: str, parent: str) -> bool:

@@ -14,10 +14,7 @@ from tidegate.plan.diff.facts import (
     DROPPED,
     FREE_FORM,
     KEPT,
-    SETS,
     is_default,
-    is_one_piece,
-    keys_of,
 )
 from tidegate.plan.diff.owned import (
     CONTAINERS,
@@ -43,6 +40,7 @@ from tidegate.plan.diff.places import (
     names_of,
 )
 from tidegate.plan.diff.values import is_equal, is_hollow, same_scalar, show_scalar
+from tidegate.schema.merging import merging_of
 
 NO_ITEMS = read_items({})
 PLAIN = frozenset([str, int, float, bool])
@@ -179,9 +177,8 @@ class Walk:
         if mine.names or mine.values:
             return mine.names, bool(mine.values)
         if self._is_builtin:
-            name = name_of(place)
-            names = () if self._is_definition else keys_of(parent, name)
-            return names, (parent, name) in SETS
+            known = merging_of(parent, name_of(place))
+            return (() if self._is_definition else known.keys), known.is_set
         for fields in self._others_at(place):
             items = read_items(fields)
             if items.names or items.values:
@@ -288,7 +285,8 @@ class Walk:
 
     def _is_one_piece(self, value: Body, own: Fields | None, place: Place, parent: str) -> bool:
         """Whether a mapping is replaced as a whole."""
-        if self._is_builtin and not self._is_definition and is_one_piece(parent, name_of(place)):
+        is_named = self._is_builtin and not self._is_definition
+        if is_named and merging_of(parent, name_of(place)).is_one_piece:
             return True
         return bool(value) and own == {} and not any(self._others_at(place))
 

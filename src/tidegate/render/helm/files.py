@@ -7,10 +7,10 @@ the root of the source, and not too large. Runs in the worker.
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.files import IrregularFileError, Stray, StrayPathError, follow, open_file
 
 MIB = 1024 * 1024
 MAX_FILE = 16 * MIB
@@ -27,41 +27,37 @@ def find(path: str, *, root: str, start: Path) -> Path:
 
 def inside(wanted: Path, top: Path, *, shown: str) -> Path:
     """Where a path leads, if that is inside `top`."""
-    if "\0" in shown:
-        raise RenderError("render.helm.file", "a path holds a NUL byte")
     try:
-        real = wanted.resolve()
-    except (OSError, RuntimeError):
-        problem = f"`{shown}` goes through links that lead in a circle"
-        raise RenderError("render.helm.file", problem, where=Place(shown)) from None
-    if real != top and top not in real.parents:
-        problem = f"`{shown}` leads out of the source"
-        hint = "keep charts, values and what they link to inside one source"
-        raise RenderError("render.helm.outside", problem, where=Place(shown), hint=hint)
-    return real
+        return follow(wanted, top)
+    except StrayPathError as stray:
+        raise astray(stray.why, shown) from None
+
+
+def astray(why: Stray, shown: str) -> RenderError:
+    place = Place(foreign(shown))
+    if why is not Stray.OUTSIDE:
+        return RenderError("render.helm.file", f"`{foreign(shown)}` {why.value}", where=place)
+    problem = f"`{foreign(shown)}` leads out of the source"
+    hint = "keep charts, values and what they link to inside one source"
+    return RenderError("render.helm.outside", problem, where=place, hint=hint)
 
 
 def read_text(path: Path, *, shown: str) -> str | None:
     """The text of a file; None when there is none."""
     try:
-        # A pipe without a writer must not hold us up, so: do not wait while opening.
-        source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_file(path) as file:
+            content = file.read(MAX_FILE + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except IrregularFileError:
+        raise _irregular(shown) from None
     except OSError as error:
         problem = f"`{shown}` cannot be read: {os.strerror(error.errno or 0)}"
         raise RenderError("render.helm.file", problem, where=Place(shown)) from None
-    try:
-        facts = os.fstat(source)
-        if not stat.S_ISREG(facts.st_mode):
-            raise _irregular(shown)
-        if facts.st_size > MAX_FILE:
-            problem = f"`{shown}` is larger than {MAX_FILE // MIB} MiB"
-            raise RenderError("render.helm.size", problem, where=Place(shown))
-        with os.fdopen(source, "rb", closefd=False) as file:
-            return _decode(file.read(MAX_FILE), shown)
-    finally:
-        os.close(source)
+    if len(content) > MAX_FILE:
+        problem = f"`{shown}` is larger than {MAX_FILE // MIB} MiB"
+        raise RenderError("render.helm.size", problem, where=Place(shown))
+    return _decode(content, shown)
 
 
 def _decode(content: bytes, shown: str) -> str:

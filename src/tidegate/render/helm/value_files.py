@@ -18,8 +18,10 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.files import StrayPathError, tidy
 from tidegate.model.release import FileParameter, ValuesFile, ValuesText
 from tidegate.render.argo_build import expand
+from tidegate.render.helm.files import astray
 from tidegate.render.path_globs import find_matches, is_pattern
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -126,12 +128,10 @@ def _refuse_unknown(first: str, among: ValueFiles, entry: str) -> None:
 
 
 def _inside(path: str, entry: str) -> str:
-    tidy = posixpath.normpath(path)
-    if tidy == ".." or tidy.startswith("../"):
-        problem = f"`{foreign(entry)}` leads out of the source"
-        hint = "keep charts, values and what they link to inside one source"
-        raise RenderError("render.helm.outside", problem, where=Place(foreign(entry)), hint=hint)
-    return tidy
+    try:
+        return tidy(path.lstrip("/"))
+    except StrayPathError as stray:
+        raise astray(stray.why, entry) from None
 
 
 def _is_glob(entry: _Entry) -> bool:
@@ -143,6 +143,8 @@ def _fitting(entry: _Entry, among: ValueFiles) -> Iterator[str]:
     where = Place(foreign(entry.said))
     try:
         found = find_matches(root, entry.path)
+    except StrayPathError as stray:
+        raise astray(stray.why, entry.said) from None
     except ValueError as error:
         problem = f"`{foreign(entry.said)}` is no pattern: {error}"
         raise RenderError("render.helm.pattern", problem, where=where) from None

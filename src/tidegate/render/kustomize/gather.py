@@ -13,6 +13,7 @@ from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.files import StrayPathError, tidy
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
 from tidegate.render.kustomize.copy import Copy, relative
@@ -289,12 +290,13 @@ class Walk:
         return self.exists(below or ".")
 
     def matching(self, pattern: str) -> list[str]:
-        joined = posixpath.normpath(posixpath.join(self.directory, pattern))
-        if not is_pattern(pattern) or is_remote(pattern) or joined.startswith("../"):
+        if not is_pattern(pattern) or is_remote(pattern):
             return []
         self.tree.looked.is_whole = False  # it looks into directories by itself
         try:
-            found = find_matches(self.tree.root, joined)
+            found = find_matches(self.tree.root, tidy(pattern, self.directory))
+        except StrayPathError:
+            return []
         except ValueError as error:
             problem = f"`{foreign(pattern)}` is no pattern: {error}"
             where = self.where(("components",))()

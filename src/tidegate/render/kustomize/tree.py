@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.files import Stray, StrayPathError, follow, open_file, tidy
 from tidegate.render.footprint import Footprint, Look, Signs, is_link
 from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
 
@@ -70,14 +71,10 @@ class Tree:
 
     def find(self, directory: str, text: str, *, where: Where) -> Spot:
         """Where `text` leads, seen from a directory of this tree."""
-        if not text or "\0" in text:
-            raise _outside(text, where, "is no path")
-        if text.startswith("/"):
-            raise _outside(text, where, "is an absolute path")
-        joined = posixpath.normpath(posixpath.join(directory, text))
-        if joined == ".." or joined.startswith("../"):
-            raise _outside(text, where, "leads out of the tree")
-        return self._follow(joined, text, where)
+        try:
+            return self._follow(tidy(text, directory), text, where)
+        except StrayPathError as stray:
+            raise _astray(stray.why, text, where) from None
 
     def names(self, directory: str) -> Iterator[tuple[str, bool]]:
         """The names in a directory in order, and for each whether it is itself a directory."""
@@ -89,9 +86,7 @@ class Tree:
     def read(self, path: str, *, where: Where, limit: int) -> bytes:
         """A file's content. `path` has been found before, so it holds no link."""
         try:
-            # A file may have become a pipe meanwhile, and nobody may ever write to it.
-            handle = os.open(self.root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-            with os.fdopen(handle, "rb") as file:
+            with open_file(self.root / path) as file:
                 content = file.read(limit + 1)
         except OSError as error:
             problem = f"`{path}` cannot be read: {foreign(error.strerror or 'it changed')}"
@@ -108,24 +103,13 @@ class Tree:
         for name in joined.split("/"):
             current = f"{current}/{name}" if current not in {"", "."} else name
             if is_link(self._note(current)):
-                target = self._target(self.root / current, text, where)
-                links[current] = target
-                current = target
+                target = follow(self.root / current, self.root).relative_to(self.root)
+                links[current] = current = target.as_posix()
                 self._note(current)
         return Spot(current, _kind_of(self.root / current, text, where), links)
 
     def _note(self, path: str) -> Signs:
         return self.looked.note(f"{self._start}/{path}", Look.LINK)
-
-    def _target(self, link: Path, text: str, where: Where) -> str:
-        try:
-            target = link.resolve()
-        except (OSError, RuntimeError):
-            problem = f"`{foreign(text)}` goes through links that lead in a circle"
-            raise RenderError("render.kustomize.file", problem, where=where()) from None
-        if not target.is_relative_to(self.root):
-            raise _outside(text, where, "is or goes through a link that leads out of the tree")
-        return target.relative_to(self.root).as_posix()
 
 
 def _kind_of(full: Path, text: str, where: Where) -> Found:
@@ -141,8 +125,11 @@ def _kind_of(full: Path, text: str, where: Where) -> Found:
     return Found.DIRECTORY if stat.S_ISDIR(mode) else Found.OTHER
 
 
-def _outside(text: str, where: Where, why: str) -> RenderError:
-    problem = f"`{foreign(text)}` {why}"
+def _astray(why: Stray, text: str, where: Where) -> RenderError:
+    reason = "leads out of the tree" if why is Stray.OUTSIDE else why.value
+    problem = f"`{foreign(text)}` {reason}"
+    if why is Stray.CIRCLE:
+        return RenderError("render.kustomize.file", problem, where=where())
     hint = "a build reads only files of its own source"
     return RenderError("render.kustomize.outside", problem, where=where(), hint=hint)
 

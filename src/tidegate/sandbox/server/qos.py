@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.server.quantity import quantity_of
 from tidegate.sandbox.server.store import Body
 
 COUNTED = ("cpu", "memory")
@@ -36,7 +36,7 @@ def service_class(pod: Body) -> str:
 def _amounts(share: Body, name: str) -> Amounts:
     given = mapping(share, name)
     amounts = {key: quantity_of(given[key]) for key in COUNTED if key in given}
-    return {key: amount for key, amount in amounts.items() if amount > 0}
+    return {key: amount for key, amount in amounts.items() if amount is not None and amount > 0}
 
 
 def _requests(share: Body) -> Amounts:

@@ -1,22 +1,16 @@
-"""Label and field selectors: written as kubectl takes them, asked of one object at a time."""
+"""Which stored objects a list or a watch is about."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.labels import SelectorError, read_fields, read_labels
+from tidegate.model.objects import Kind
+from tidegate.model.reading import part
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Selection
 
 Predicate = Callable[[Stored], bool]
-
-REQUIREMENT = re.compile(
-    r"\s*(?:(?P<absent>!)\s*(?P<missing>[^\s,!=()]+)"
-    r"|(?P<key>[^\s,!=()]+)\s*(?:(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)"
-    r"|(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*))?)\s*(?:,|$)"
-)
-FIELD = re.compile(r"\s*(?P<path>[^\s,!=]+)\s*(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*)\s*(?:,|$)")
 
 EVERYWHERE = frozenset({"metadata.name", "metadata.namespace"})
 SELECTABLE = {
@@ -38,71 +32,27 @@ SELECTABLE = {
 """The fields that can be selected by, beyond name and namespace."""
 
 
-class SelectorError(ValueError):
-    """A selector that a server would refuse."""
-
-
 def selects(selection: Selection) -> Predicate | None:
     """Whether an object belongs; None where every one does."""
-    labels = _labels(selection.labels)
-    fields = _fields(selection.fields, selection.kind)
-    wanted = [*labels, *fields]
-    if not wanted:
+    labels, fields = read_labels(selection.labels), read_fields(selection.fields)
+    known = EVERYWHERE | SELECTABLE.get(selection.kind, frozenset())
+    for one in fields:
+        if one.key not in known:
+            raise SelectorError(f"field label not supported: {one.key}")
+    if not labels and not fields:
         return None
-    return lambda stored: all(predicate(stored) for predicate in wanted)
+    return lambda stored: (
+        all(one.holds(stored.labels) for one in labels)
+        and all(one.holds({one.key: _field(stored, one.key)}) for one in fields)
+    )
 
 
-def _labels(text: str) -> list[Predicate]:
-    return [_label(found) for found in _requirements(text, REQUIREMENT)]
-
-
-def _label(found: re.Match[str]) -> Predicate:
-    if found["absent"]:
-        missing = found["missing"]
-        return lambda stored: missing not in stored.labels
-    key = found["key"]
-    if found["operator"]:
-        values = {value.strip() for value in found["values"].split(",")}
-        wants = found["operator"] == "in"
-        return lambda stored: (stored.labels.get(key) in values) is wants
-    if found["sign"]:
-        value, equal = found["value"], found["sign"] != "!="
-        return lambda stored: (stored.labels.get(key) == value) is equal
-    return lambda stored: key in stored.labels
-
-
-def _fields(text: str, kind: Kind) -> list[Predicate]:
-    known = EVERYWHERE | SELECTABLE.get(kind, frozenset())
-    predicates: list[Predicate] = []
-    for found in _requirements(text, FIELD):
-        if found["path"] not in known:
-            raise SelectorError(f"field label not supported: {found['path']}")
-        predicates.append(_field(found["path"], found["value"], equal=found["sign"] != "!="))
-    return predicates
-
-
-def _field(path: str, value: str, *, equal: bool) -> Predicate:
-    if path == "metadata.name":
-        return lambda stored: (stored.ref.name == value) is equal
-    if path == "metadata.namespace":
-        return lambda stored: (stored.ref.namespace == value) is equal
-    parts = path.split(".")
-
-    def holds(stored: Stored) -> bool:
-        found: Json = stored.body
-        for part in parts:
-            found = found.get(part) if isinstance(found, dict) else None
-        return (("" if found is None else str(found)) == value) is equal
-
-    return holds
-
-
-def _requirements(text: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
-    found, position = [], 0
-    while position < len(text):
-        match = pattern.match(text, position)
-        if match is None or match.end() == position:
-            raise SelectorError(f"unable to parse requirement: {text}")
-        found.append(match)
-        position = match.end()
-    return found
+def _field(stored: Stored, path: str) -> str:
+    match path:
+        case "metadata.name":
+            return stored.ref.name
+        case "metadata.namespace":
+            return stored.ref.namespace
+        case _:
+            found = part(stored.body, *path.split("."))
+            return "" if found is None else str(found)

@@ -7,13 +7,14 @@ from itertools import count
 
 import msgspec
 
+from tidegate.model.labels import SelectorError
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.logs import Printed
 from tidegate.sandbox.server.refused import Refused, missing
 from tidegate.sandbox.server.register import Entry, Register, is_established
-from tidegate.sandbox.server.selection import SelectorError, selects
+from tidegate.sandbox.server.selection import selects
 from tidegate.sandbox.server.store import Event, Resource, Store
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release

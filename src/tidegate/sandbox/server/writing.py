@@ -14,7 +14,6 @@ from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, 
 from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.admission import Deed, admit
-from tidegate.sandbox.server.fixed import find_changed
 from tidegate.sandbox.server.inspection import inspect, inspect_change, unfit
 from tidegate.sandbox.server.jobs import find_foreign_labels
 from tidegate.sandbox.server.keeping import keep
@@ -24,6 +23,7 @@ from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
 from tidegate.sandbox.server.subresources import change_status
 from tidegate.schema.causes import invalid as invalid_field
+from tidegate.schema.immutable import find_changed
 from tidegate.world.calls import PatchForm, Verb, Write
 from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
 
@@ -250,7 +250,7 @@ class Writer:
         return outline.answer(self._store.put(entry.resource, before.ref, body, owners), warnings)
 
     def _check_change(self, outline: Outline, before: Stored, body: Body) -> None:
-        causes = [*find_changed(outline.entry.resource, before.body, body)]
+        causes = [*find_changed(before.body, body)]
         causes += lifecycle.late_finalizers(before, body)
         if causes:
             raise invalid(outline.entry, outline.ref.name, causes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind
 from tidegate.schema.causes import duplicate, invalid, not_found, required, unsupported
 from tidegate.schema.validation.places import at, each, is_empty
@@ -98,35 +99,10 @@ def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
     if is_open:
         whom = _UNSELECTED.get(kind.name, "deployment")
         yield invalid("spec.selector", {}, f"empty selector is invalid for {whom}")
-    elif selector is None or not _selects(selector, labels):
+    elif selector is None or not matches(selector, labels):
         detail = "`selector` does not match template `labels`"
         shown = labels if isinstance(told, dict) else None
         yield invalid("spec.template.metadata.labels", shown, detail)
-
-
-def _selects(selector: Json, labels: Body) -> bool:
-    wanted, expressions = at(selector, "matchLabels"), at(selector, "matchExpressions")
-    exact = wanted.items() if isinstance(wanted, dict) else ()
-    rest = expressions if isinstance(expressions, list) else ()
-    return all(labels.get(key) == (value or "") for key, value in exact) and all(
-        _holds(expression, labels) for expression in rest
-    )
-
-
-def _holds(expression: Json, labels: Body) -> bool:
-    key, values = str(at(expression, "key")), at(expression, "values")
-    among = key in labels and isinstance(values, list) and labels[key] in values
-    match at(expression, "operator"):
-        case "In":
-            return among
-        case "NotIn":
-            return not among
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-        case _:
-            return True
 
 
 def _schedule_problems(schedule: str) -> Iterator[Cause]:

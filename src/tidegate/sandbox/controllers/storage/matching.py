@@ -7,10 +7,10 @@ from fractions import Fraction
 from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, part, text
 from tidegate.sandbox.controllers.reaction import View
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.quantity import quantity_of
 from tidegate.sandbox.server.store import Body, Stored
 
 CLAIM = Kind("", "v1", "PersistentVolumeClaim")
@@ -50,7 +50,7 @@ def is_kept_for(volume: Stored, claim: Stored) -> bool:
 
 
 def _size(volume: Stored) -> Fraction:
-    return quantity_of(part(volume.body, "spec", "capacity", "storage"))
+    return quantity_of(part(volume.body, "spec", "capacity", "storage")) or Fraction(0)
 
 
 def _fits(volume: Stored, claim: Stored, class_name: str) -> bool:
@@ -61,6 +61,6 @@ def _fits(volume: Stored, claim: Stored, class_name: str) -> bool:
         and text(offered, "volumeMode", default="Filesystem")
         == text(wanted, "volumeMode", default="Filesystem")
         and all(mode in modes for mode in listed(wanted, "accessModes"))
-        and _size(volume) >= quantity_of(part(wanted, "resources", "requests", "storage"))
+        and _size(volume) >= (quantity_of(part(wanted, "resources", "requests", "storage")) or 0)
         and matches(part(wanted, "selector"), volume.labels)
     )

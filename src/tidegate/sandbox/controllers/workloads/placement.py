@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidegate.model.labels import requirement
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.sandbox.server.store import Body, Stored
@@ -86,32 +87,10 @@ def _is_met(term: Body, node: Stored) -> bool:
     names: Body = {"metadata.name": node.ref.name}
     return bool(expressions or fields) and all(
         [
-            *(_holds(one, node.labels) for one in expressions),
-            *(_holds(one, names) for one in fields),
+            *(requirement(one).holds(node.labels) for one in expressions),
+            *(requirement(one).holds(names) for one in fields),
         ]
     )
-
-
-def _holds(requirement: Body, labels: Body) -> bool:
-    key, values = text(requirement, "key"), listed(requirement, "values")
-    found = labels.get(key)
-    match requirement.get("operator"):
-        case "In":
-            return found in values
-        case "NotIn":
-            return found not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-        case "Gt":
-            return _whole(found) > _whole(values[0])
-        case _:
-            return _whole(found) < _whole(values[0])
-
-
-def _whole(value: Json) -> int:
-    return int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else 0
 
 
 def _is_borne(taint: Body, tolerations: list[Body]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
@@ -172,7 +173,7 @@ def _is_own(view: View, pod: Stored, service: Ref) -> bool:
     if stored is None or service.namespace != pod.ref.namespace:
         return False
     selector = mapping(stored.body, "spec", "selector")
-    return bool(selector) and all(pod.labels.get(key) == value for key, value in selector.items())
+    return bool(selector) and matches({"matchLabels": selector}, pod.labels)
 
 
 def _command(container: Json) -> str:

@@ -1,0 +1,89 @@
+"""Paths that must stay inside a tree of files that somebody else made.
+
+A path is text first (`tidy`), and then it is followed through its links (`follow`). Either refuses
+with a reason, and who asked says it in the words of what was asked.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import stat
+from enum import Enum
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+
+class Stray(Enum):
+    """Why a path cannot be taken."""
+
+    NO_PATH = "is no path"
+    ABSOLUTE = "is an absolute path"
+    OUTSIDE = "leads out"
+    CIRCLE = "goes through links that lead in a circle"
+
+
+REFUSALS = {errno.ELOOP: Stray.CIRCLE, errno.ENAMETOOLONG: Stray.NO_PATH}
+"""What the system says of a path that leads nowhere, not even to nothing."""
+
+
+class StrayPathError(ValueError):
+    """A path cannot be taken."""
+
+    def __init__(self, why: Stray) -> None:
+        super().__init__(why.value)
+        self.why = why
+
+
+class IrregularFileError(OSError):
+    """A device, a pipe, a socket or a directory, where a file should be."""
+
+
+def tidy(path: str, start: str = ".") -> str:
+    """A path, seen from `start`, as the shortest text from the root of the tree on.
+
+    Links are not looked at: `a/..` is nothing, whatever `a` is.
+    """
+    if not path or "\0" in path:
+        raise StrayPathError(Stray.NO_PATH)
+    if path.startswith("/"):
+        raise StrayPathError(Stray.ABSOLUTE)
+    joined = posixpath.normpath(posixpath.join(start, path))
+    if joined == ".." or joined.startswith("../"):
+        raise StrayPathError(Stray.OUTSIDE)
+    return joined
+
+
+def unpacked(entry: str) -> PurePosixPath:
+    """Where an entry of an archive goes. It never goes back: from a link that could be anywhere."""
+    if "\\" in entry:
+        raise StrayPathError(Stray.NO_PATH)
+    if ".." in entry.split("/"):
+        raise StrayPathError(Stray.OUTSIDE)
+    return PurePosixPath(tidy(entry))
+
+
+def follow(path: Path, root: Path) -> Path:
+    """Where a path leads behind all its links, which is inside `root`. It may lead to nothing."""
+    try:
+        path.stat()  # only the system itself finds every circle
+    except ValueError:
+        raise StrayPathError(Stray.NO_PATH) from None
+    except OSError as error:
+        if error.errno in REFUSALS:
+            raise StrayPathError(REFUSALS[error.errno]) from None
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(root.resolve()):
+        raise StrayPathError(Stray.OUTSIDE)
+    return real
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """Open what `follow` has found, if it is a file. Raises OSError."""
+    # It may have become a link or a pipe meanwhile, and nobody may ever write to that.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise IrregularFileError(errno.EINVAL, "it is not a regular file")

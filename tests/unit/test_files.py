@@ -1,0 +1,224 @@
+"""Paths of strangers: whatever they say, they stay inside the tree."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tidegate.files import (
+    IrregularFileError,
+    Stray,
+    StrayPathError,
+    follow,
+    open_file,
+    tidy,
+    unpacked,
+)
+
+LONG = "x" * 300
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A tree `source` with a file and a directory, and a secret beside it."""
+    (tmp_path / "secret").write_text("hunter2")
+    (tmp_path / "source-of-another").mkdir()
+    source = tmp_path / "source"
+    (source / "dir").mkdir(parents=True)
+    (source / "file").write_text("ours")
+    return source
+
+
+def why_not(root: Path, path: str) -> Stray:
+    with pytest.raises(StrayPathError) as caught:
+        follow(root / path, root)
+    return caught.value.why
+
+
+@pytest.mark.parametrize(
+    ("path", "tidied"),
+    [
+        (".", "."),
+        ("./", "."),
+        ("a/..", "."),
+        ("a//b/", "a/b"),
+        ("a/./b", "a/b"),
+        ("a/../b", "b"),
+        ("...", "..."),
+        ("..a/b", "..a/b"),
+        ("a\\..\\..\\b", "a\\..\\..\\b"),
+        ("A", "A"),
+        ("\udcff", "\udcff"),
+        (LONG, LONG),
+    ],
+)
+def test_a_path_is_tidied_as_text(path: str, tidied: str) -> None:
+    assert tidy(path) == tidied
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("", Stray.NO_PATH),
+        ("a\0b", Stray.NO_PATH),
+        ("/", Stray.ABSOLUTE),
+        ("//etc", Stray.ABSOLUTE),
+        ("/a/../b", Stray.ABSOLUTE),
+        ("..", Stray.OUTSIDE),
+        ("../", Stray.OUTSIDE),
+        ("../a", Stray.OUTSIDE),
+        ("a/../../b", Stray.OUTSIDE),
+        ("./.././a", Stray.OUTSIDE),
+        ("a/../../a", Stray.OUTSIDE),
+    ],
+)
+def test_a_text_that_is_no_path_inside_is_refused(path: str, why: Stray) -> None:
+    with pytest.raises(StrayPathError) as caught:
+        tidy(path)
+
+    assert caught.value.why is why
+
+
+def test_a_path_may_go_up_as_far_as_its_start_is_deep() -> None:
+    assert tidy("../../c", "a/b") == "c"
+    with pytest.raises(StrayPathError):
+        tidy("../../../c", "a/b")
+
+
+@pytest.mark.parametrize("entry", ["a/b", "./a/b", "a//b/", "a/./b"])
+def test_an_entry_of_an_archive_goes_below_its_directory(entry: str) -> None:
+    assert unpacked(entry).parts == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["", "..", "../a", "a/..", "a/../b", "a/../../b", "/a", "//a", "a\\b", "..\\a", "a\0b"],
+)
+def test_an_entry_of_an_archive_never_goes_back(entry: str) -> None:
+    with pytest.raises(StrayPathError):
+        unpacked(entry)
+
+
+@pytest.mark.parametrize(
+    ("path", "real"),
+    [
+        (".", "."),
+        ("file", "file"),
+        ("dir/", "dir"),
+        ("dir/../file", "file"),
+        ("dir/../../source/file", "file"),
+        ("nowhere/at/all", "nowhere/at/all"),
+        ("file/below", "file/below"),
+        ("dir\\..\\..\\secret", "dir\\..\\..\\secret"),
+    ],
+)
+def test_a_path_is_followed_to_where_it_leads(root: Path, path: str, real: str) -> None:
+    assert follow(root / path, root) == root.resolve() / real
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("..", Stray.OUTSIDE),
+        ("../secret", Stray.OUTSIDE),
+        ("dir/../../secret", Stray.OUTSIDE),
+        ("nowhere/../../secret", Stray.OUTSIDE),
+        ("file/../../secret", Stray.OUTSIDE),
+        ("../source-of-another", Stray.OUTSIDE),
+        ("/etc/passwd", Stray.OUTSIDE),
+        ("a\0b", Stray.NO_PATH),
+        ("\ud800", Stray.NO_PATH),
+        (LONG, Stray.NO_PATH),
+        ("dir/" * 2000, Stray.NO_PATH),
+    ],
+)
+def test_a_path_that_leads_out_or_nowhere_is_refused(root: Path, path: str, why: Stray) -> None:
+    assert why_not(root, path) is why
+
+
+def test_a_name_that_is_not_utf_8_is_a_name(root: Path) -> None:
+    name = os.fsdecode(b"\xe9t\xe9")
+    (root / name).write_text("ours")
+
+    with open_file(follow(root / name, root)) as file:
+        assert file.read() == b"ours"
+
+
+def test_links_that_stay_inside_are_followed_one_after_the_other(root: Path) -> None:
+    (root / "one").symlink_to("dir/two")
+    (root / "dir" / "two").symlink_to("../three")
+    (root / "three").symlink_to("file")
+    (root / "up").symlink_to("dir/../../source/dir")
+
+    assert follow(root / "one", root) == root.resolve() / "file"
+    assert follow(root / "up" / "two", root) == root.resolve() / "file"
+
+
+@pytest.mark.parametrize("target", ["../secret", "dir/../../secret", "/etc/passwd", ".."])
+def test_a_link_out_is_refused_however_it_is_reached(root: Path, target: str) -> None:
+    (root / "out").symlink_to(target)
+    (root / "chain").symlink_to("dir/next")
+    (root / "dir" / "next").symlink_to("../out")
+    (root / "here").symlink_to(".")
+
+    for path in ("out", "chain", "here/out", "here/here/dir/next", "out/../out"):
+        assert why_not(root, path) is Stray.OUTSIDE
+
+
+def test_what_lies_behind_a_link_out_is_refused_too(root: Path) -> None:
+    (root / "up").symlink_to("..")
+
+    assert why_not(root, "up/secret") is Stray.OUTSIDE
+    assert why_not(root, "up/nowhere") is Stray.OUTSIDE
+    assert follow(root / "up/source/file", root) == root.resolve() / "file"
+
+
+def test_links_in_a_circle_are_refused(root: Path) -> None:
+    (root / "self").symlink_to("self")
+    (root / "a").symlink_to("dir/b")
+    (root / "dir" / "b").symlink_to("../a")
+
+    for path in ("self", "a", "dir/b", "a/below", "self/../file"):
+        assert why_not(root, path) is Stray.CIRCLE
+
+
+def test_a_circle_hides_no_link_out(root: Path) -> None:
+    (root / "self").symlink_to("self")
+    (root / "out").symlink_to("../secret")
+    (root / "sly").symlink_to("self/../out")
+
+    assert why_not(root, "sly") is Stray.CIRCLE
+
+
+def test_a_link_to_a_name_that_is_too_long_is_refused(root: Path) -> None:
+    (root / "link").symlink_to(LONG)
+
+    assert why_not(root, "link") is Stray.NO_PATH
+
+
+def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").symlink_to(root)
+
+    assert follow(tmp_path / "other" / "file", tmp_path / "other") == root.resolve() / "file"
+
+
+def test_only_files_are_opened_and_none_of_them_waits(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+    for name in ("pipe", "dir"):
+        with pytest.raises(IrregularFileError):
+            open_file(root / name)
+    with pytest.raises(FileNotFoundError):
+        open_file(root / "nowhere")
+
+
+def test_a_link_that_came_after_the_look_is_not_opened(root: Path) -> None:
+    found = follow(root / "file", root)
+    found.unlink()
+    found.symlink_to("../secret")
+
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+        open_file(found)
