@@ -19,6 +19,7 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.rows import UNICODE
@@ -30,6 +31,7 @@ LASTS = 10.0
 """Seconds of real time that the rollout takes."""
 DRAWS = 0.1
 SIZE = (160, 50)
+UNIT = UnitId.plain("default", "shop")
 JOB = Kind("batch", "v1", "Job")
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 
@@ -41,13 +43,13 @@ def a_plan() -> Plan:
         steps += [_step(wave, [ref], f"hook {number}") for number, ref in enumerate(hooks)]
         refs = [Ref(DEPLOYMENT, "shop", f"some-app-{wave}-{number}") for number in range(OBJECTS)]
         steps.append(_step(wave, refs, ""))
-    return Plan.of(Fragment(units=(PlannedUnit(name="default/shop"),), steps=tuple(steps)))
+    return Plan.of(Fragment(units=(PlannedUnit(id=UNIT),), steps=tuple(steps)))
 
 
 def _step(wave: int, refs: list[Ref], stage: str) -> Step:
     items = tuple(Item(ref=ref) for ref in refs)
     name = f"default/shop/{stage or 'sync'}/{wave}"
-    return Step(id=name, unit="default/shop", digest="", wave=wave, stage=stage, batches=(items,))
+    return Step(id=name, unit=UNIT, digest="", wave=wave, stage=stage, batches=(items,))
 
 
 def events_of(plan: Plan) -> list[Event]:

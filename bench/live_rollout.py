@@ -25,9 +25,11 @@ from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
 from tidegate.cli.rolling import Watching, show_rollout
 from tidegate.cli.screen import Screen
-from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, Target, make_plan, open_target
-from tidegate.flows.units import Chosen
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import point_at
+from tidegate.flows.render import own_setting
+from tidegate.flows.rollout import Rolling
+from tidegate.flows.session import Target, open_session
 from tidegate.model.event import Event
 from tidegate.model.objects import Json
 
@@ -129,13 +131,13 @@ def a_terminal() -> Iterator[tuple[TextIO, Reader]]:
 async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
     await bench.make_namespace(NAME)
     target = Target(kubeconfig=str(bench.plane.kubeconfig(USER)))
-    chosen = Chosen(wanted=Wanted(what=str(folder), namespace=NAME))
+    unit = point_at(str(folder), namespace=NAME)
     on_terminal = TimedScreen.on(stream, TERMINAL)
-    async with on_terminal as screen, open_target(target) as place:
-        plan = (await make_plan(chosen, place.world)).plan
+    async with on_terminal as screen, open_session(target, own_setting()) as session:
+        plan = (await make_plan([unit], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         watching = Watching(title=NAME)
-        result = await show_rollout(screen, place, plan, target, Rolling(), watching)
+        result = await show_rollout(screen, session, plan, Rolling(), watching)
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":
         raise RuntimeError(screen.course.sentence)

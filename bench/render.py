@@ -23,11 +23,11 @@ from time import perf_counter
 
 from tests.e2e.helm_oracle import find_helm, template
 from tests.unit.render.overlays import read_case
-from tidegate.flows.rendering import Asked, Setting, Workshop, render_unit
-from tidegate.render.helm import argo_layers, helm_workers, render
+from tidegate.flows.rendering import Setting, Workshop, render_request
 from tidegate.model.release import Parameter, Release
+from tidegate.model.rendering import Overlay, Request
+from tidegate.render.helm import argo_layers, helm_workers, render
 from tidegate.render.kustomize import build, find_tool
-from tidegate.model.rendering import Overlay
 from tidegate.source import Cache
 
 CHARTS = Path(__file__).parents[1] / "tests" / "data" / "charts"
@@ -128,14 +128,14 @@ def _workshop(folder: Path) -> Workshop:
     return Workshop(Setting(cache=Cache(folder / "cache"), offline=True))
 
 
-def _cached(asked: Sequence[Asked], workshop: Workshop) -> Callable[[int], Awaitable[object]]:
-    return lambda number: render_unit(asked[number], workshop)
+def _cached(asked: Sequence[Request], workshop: Workshop) -> Callable[[int], Awaitable[object]]:
+    return lambda number: render_request(asked[number], workshop)
 
 
-def _read_again(asked: Sequence[Asked], folder: Path) -> Callable[[int], Awaitable[object]]:
+def _read_again(asked: Sequence[Request], folder: Path) -> Callable[[int], Awaitable[object]]:
     async def render_anew(number: int) -> None:
         async with _workshop(folder) as workshop:
-            await render_unit(asked[number], workshop)
+            await render_request(asked[number], workshop)
 
     return render_anew
 

@@ -13,10 +13,12 @@ from html import escape
 from pathlib import Path
 
 from tidegate.engine.drive import drive
-from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
-from tidegate.flows.units import Chosen
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import point_at
+from tidegate.flows.render import own_setting
+from tidegate.flows.rollout import Rolling, make_driver
+from tidegate.flows.session import Target, open_session
+from tidegate.flows.wiring import Simulation
 from tidegate.model.event import Event
 from tidegate.model.moment import SECOND, Ms
 from tidegate.report.rollout.course import Course
@@ -45,11 +47,11 @@ COLOURS = {
 
 async def view_of_shop() -> list[Row]:
     """The live view of the shop's rollout at that moment."""
-    world, events = make_living(Simulation()), list[Event]()
-    chosen = Chosen(wanted=Wanted(what=str(ROOT / UNIT)))
-    plan, start = (await make_plan(chosen, world)).plan, world.now()
-    venue = Venue(world, own_craft())
-    await drive(make_driver(plan, venue, Rolling(holder="picture"), events.append))
+    target, events = Target(simulation=Simulation()), list[Event]()
+    async with open_session(target, own_setting()) as session:
+        plan = (await make_plan([point_at(str(ROOT / UNIT))], session)).plan
+        start = session.world.now()
+        await drive(make_driver(plan, session, Rolling(holder="picture"), events.append))
     course, now = Course(start), Ms(start + AFTER)
     course.expect(plan)
     for event in events:

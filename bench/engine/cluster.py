@@ -38,12 +38,12 @@ class Bench:
             yield session
 
     async def make_namespace(self, name: str) -> None:
-        async with open_world(kubeconfig=str(self.plane.kubeconfig(USER))) as world:
+        async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:
             body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             live_of(await Desk(Line(world)).apply(body))
 
     async def roll_out(self, plan: Plan) -> Run:
-        async with open_world(kubeconfig=str(self.plane.kubeconfig(USER))) as world:
+        async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:
             run = await roll_out(world, plan)
         if run.result != "passed":
             raise RuntimeError(run.told()[-5:])

@@ -10,12 +10,23 @@ from types import FrameType
 
 from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import Apply, Begun, Check, Checked, Command, Input, Judged, Stand, Standing, Written, Wrote
-from tidegate.model.objects import Spot
+from tidegate.engine.vocabulary import (
+    Apply,
+    Begun,
+    Check,
+    Checked,
+    Command,
+    Input,
+    Judged,
+    Stand,
+    Standing,
+    Written,
+    Wrote,
+)
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.model.plan import Edge, Fragment, Item, Plan, PlannedUnit, Step
-from tidegate.model.semantics import TIDEGATE
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 
 SIZES = (100, 1_000, 10_000)
@@ -24,26 +35,27 @@ STEPS = 20_000
 PER_STEP = 3
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 WELL = Verdict(Health.HEALTHY)
+UNIT = UnitId.plain("bench", "unit")
 
 
 def a_plan_of(size: int, *, chained: bool) -> Plan:
     """Steps one after another, or all side by side."""
     steps = tuple(_step(number) for number in range(size))
     edges = [Edge(one.id, then.id) for one, then in pairwise(steps)]
-    units = (PlannedUnit(name="unit"),)
+    units = (PlannedUnit(id=UNIT),)
     return Plan.of(Fragment(units=units, steps=steps, edges=tuple(edges if chained else ())))
 
 
 def _step(number: int) -> Step:
     names = (f"m{number}-{part}" for part in range(PER_STEP))
     items = tuple(Item(ref=Ref(CONFIG_MAP, "bench", name), digest=name) for name in names)
-    return Step(id=f"step-{number}", unit="unit", digest=f"{number}", batches=(items,))
+    return Step(id=f"step-{number}", unit=UNIT, digest=f"{number}", batches=(items,))
 
 
 def play(plan: Plan) -> float:
     """CPU seconds of one rollout in which everything goes well."""
     steps = {step.id: step for step in plan.steps}
-    rollout = Rollout(TIDEGATE)
+    rollout = Rollout()
     heard: deque[Input] = deque([Begun(plan)])
     start = time.process_time()
     while heard:

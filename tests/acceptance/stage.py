@@ -28,21 +28,24 @@ from msgspec import structs
 from tests.promises.objects import ACCOUNT, a_namespace, an_object
 from tests.rollouts.records import Record, StoreRecord
 from tests.rollouts.stage import Rolling, Stage
-from tidegate.dialect.plain import read_unit
+from tidegate.dialect.argo.options import with_options
+from tidegate.dialect.manifests import read_manifests
 from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
-from tidegate.engine.site import Settings
 from tidegate.health.budget import budget
 from tidegate.model.event import Told
 from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
-from tidegate.model.plan import FINALIZER, Plan, PlannedUnit
+from tidegate.model.plan import FINALIZER, Plan
+from tidegate.model.policy import Policy
 from tidegate.model.reading import listed, part
 from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.model.unit import Destination, Unit
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.testing.builders import a_name
 from tidegate.testing.rollouts import Run
 from tidegate.world.calls import Kinds
 from tidegate.world.facts import Catalogue, Done, Missing, Outcome
@@ -83,30 +86,21 @@ class ArgoStage(Stage):
 
     async def begin_sync(self, *manifests: str | Body, **how: Unpack[How]) -> Rolling:
         """Begin to sync all that the unit wants: YAML, or bodies; those of `default` move here."""
-        plan = await self.planned(*manifests, **how)
-        settings = Settings(
-            holder="",
-            semantics=how.get("semantics", ONCE),
-            prunes=how.get("prunes", False),
-            consents=how.get("consents", False),
-            runs_hooks=True,
-        )
-        return self.start(plan, settings)
+        return self.start(await self.planned(*manifests, **how))
 
     async def planned(self, *manifests: str | Body, **how: Unpack[How]) -> Plan:
         """The plan of a unit."""
-        options = how.get("options", ())
         documents = [
             one for number, text in enumerate(manifests) for one in self._read(text, number)
         ]
         wide = await self._cluster_wide()
-        unit = read_unit(
-            documents,
-            PlannedUnit(name=self.namespace, options=options, ignores=how.get("ignores", ())),
-            namespace=self.namespace,
-            is_namespaced=lambda kind: (kind.group, kind.name) not in wide,
+        unit = Unit(
+            id=a_name(self.namespace),
+            destination=Destination(namespace=self.namespace),
+            policy=_policy(how),
         )
-        plan = build_plan([unit], budget=budget)
+        read = read_manifests(unit, documents, lambda kind: (kind.group, kind.name) not in wide)
+        plan = build_plan([read], budget=budget)
         resources = how.get("resources", ())
         return select(plan, resources) if resources else plan
 
@@ -171,6 +165,17 @@ class ArgoStage(Stage):
         (served,) = await self.desk.ask(Kinds())
         assert isinstance(served, Catalogue)
         return {(one.kind.group, one.kind.name) for one in served.kinds if not one.namespaced}
+
+
+def _policy(how: How) -> Policy:
+    policy = Policy(
+        semantics=how.get("semantics", ONCE),
+        prunes=how.get("prunes", False),
+        consents=how.get("consents", False),
+        ignores=how.get("ignores", ()),
+        runs_hooks=True,
+    )
+    return with_options(policy, how.get("options", ()))
 
 
 async def open_stage(world: World, record_of: Callable[[Desk], Record] | None = None) -> ArgoStage:

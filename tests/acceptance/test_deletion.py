@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.stage import ONCE, case
+from tests.fakes.sessions import a_session, ruled
 from tests.unit.flows.deletions import (
     JOB,
     SETTINGS,
@@ -20,12 +20,10 @@ from tests.unit.flows.deletions import (
     run,
 )
 from tidegate.flows.delete import plan_deletion
-from tidegate.flows.sync import Rolling
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Kind
 
-RULES = Rolling(holder="argo", semantics=ONCE)
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
 KEPT = """\
@@ -57,7 +55,7 @@ async def test_the_highest_wave_goes_first_and_all_of_it_at_once(tmp_path: Path)
     chosen = a_directory(tmp_path, *(a_setting(name, wave) for name, wave in waves.items()))
     await bring(world, chosen)
 
-    events = await delete(world, chosen, rolling=RULES)
+    events = await delete(world, ruled(chosen, semantics=ONCE))
 
     first, second, *others = pruned(events)
     assert (sorted([first, second]), others) == (["c", "d"], ["b", "e", "a"])
@@ -70,7 +68,7 @@ async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) ->
     chosen = a_directory(tmp_path, a_setting("one"), kept, KEPT, GADGETS)
     await bring(world, chosen)
 
-    await delete(world, chosen, rolling=RULES)
+    await delete(world, ruled(chosen, semantics=ONCE))
 
     assert await names(world, SETTINGS) == ["kept", "kept-by-helm"]
     assert "gadgets.example.org" in await names(world, DEFINITIONS, "")
@@ -80,11 +78,10 @@ async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) ->
 async def test_any_word_of_an_object_counts_more_than_its_units(tmp_path: Path) -> None:
     world = make_living(Simulation())
     own = a_setting("own", sync_options="Delete=foo")
-    chosen = a_directory(tmp_path, a_setting("one"), own)
-    chosen = dataclasses.replace(chosen, options=("Delete=false",))
+    chosen = a_directory(tmp_path, a_setting("one"), own, options=("Delete=false",))
     await bring(world, chosen)
 
-    await delete(world, chosen, rolling=RULES)
+    await delete(world, ruled(chosen, semantics=ONCE))
 
     assert await names(world, SETTINGS) == ["one"]
 
@@ -98,11 +95,12 @@ async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Pat
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
 
-    failed = await run(world, (await plan_deletion(chosen, world)).plan, RULES)
+    ending = await plan_deletion(ruled(chosen, semantics=ONCE), a_session(world))
+    failed = await run(world, ending.plan)
     kept = await names(world, SETTINGS)
     hook = shop / "1.yaml"
     hook.write_text(hook.read_text().replace("busybox:1", "busybox:2"))
-    await delete(world, chosen, rolling=RULES)
+    await delete(world, ruled(chosen, semantics=ONCE))
 
     assert (failed[-1].reason, pruned(failed), kept) == ("failed", [], ["one"])
     assert (await names(world, SETTINGS), await names(world, JOB)) == ([], [])
@@ -119,6 +117,6 @@ async def test_a_hook_behind_everything_stays_unless_its_policy_says_otherwise(
     chosen = a_directory(tmp_path, a_setting("one"), a_hook("sweep", "PostDelete", policy))
     await bring(world, chosen)
 
-    await delete(world, chosen, rolling=RULES)
+    await delete(world, ruled(chosen, semantics=ONCE))
 
     assert (await names(world, SETTINGS), await names(world, JOB)) == ([], left)

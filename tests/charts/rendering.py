@@ -11,8 +11,8 @@ from tidegate.documents import read
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
-from tidegate.render.helm import render
 from tidegate.model.release import Release
+from tidegate.render.helm import render
 
 CHARTS = Path(__file__).parents[2] / "charts"
 WAVE = "argocd.argoproj.io/sync-wave"

@@ -14,8 +14,8 @@ from tidegate.documents import read
 from tidegate.documents.dump import to_json
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.render.helm import render
 from tidegate.model.release import Release
+from tidegate.render.helm import render
 from tidegate.schema.fit import Misfit, find_misfit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

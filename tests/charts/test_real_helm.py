@@ -10,8 +10,8 @@ import pytest
 from tests.charts.rendering import CHARTS, Chart, Rendering, Values, everything, laid_over, setting
 from tests.e2e.helm_oracle import find_helm, objects_of, run_helm, template
 from tidegate.documents.dump import to_json
-from tidegate.render.helm import render
 from tidegate.model.release import Release
+from tidegate.render.helm import render
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
 

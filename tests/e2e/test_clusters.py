@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site, a_config_map
+from tidegate.model.identity import Identity
 from tidegate.model.objects import Json, Kind
 from tidegate.testing import Body, Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import Selection, View
-from tidegate.model.identity import Identity
 from tidegate.world.facts import (
     Answer,
     Changed,

@@ -16,8 +16,8 @@ from tidegate.documents.dump import to_json
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
-from tidegate.render.helm import argo_layers, helm_workers, render
 from tidegate.model.release import FileParameter, How, Parameter, Release, ValuesFile
+from tidegate.render.helm import argo_layers, helm_workers, render
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
 

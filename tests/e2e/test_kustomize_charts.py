@@ -17,9 +17,9 @@ from tidegate.documents import read
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
+from tidegate.model.rendering import Helm, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import build, find_tool
-from tidegate.model.rendering import Helm, Overlay
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
 

@@ -11,18 +11,20 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.secret_server import SecretServer, secret_server
+from tests.fakes.sessions import a_session
 from tidegate.engine.drive import drive
 from tidegate.engine.journal import NAMESPACE
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import look_at
-from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
-from tidegate.flows.units import Chosen
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import point_at
+from tidegate.flows.rollout import Rolling, make_driver
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import SECOND, Ms
+from tidegate.plan.build import plan_unit
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
-CHOSEN = Chosen(wanted=Wanted(what=str(FIRST), namespace="default"))
+CHOSEN = point_at(str(FIRST), namespace="default")
 
 
 def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -36,10 +38,11 @@ def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedP
 async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
     """The Secrets of a rollout that had so long; by name."""
     world = make_living(Simulation())
-    plan = (await make_plan(CHOSEN, world)).plan
-    driver = make_driver(plan, Venue(world, own_craft()), Rolling(holder="me"), lambda _: None)
+    session = a_session(world)
+    plan = (await make_plan([CHOSEN], session)).plan
+    driver = make_driver(plan, session, Rolling(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
-    secrets = (await read_journal(CHOSEN.unit, world)).secrets
+    secrets = (await read_journal(plan_unit(CHOSEN), world)).secrets
     return {live.ref.name: live.body for live in await look_at(world, secrets)}
 
 

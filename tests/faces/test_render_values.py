@@ -13,8 +13,8 @@ from tests.fakes.web_server import listening
 from tests.unit.render.helm_charts import write_chart
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.flows.rendering.values import find_values
-from tidegate.render.helm import ValueFiles
 from tidegate.model.release import ValuesFile, ValuesText
+from tidegate.render.helm import ValueFiles
 from tidegate.source import Cache
 
 TEMPLATE = """apiVersion: v1

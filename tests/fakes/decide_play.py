@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import Apply, Begun, Check, Checked, Command, Due, Expanded, Gone, Input, Judged, Look, Looked, Stand, Standing, Stopped, Superseded, Trouble, Written, Wrote
-from tidegate.model.objects import Spot
+from tidegate.engine.vocabulary import (
+    Apply,
+    Begun,
+    Check,
+    Checked,
+    Command,
+    Due,
+    Expanded,
+    Gone,
+    Input,
+    Judged,
+    Look,
+    Looked,
+    Stand,
+    Standing,
+    Stopped,
+    Superseded,
+    Trouble,
+    Written,
+    Wrote,
+)
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Spot
 from tidegate.model.plan import Fragment, Plan
 from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
+from tidegate.testing.rollouts import Changes, governed
 
 START = Ms(1_000_000)
 
@@ -30,18 +52,20 @@ class Play:
         carries_on: bool = False,
         refusals: dict[str, int] | None = None,
         slow: tuple[str, ...] = (),
+        left_out: dict[UnitId, Trouble] | None = None,
     ) -> None:
         self.now = START
         self.events: list[Event] = []
         self.commands: list[Command] = []
         self.alarm: Ms | None = None
-        self.rollout = Rollout(semantics, carries_on)
+        self.rollout = Rollout()
+        self._changes: Changes = {"semantics": semantics, "carries_on": carries_on}
         self._refusals = refusals or {}
         self._slow = slow
         self._versions = 0
         self._written: dict[str, Written] = {}
         self._spots = spots_of(plan)
-        self.hear(Begun(plan))
+        self.hear(Begun(governed(plan, **self._changes), left_out or {}))
 
     def hear(self, heard: Input) -> None:
         inbox = [heard]
@@ -85,11 +109,12 @@ class Play:
 
     def supersede(self, plan: Plan) -> None:
         self._spots |= spots_of(plan)
-        self.hear(Superseded(plan))
+        self.hear(Superseded(governed(plan, **self._changes)))
 
     def expand(self, step: str, plan: Plan) -> None:
         """A step yields everything that is in a plan."""
         self._spots |= spots_of(plan)
+        plan = governed(plan, **self._changes)
         fragment = Fragment(units=plan.units, steps=plan.steps, edges=plan.edges)
         self.hear(Expanded(step, fragment))
 

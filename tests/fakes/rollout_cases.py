@@ -9,9 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tidegate.model.manifest import WantedUnit
+from tidegate.model.manifest import Manifests
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Plan
+from tidegate.model.policy import Policy
 from tidegate.model.semantics import TIDEGATE, Retry
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.faults import (
@@ -53,6 +54,7 @@ BRISK = structs.replace(
     retry=Retry(limit=6, first=Ms(2 * SECOND), factor=2, cap=Ms(15 * SECOND)),
 )
 """Our own rules in a hurry: the leases of an idle minute cost more than all the rest."""
+IN_A_HURRY = Policy(semantics=BRISK)
 WELL: tuple[str, ...] = ("well",)
 MOSTLY_WELL: tuple[str, ...] = ("well",) * 25 + ("never", "dies", "dies")
 OFTEN_ILL: tuple[str, ...] = ("well",) * 2 + ("never", "dies")
@@ -80,13 +82,13 @@ class Case:
         """Units from number `since` on have this image, those before the first one."""
         return build_plan(self.wanted(image=image, since=since), budget=no_budget)
 
-    def wanted(self, *, image: str = "app:1", since: int = 0) -> tuple[WantedUnit, ...]:
+    def wanted(self, *, image: str = "app:1", since: int = 0) -> tuple[Manifests, ...]:
         return tuple(
             self._unit(number, image if number >= since else "app:1")
             for number in range(len(self.units))
         )
 
-    def _unit(self, number: int, image: str) -> WantedUnit:
+    def _unit(self, number: int, image: str) -> Manifests:
         waves = tuple(
             tuple(
                 body_of(shape, f"u{number}-w{wave}-{place}", image)
@@ -95,7 +97,7 @@ class Case:
             for wave, shapes in enumerate(self.units[number])
         )
         after = tuple(f"unit-{other}" for other in self.depends[number])
-        return a_unit(*waves, name=f"unit-{number}", after=after)
+        return a_unit(*waves, name=f"unit-{number}", after=after, policy=IN_A_HURRY)
 
     @property
     def is_well(self) -> bool:

@@ -9,23 +9,25 @@ from dataclasses import dataclass, replace
 import msgspec
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import FAULTS, UNITS, WELL, Shape, body_of, no_budget
+from tests.fakes.rollout_cases import FAULTS, IN_A_HURRY, UNITS, WELL, Shape, body_of, no_budget
 from tests.fakes.rollout_record import Record, is_planned, is_ready
 from tidegate.dialect.living import UNIT
-from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json
-from tidegate.model.plan import FINALIZER, HookPolicy, Plan, PlannedUnit
+from tidegate.model.plan import FINALIZER, HookPolicy, Plan
 from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.server.store import Event, Stored
 from tidegate.testing import Body
-from tidegate.testing.builders import a_manifest
+from tidegate.testing.builders import a_manifest, a_name
 from tidegate.world.facts import Change
 
 ORDER = tuple(Phase)
 BEFORE = ORDER[:2]
 NAME = "unit-0"
+UNIT_0 = Unit(id=a_name(NAME), policy=IN_A_HURRY)
 POLICIES: tuple[tuple[HookPolicy, ...], ...] = (
     (HookPolicy.BEFORE_CREATION,),
     (HookPolicy.SUCCEEDED,),
@@ -58,7 +60,7 @@ class HookCase:
         """The hooks say the same with every image; so many waves are still in Git."""
         return build_plan((self.wanted(image=image, waves=waves),), budget=no_budget)
 
-    def wanted(self, *, image: str = "app:1", waves: int = 9) -> WantedUnit:
+    def wanted(self, *, image: str = "app:1", waves: int = 9) -> Manifests:
         kept = (
             a_manifest(_owned(body_of(shape, f"u0-w{wave}-{place}", image), wave), wave=wave)
             for wave, shapes in enumerate(self.waves[:waves])
@@ -70,9 +72,9 @@ class HookCase:
             for made, hook in zip(hooks, self.hooks, strict=True)
             if hook.also is not None
         )
-        return WantedUnit(unit=PlannedUnit(name=NAME), manifests=(*kept, *hooks, *again))
+        return Manifests(unit=UNIT_0, manifests=(*kept, *hooks, *again))
 
-    def ending(self) -> WantedUnit:
+    def ending(self) -> Manifests:
         """The same unit at its end: hooks of the first two phases run before it, others after."""
         wanted = self.wanted()
         kept = tuple(one for one in wanted.manifests if one.hook is None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tests.fakes.mortal import Happening, Life, Mortal, Realm, let_live, spin
 from tests.fakes.quick_workloads import JOB, KINDS, Nurse, nurse_of
-from tests.fakes.rollout_cases import BRISK, Case
+from tests.fakes.rollout_cases import Case
 from tests.fakes.rollout_hooks import HookCase
 from tests.fakes.rollout_record import Record, is_planned, is_ready, said
 from tidegate.engine.decide import decide
@@ -22,12 +22,11 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import Plan
 from tidegate.model.reading import part as part_of
-from tidegate.model.semantics import Semantics
 from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object
-from tidegate.testing.rollouts import Run
+from tidegate.testing.rollouts import Changes, Run, governed
 from tidegate.world.calls import Verb, Write
 from tidegate.world.line import Line
 
@@ -74,7 +73,8 @@ class Actor:
 class Part:
     """How a process plays its part.
 
-    `deeds` are done at the turns of its rollout, `answers` when something was told.
+    `deeds` are done at the turns of its rollout, `answers` when something was told. `changes`: what
+    the policies of its units say otherwise.
     """
 
     holder: str = "one"
@@ -83,9 +83,7 @@ class Part:
     lands: int = 0
     deeds: Mapping[int, Deed] = field(default_factory=dict)
     answers: Mapping[Told, Deed] = field(default_factory=dict)
-    carries_on: bool = False
-    prunes: bool = False
-    semantics: Semantics = BRISK
+    changes: Changes = field(default_factory=Changes)
 
 
 PLAIN = Part()
@@ -114,12 +112,8 @@ class Stage:
         self._actors += 1
         world = Mortal(self.realm, f"{self._actors}")
         run, script = Run(), Script()
-        settings = Settings(
-            holder=part.holder,
-            semantics=part.semantics,
-            carries_on=part.carries_on,
-            prunes=part.prunes,
-        )
+        plan = governed(plan, **part.changes)
+        settings = Settings(holder=part.holder)
         line = Line(world)
         driver = Driver(line, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)

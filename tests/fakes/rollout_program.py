@@ -30,7 +30,7 @@ def tell(event: Event) -> None:
 
 
 async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
-    async with open_world(kubeconfig=kubeconfig) as world:
+    async with open_world({"": None}, kubeconfig=kubeconfig) as world:
         settings = Settings(holder=holder)
         return await drive(Driver(Line(world), plan, Craft(Judge.of(())), settings, tell))
 

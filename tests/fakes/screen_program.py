@@ -47,7 +47,8 @@ async def main(manner: str) -> None:
             stopped.set()
 
     async with Screen.on(sys.stdout, os.environ) as screen:
-        screen.begin(PLAN, clock=lambda: Ms(next(moments)), stop=stop, title="shop")
+        screen.introduce("shop")
+        screen.begin(PLAN, clock=lambda: Ms(next(moments)), stop=stop)
         for event in events():
             screen.emit(event)
         await stopped.wait()

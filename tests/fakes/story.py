@@ -6,19 +6,21 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.fakes.sessions import a_session
 from tidegate.engine.drive import drive
 from tidegate.flows.evidence import Background, collect_evidence
-from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
-from tidegate.flows.units import Chosen
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import point_at
+from tidegate.flows.rollout import Rolling, make_driver
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+from tidegate.model.policy import Order, Policy
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import failing_refs
+from tidegate.report.rollout.failure import failing_spots
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
 
@@ -48,11 +50,12 @@ class Story:
 
 async def tell_first(*, ignores_waves: bool = False) -> Story:
     world = make_living(Simulation())
-    chosen = Chosen(wanted=Wanted(what=str(FIRST)), ignores_waves=ignores_waves)
-    planned, start, events = await make_plan(chosen, world), world.now(), list[Event]()
-    plan, venue = planned.plan, Venue(world, own_craft())
-    await drive(make_driver(plan, venue, Rolling(holder="story"), events.append))
+    session = a_session(world)
+    policy = Policy(order=Order.NONE if ignores_waves else Order.WAVES)
+    planned = await make_plan([point_at(str(FIRST), policy)], session)
+    plan, start, events = planned.plan, world.now(), list[Event]()
+    await drive(make_driver(plan, session, Rolling(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()
     background = Background(plan=plan, discretion=Discretion.of(plan))
-    evidence = await collect_evidence(world, failing_refs(course), background)
+    evidence = await collect_evidence(world, failing_spots(course), background)
     return Story(plan, start, events, evidence)

@@ -22,16 +22,17 @@ from tests.unit.plan.orders import (
     no_budget,
 )
 from tidegate.errors import PlanError
-from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Edge, Item, Plan, Step
-from tidegate.model.policy import Handling
-from tidegate.plan.build import build_plan
+from tidegate.model.policy import Handling, Policy
+from tidegate.plan.build import build_plan, plan_unit
 from tidegate.plan.chains import narrow
 from tidegate.plan.cycles import put_in_order
 from tidegate.plan.hooks import without_hooks
 from tidegate.plan.pruning import Stale, swap_waves
 from tidegate.plan.wire import from_json, to_json
+from tidegate.testing.builders import STAGED, USUAL, a_name
 
 KINDS = ("Namespace", "Secret", "ConfigMap", "Pod", "batch/v1 Job", "a.dev/v1 Gadget", CRD)
 SPACES = ("default", "blue", "green")
@@ -39,6 +40,7 @@ WORDS = st.text(st.characters(codec="utf-8"), max_size=12)
 HIDDEN = "correct-horse-battery"
 """As long as needs no padding, so that it can be found in base64 as well."""
 WAVES = st.integers(-3, 3)
+POLICIES = st.sampled_from([USUAL, STAGED])
 Links = list[tuple[int, int]]
 
 
@@ -64,17 +66,17 @@ def several() -> st.SearchStrategy[list[Manifest]]:
 
 
 @st.composite
-def units(draw: st.DrawFn) -> list[WantedUnit]:
+def units(draw: st.DrawFn) -> list[Manifests]:
     """Units of which each depends on earlier ones only."""
-    made: list[WantedUnit] = []
+    made: list[Manifests] = []
     for number in range(draw(st.integers(1, 4))):
-        names = [one.unit.name for one in made]
+        names = [one.unit.id.name for one in made]
         after = draw(st.lists(st.sampled_from(names), max_size=3)) if names else []
         unit = a_unit_of(
             *draw(several()),
             name=f"unit-{number}",
             after=tuple(after),
-            staged=draw(st.booleans()),
+            policy=draw(POLICIES),
             namespace=draw(st.sampled_from(SPACES)),
         )
         made.append(unit)
@@ -89,7 +91,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, Links]:
 
 
 def steps_of(count: int) -> dict[str, Step]:
-    return {f"s{n}": Step(id=f"s{n}", unit=f"u{n}", digest="") for n in range(count)}
+    return {f"s{n}": Step(id=f"s{n}", unit=a_name(f"u{n}"), digest="") for n in range(count)}
 
 
 def edges_of(links: Links) -> list[Edge]:
@@ -171,7 +173,7 @@ def test_a_circle_is_found_and_named_exactly_where_there_is_one(graph: tuple[int
 
 
 @given(units())
-def test_a_plan_respects_its_edges_and_has_every_object_once(wanted: list[WantedUnit]) -> None:
+def test_a_plan_respects_its_edges_and_has_every_object_once(wanted: list[Manifests]) -> None:
     plan = build_plan(wanted, budget=no_budget)
 
     assert_in_order(plan)
@@ -179,16 +181,16 @@ def test_a_plan_respects_its_edges_and_has_every_object_once(wanted: list[Wanted
     assert sorted(item.ref for item in items_of(plan)) == given_refs
 
 
-@given(several(), st.randoms(use_true_random=False), st.booleans())
+@given(several(), st.randoms(use_true_random=False), POLICIES)
 def test_shuffled_manifests_make_the_same_plan(
     things: list[Manifest],
     chance: random.Random,
-    staged: bool,  # noqa: FBT001
+    policy: Policy,
 ) -> None:
     shuffled = chance.sample(things, len(things))
 
-    one = build_plan([a_unit_of(*things, staged=staged)], budget=no_budget)
-    other = build_plan([a_unit_of(*shuffled, staged=staged)], budget=no_budget)
+    one = build_plan([a_unit_of(*things, policy=policy)], budget=no_budget)
+    other = build_plan([a_unit_of(*shuffled, policy=policy)], budget=no_budget)
 
     assert one == other
 
@@ -209,7 +211,7 @@ def test_a_namespace_and_a_definition_never_come_behind_what_needs_them(
 
 
 @given(units())
-def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(wanted: list[WantedUnit]) -> None:
+def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(wanted: list[Manifests]) -> None:
     # One Secret in several places may be given by one body only: each has its own here.
     plan = build_plan(wanted, budget=no_budget)
     secrets = {item.ref: item.body for item in items_of(plan) if item.ref.kind.name == "Secret"}
@@ -234,7 +236,7 @@ def test_turning_waves_round_twice_changes_nothing(waves: list[int]) -> None:
 
 @given(units(), st.lists(st.tuples(st.sampled_from("efgh"), WAVES, st.booleans()), max_size=6))
 def test_what_is_pruned_keeps_the_order_of_everything_else(
-    wanted: list[WantedUnit], gone: list[tuple[str, int, bool]]
+    wanted: list[Manifests], gone: list[tuple[str, int, bool]]
 ) -> None:
     plan = build_plan(wanted, budget=no_budget)
     unit = wanted[0].unit
@@ -242,7 +244,7 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
         Stale(a_thing("Pod", name).ref, wave, Handling(last=last)) for name, wave, last in gone
     ]
 
-    completed = add_prunes(plan, unit, stale, staged=wanted[0].staged)
+    completed = add_prunes(plan, plan_unit(unit), stale)
 
     assert_in_order(completed)
     assert pairs_of(plan) <= pairs_of(completed)
@@ -253,10 +255,10 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
 
 
 @given(units())
-def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[WantedUnit]) -> None:
+def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[Manifests]) -> None:
     plan = build_plan(wanted, budget=no_budget)
 
-    bare = without_hooks(plan, {one.unit.name for one in wanted})
+    bare = without_hooks(plan, {one.unit.id for one in wanted})
 
     left = {step.id for step in bare.steps}
     assert_in_order(bare)
@@ -266,7 +268,7 @@ def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[Wa
 
 @given(units(), st.randoms(use_true_random=False))
 def test_narrowing_a_plan_never_lets_anything_start_earlier(
-    wanted: list[WantedUnit], chance: random.Random
+    wanted: list[Manifests], chance: random.Random
 ) -> None:
     plan = build_plan(wanted, budget=no_budget)
     gone = {step.id for step in plan.steps if chance.getrandbits(1)}

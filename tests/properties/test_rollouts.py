@@ -11,13 +11,14 @@ import msgspec
 import pytest
 from hypothesis import example, given
 
-from tests.fakes.rollout_cases import BRISK, WELL, Case, Shape, cases, down, every_case, shared_by
+from tests.fakes.rollout_cases import WELL, Case, Shape, cases, down, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Actor, Script, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.model.event import FINAL, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+from tidegate.model.unit import UnitId
 from tidegate.testing.rollouts import Run
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,7 @@ def assert_at_rest_in_order(stage: Stage, actor: Actor) -> None:
 
 def replayed(script: Script) -> Script:
     """What comes of everything that was heard, when it is heard again."""
-    again, fresh = Script(), Rollout(BRISK)
+    again, fresh = Script(), Rollout()
     for heard, now, _ in script.lines:
         again.decide(fresh, heard, now)
     return again
@@ -130,9 +131,9 @@ def assert_events_in_order(plan: Plan, run: Run) -> None:
             assert before[event.step] <= passed, event
 
 
-def _passed_by_unit(plan: Plan, run: Run) -> dict[str, list[str]]:
+def _passed_by_unit(plan: Plan, run: Run) -> dict[UnitId, list[str]]:
     units = {step.id: step.unit for step in plan.steps}
-    passed: dict[str, list[str]] = {unit.name: [] for unit in plan.units}
+    passed: dict[UnitId, list[str]] = {unit.id: [] for unit in plan.units}
     for event in run.told(Told.STEP_PASSED):
         passed[units[event.step]].append(event.step)
     return passed

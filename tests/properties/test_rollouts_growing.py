@@ -7,13 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import MOSTLY_WELL, WELL, Case, cases, no_budget, shared_by
+from tests.fakes.rollout_cases import (
+    IN_A_HURRY,
+    MOSTLY_WELL,
+    WELL,
+    Case,
+    cases,
+    no_budget,
+    shared_by,
+)
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.model.event import FINAL, StepState, Told
 from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, Step, digest_step
 from tidegate.plan.build import build_fragment
-from tidegate.testing.builders import a_config_map, a_unit
+from tidegate.testing.builders import a_config_map, a_name, a_unit
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 YIELDS = "yields"
@@ -22,11 +30,14 @@ YIELDS = "yields"
 def around(name: str) -> Fragment:
     """A step that yields units, with something before it and something behind it."""
     first, last = f"{name}-first", f"{name}-last"
-    wanted = [a_unit(a_config_map(f"u-{one}", image="app:1"), name=one) for one in (first, last)]
+    wanted = [
+        a_unit(a_config_map(f"u-{one}", image="app:1"), name=one, policy=IN_A_HURRY)
+        for one in (first, last)
+    ]
     made = build_fragment(wanted, budget=no_budget)
-    yields = Step(id=name, unit=name, digest=digest_step((), YIELDS), expands=YIELDS)
+    yields = Step(id=name, unit=a_name(name), digest=digest_step((), YIELDS), expands=YIELDS)
     return Fragment(
-        units=(*made.units, PlannedUnit(name=name)),
+        units=(*made.units, PlannedUnit(id=a_name(name), policy=IN_A_HURRY)),
         steps=(made.steps[0], yields, made.steps[1]),
         edges=(
             Edge(f"{first}/sync/0", name, Because.PARENT),

@@ -26,9 +26,11 @@ from tidegate.model.plan import HookPolicy, Plan
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.pruning import Stale
 from tidegate.sandbox.server.store import Event
+from tidegate.testing.rollouts import Changes
 from tidegate.world.facts import Change
 
 pytestmark = pytest.mark.timeout(PATIENCE)
+PRUNES: Changes = {"prunes": True}
 
 
 @shared_by(50)
@@ -38,14 +40,14 @@ def test_a_prune_killed_at_any_turn_goes_on_in_its_order(
 ) -> None:
     plan = case.plan(image="app:2", waves=waves)
     stage = _brought(case)
-    turns = stage.roll_out(plan, Part(prunes=True)).life.turns
+    turns = stage.roll_out(plan, Part(changes=PRUNES)).life.turns
 
     for turn in range(1, turns + 1):
         stage = _brought(case)
         since = len(stage.record.changes)
         lands = (turn + variant // 2) % 4
-        stage.play(stage.actor(plan, Part(dies_at=turn, lands=lands, prunes=True)))
-        heir = Part(holder="one" if (turn + variant) % 2 else "two", prunes=True)
+        stage.play(stage.actor(plan, Part(dies_at=turn, lands=lands, changes=PRUNES)))
+        heir = Part(holder="one" if (turn + variant) % 2 else "two", changes=PRUNES)
         run = stage.roll_out(plan, heir).run
 
         assert run.result == "passed", turn
@@ -58,7 +60,7 @@ def test_faults_change_nothing_about_the_order_of_a_prune(case: HookCase, waves:
     stage = _brought(case)
     since = len(stage.record.changes)
 
-    run = stage.roll_out(case.plan(image="app:2", waves=waves), Part(prunes=True)).run
+    run = stage.roll_out(case.plan(image="app:2", waves=waves), Part(changes=PRUNES)).run
 
     assert run.result == "passed"
     assert_pruned(case, stage, waves, since)

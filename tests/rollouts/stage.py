@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from msgspec import structs
 
 from tests.promises.objects import SECRET
 from tidegate.engine.drive import Driver
-from tidegate.engine.site import Settings
 from tidegate.flows.jq import Jq
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
@@ -24,7 +22,7 @@ from tidegate.model.reading import mapping, text
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
-from tidegate.testing.rollouts import PER_ROLLOUT, Run, a_driver, settings_of
+from tidegate.testing.rollouts import PER_ROLLOUT, Run, a_driver, governed, settings_of
 from tidegate.world.calls import Call, Selection, Ticket
 from tidegate.world.facts import Answer, Catalogue, Changed, Due, Fact
 from tidegate.world.line import Line
@@ -185,14 +183,13 @@ class Stage:
 
     def begin(self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT) -> Rolling:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
-        return self.start(self.plan(*waves), settings_of(semantics=semantics))
+        return self.start(governed(self.plan(*waves), semantics=semantics))
 
-    def start(self, plan: Plan, settings: Settings) -> Rolling:
+    def start(self, plan: Plan) -> Rolling:
         """Begin to roll out a plan; each rollout of a world has a name and tickets of its own."""
         own = settings_of(len(self.world.rollings) + 1)
-        settings = replace(settings, holder=own.holder, first_ticket=own.first_ticket)
         run = Run()
-        driver = a_driver(self.world, plan, run, settings, self.jq)
+        driver = a_driver(self.world, plan, run, own, self.jq)
         rolling = Rolling(self.world, driver, run)
         self.world.rollings.append(rolling)
         driver.open()

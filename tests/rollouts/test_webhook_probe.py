@@ -13,11 +13,10 @@ from tidegate.engine.reach.matching import is_asked
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.webhooks import PROBER, probe_webhooks
 from tidegate.engine.vocabulary import Trouble
-from tidegate.model.objects import Spot
-from tidegate.model.objects import Json, Kind, Live, Ref, Served, read_live
+from tidegate.model.objects import Json, Kind, Live, Ref, Served, Spot, read_live
 from tidegate.model.plan import Item, PlannedUnit
 from tidegate.testing import Body
-from tidegate.testing.builders import a_config_map, a_manifest, an_object
+from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
 from tidegate.world.calls import Get, List, Request, Verb, Write
 from tidegate.world.facts import (
     Done,
@@ -97,7 +96,9 @@ class Server:
         lives = [live_of(body) for body in living]
         outlook.lives = {Spot("", live.ref): live for live in lives}
         manifests = [a_manifest(body) for body in planned]
-        items = [(Item(ref=one.ref, body=one.body), PlannedUnit(name="shop")) for one in manifests]
+        items = [
+            (Item(ref=one.ref, body=one.body), PlannedUnit(id=a_name("shop"))) for one in manifests
+        ]
         return self._run(probe_webhooks("", {"webhooks": [hook]}, outlook, items))
 
     def _run(self, errand: Errand[Trouble | None]) -> Trouble | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from msgspec import structs
-
-from tidegate.dialect.plain import read_unit
+from tidegate.dialect.argo.options import with_options
+from tidegate.dialect.manifests import read_manifests
 from tidegate.documents import Document
 from tidegate.errors import Place
-from tidegate.model.manifest import WantedUnit
+from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Json, Kind
-from tidegate.model.plan import PlannedUnit
+from tidegate.model.policy import Order, Policy
+from tidegate.model.unit import Destination, Unit, UnitId
 
 HOOK = "argocd.argoproj.io/hook"
 POLICY = "argocd.argoproj.io/hook-delete-policy"
@@ -20,7 +20,7 @@ HELM_POLICY = "helm.sh/hook-delete-policy"
 WEIGHT = "helm.sh/hook-weight"
 Body = dict[str, Json]
 CLUSTER_WIDE = frozenset({"Namespace", "ClusterRole", "CustomResourceDefinition"})
-SHOP = PlannedUnit(name="shop/web")
+SHOP = UnitId.plain("shop", "web")
 
 
 def noting(notes: dict[str, Json]) -> Body:
@@ -46,15 +46,12 @@ def a_document(
 
 def read(
     *documents: Document, ignores_waves: bool = False, options: tuple[str, ...] = ()
-) -> WantedUnit:
+) -> Manifests:
     """The unit `shop/web` of these documents, in the namespace `shop`."""
-    return read_unit(
-        documents,
-        structs.replace(SHOP, options=options),
-        namespace="shop",
-        is_namespaced=_is_namespaced,
-        ignores_waves=ignores_waves,
-    )
+    order = Order.NONE if ignores_waves else Order.WAVES
+    policy = with_options(Policy(order=order), options)
+    unit = Unit(id=SHOP, destination=Destination(namespace="shop"), policy=policy)
+    return read_manifests(unit, documents, _is_namespaced)
 
 
 def _is_namespaced(kind: Kind) -> bool:

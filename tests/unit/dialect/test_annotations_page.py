@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.dialect import hooks, living, options, waves
+from tidegate.dialect import living
+from tidegate.dialect.argo import hooks, options, waves
+from tidegate.model.objects import Json
+from tidegate.model.policy import Handling
 from tidegate.plan.waves import KINDS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "annotations.md").read_text()
@@ -48,9 +51,10 @@ def test_every_option_of_a_unit_is_on_the_page(name: str) -> None:
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_on_the_page_is_read(option: str) -> None:
-    plain = options.read_handling({"metadata": {}})
+    plain = options.read_handling({"metadata": {}}, Handling())
 
-    noted = options.read_handling({"metadata": {"annotations": {options.OPTIONS: option}}})
+    body: dict[str, Json] = {"metadata": {"annotations": {options.OPTIONS: option}}}
+    noted = options.read_handling(body, Handling())
 
     assert noted != plain
 

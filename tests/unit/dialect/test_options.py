@@ -10,11 +10,11 @@ from tidegate.dialect.argo.options import (
     notes_of,
     read_handling,
     read_list,
-    value_of,
     what_is_wrong,
+    with_options,
 )
-from tidegate.model.objects import Propagation
-from tidegate.model.policy import Consent, Handling
+from tidegate.model.objects import Json, Propagation
+from tidegate.model.policy import Consent, Handling, Policy
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,23 @@ def test_a_list_is_trimmed_and_has_nothing_twice(text: str, parts: tuple[str, ..
     assert read_list(text) == parts
 
 
+def read(body: dict[str, Json], *options: str) -> Handling:
+    """How an object of a unit with these options wants to be treated."""
+    return read_handling(body, with_options(Policy(), options).handling)
+
+
 def test_the_first_value_of_an_option_counts() -> None:
-    assert value_of(("bar=baz1", "bar=baz2"), "bar") == "baz1"
+    assert read({}, "Prune=confirm", "Prune=false").prune is Consent.ASK
 
 
 def test_an_option_without_a_value_says_nothing() -> None:
-    assert value_of(("Prune", "Pruned=false"), "Prune") is None
+    own = noting({OPTIONS: "Prune,Pruned=true"})
+
+    assert read(own, "Prune=false").prune is Consent.NO
 
 
 def test_an_option_may_have_an_empty_value() -> None:
-    assert value_of(("Prune=",), "Prune") == ""
+    assert read(noting({OPTIONS: "Prune="}), "Prune=false").prune is Consent.YES
 
 
 def test_annotations_that_are_no_texts_are_left_out() -> None:
@@ -48,7 +55,7 @@ def test_annotations_that_are_no_texts_are_left_out() -> None:
 
 
 def test_an_object_without_annotations_has_no_wishes() -> None:
-    assert read_handling({"metadata": {}}) == Handling()
+    assert read({"metadata": {}}) == Handling()
 
 
 @pytest.mark.parametrize(
@@ -66,12 +73,12 @@ def test_an_object_without_annotations_has_no_wishes() -> None:
     ],
 )
 def test_each_option_asks_for_one_thing(option: str, handling: Handling) -> None:
-    assert read_handling(noting({OPTIONS: option})) == handling
+    assert read(noting({OPTIONS: option})) == handling
 
 
 @pytest.mark.parametrize("option", ["Prune=False", "prune=false", "Replace=True", "Replace"])
 def test_options_are_read_letter_by_letter(option: str) -> None:
-    assert read_handling(noting({OPTIONS: option})) == Handling()
+    assert read(noting({OPTIONS: option})) == Handling()
 
 
 @pytest.mark.parametrize(
@@ -85,35 +92,35 @@ def test_options_are_read_letter_by_letter(option: str) -> None:
     ],
 )
 def test_a_unit_sets_options_for_all_its_objects(option: str, handling: Handling) -> None:
-    assert read_handling({"metadata": {}}, (option,)) == handling
+    assert read({"metadata": {}}, option) == handling
 
 
 def test_a_unit_cannot_force_all_its_objects() -> None:
-    assert read_handling({"metadata": {}}, ("Force=true",)) == Handling()
+    assert read({"metadata": {}}, "Force=true") == Handling()
 
 
 @pytest.mark.parametrize("word", ["true", "foo", ""])
 def test_any_value_on_the_object_overrides_the_units(word: str) -> None:
     body = noting({OPTIONS: f"Prune={word},Delete={word}"})
 
-    assert read_handling(body, ("Prune=false", "Delete=false")) == Handling()
+    assert read(body, "Prune=false", "Delete=false") == Handling()
 
 
 def test_confirming_on_the_object_overrides_a_no_of_the_unit() -> None:
     body = noting({OPTIONS: "Prune=confirm"})
 
-    assert read_handling(body, ("Prune=false",)).prune is Consent.ASK
+    assert read(body, "Prune=false").prune is Consent.ASK
 
 
 def test_an_object_cannot_take_back_a_replacement() -> None:
-    assert read_handling(noting({OPTIONS: "Replace=false"}), ("Replace=true",)).replaces
+    assert read(noting({OPTIONS: "Replace=false"}), "Replace=true").replaces
 
 
 @pytest.mark.parametrize("policy", ["keep", "other, keep"])
 def test_what_helm_keeps_stays_when_its_unit_goes_and_is_still_pruned(policy: str) -> None:
     body = noting({"helm.sh/resource-policy": policy, OPTIONS: "Delete=true"})
 
-    assert read_handling(body) == Handling(delete=Consent.NO)
+    assert read(body) == Handling(delete=Consent.NO)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +162,10 @@ def test_a_unit_says_what_becomes_of_what_its_objects_own(
 ) -> None:
     defaults = tuple(f"PrunePropagationPolicy={word}" for word in words)
 
-    assert read_handling(noting({}), defaults).propagation is propagation
+    assert read(noting({}), *defaults).propagation is propagation
 
 
 def test_an_object_does_not_say_what_becomes_of_what_it_owns() -> None:
     own = noting({OPTIONS: "PrunePropagationPolicy=orphan"})
 
-    assert read_handling(own).propagation is Propagation.FOREGROUND
+    assert read(own).propagation is Propagation.FOREGROUND

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.engine.reach.admission import Guard, Sight, covers, guards_of, takes
-from tidegate.model.objects import Spot
-from tidegate.model.objects import Json, Kind, Ref, Served
+from tidegate.model.objects import Json, Kind, Ref, Served, Spot
 from tidegate.testing import Body
 
 GROUP = "admissionregistration.k8s.io"

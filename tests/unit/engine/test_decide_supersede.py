@@ -10,7 +10,7 @@ from tidegate.model.event import StepState, Told
 from tidegate.model.plan import Fragment, Plan, Step, digest_step
 from tidegate.model.semantics import ARGOCD
 from tidegate.model.verdict import Health
-from tidegate.testing.builders import a_deployment, a_plan
+from tidegate.testing.builders import a_deployment, a_name, a_plan
 
 DB, WEB, CRY = "shop/sync/0", "shop/sync/1", "cry/sync/0"
 TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
@@ -96,7 +96,7 @@ def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
 
 
 def test_what_is_still_expanding_expands_again() -> None:
-    sprout = Step(id="apps", unit="shop", digest=digest_step((), "apps"), expands="apps")
+    sprout = Step(id="apps", unit=a_name("shop"), digest=digest_step((), "apps"), expands="apps")
     plan = Plan.of(Fragment(units=TWO_WAVES.units, steps=(sprout,)))
     play = Play(plan)
     play.expand("apps", TWO_WAVES)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.engine.reach.outlook import Outlook
-from tidegate.model.objects import Spot
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.world.calls import Ticket
 from tidegate.world.facts import Change, Changed
 

@@ -6,11 +6,22 @@ import pytest
 
 from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import Apply, Begun, Checked, Command, Delete, Gone, Input, Stand, Standing, Written, Wrote
-from tidegate.model.objects import Spot
+from tidegate.engine.vocabulary import (
+    Apply,
+    Begun,
+    Checked,
+    Command,
+    Delete,
+    Gone,
+    Input,
+    Stand,
+    Standing,
+    Written,
+    Wrote,
+)
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
-from tidegate.model.semantics import TIDEGATE
+from tidegate.model.objects import Spot
 from tidegate.testing.builders import a_job, a_plan
 
 OLD = Written("old", 1, "5")
@@ -24,7 +35,7 @@ class Replacing:
         plan = a_plan(a_job())
         (step,) = plan.steps
         self.name, self.spot = step.id, Spot(step.cluster, step.batches[0][0].ref)
-        self.rollout = Rollout(TIDEGATE, carries_on=False)
+        self.rollout = Rollout()
         self.hear(Begun(plan))
         standing = Standing(self.spot, Stand.OBSOLETE, OLD)
         (self.deletion,) = self.hear(Checked(self.name, (standing,)))

@@ -11,12 +11,12 @@ from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.rights import REVIEW, Leave, ask_leave
 from tidegate.engine.vocabulary import Stand, Standing
-from tidegate.model.objects import Spot
-from tidegate.model.objects import Json, Kind, Live, Ref, Served
-from tidegate.model.plan import Deed
+from tidegate.model.objects import Json, Kind, Live, Ref, Served, Spot
+from tidegate.model.plan import Deed, PlannedUnit
+from tidegate.model.policy import Policy
 from tidegate.model.reading import text
 from tidegate.testing import Body
-from tidegate.testing.builders import a_config_map, a_deployment, a_plan
+from tidegate.testing.builders import a_config_map, a_deployment, a_name, a_plan
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Failed, Outcome
 
@@ -65,7 +65,8 @@ def play(
     consents: bool = False,
 ) -> tuple[Leave, list[tuple[str, str]]]:
     """Answer each question; what came of it, and what was asked."""
-    errand = ask_leave(examined, cluster or ALL, consents=consents)
+    unit = PlannedUnit(id=a_name("shop"), policy=Policy(consents=consents))
+    errand = ask_leave(examined, cluster or ALL, {unit.id: unit})
     answers: tuple[Outcome, ...] | None = None
     asked: list[tuple[str, str]] = []
     while True:
@@ -158,7 +159,7 @@ def test_what_is_as_wanted_needs_no_right() -> None:
 
 def test_a_cluster_that_does_not_answer_denies_nothing() -> None:
     examined = standing(Stand.DIFFERENT, a_config_map())
-    errand = ask_leave(examined, ALL, consents=False)
+    errand = ask_leave(examined, ALL, {a_name("shop"): PlannedUnit(id=a_name("shop"))})
     next(errand)
 
     named = errand.send((Failed(500, "InternalError", "busy"),))

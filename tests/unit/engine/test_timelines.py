@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.rollout_plays import NOTHING, Part, Stage
+from tests.fakes.rollout_plays import NOTHING, Stage
 from tidegate.health.judge import ARGO, KSTATUS
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
+from tidegate.model.policy import Policy
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, Semantics
 from tidegate.sandbox.world import START
 from tidegate.testing import Body
@@ -39,21 +40,21 @@ def test_the_engines_differ_as_they_are_kept(pytestconfig: pytest.Config) -> Non
 def _play(rules: Semantics) -> list[Event]:
     stage = Stage(NOTHING)
     stage.realm.give([a_definition_of_applications()])
-    return stage.roll_out(_plan(rules), Part(semantics=rules)).run.events
+    return stage.roll_out(_plan(rules)).run.events
 
 
 def _plan(rules: Semantics) -> Plan:
-    judged_by = KSTATUS if rules is FLUX else ARGO
+    policy = Policy(semantics=rules, rules=KSTATUS if rules is FLUX else ARGO)
     child = an_object("argoproj.io/v1alpha1 Application", "child", spec={"project": "default"})
     shop = a_unit(
         noted(a_deployment("db"), after="900"),
         child,
         noted(a_deployment("web"), after="900"),
         name="shop",
-        rules=judged_by,
+        policy=policy,
     )
     mail = noted(a_deployment("mail"), after="900")
-    return a_plan(shop, a_unit(mail, name="mail", after=("shop",), rules=judged_by))
+    return a_plan(shop, a_unit(mail, name="mail", after=("shop",), policy=policy))
 
 
 def a_definition_of_applications() -> Body:

@@ -6,17 +6,16 @@ import msgspec
 
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.writing import REPLACEMENTS, apply
-from tidegate.model.objects import Spot
 from tidegate.flows.means import Craft
 from tidegate.health.judge import Judge
-from tidegate.model.objects import Live, read_live
+from tidegate.model.objects import Live, Spot, read_live
 from tidegate.model.plan import Item, PlannedUnit
 from tidegate.model.policy import Handling
-from tidegate.testing.builders import a_config_map, a_manifest
+from tidegate.testing.builders import a_config_map, a_manifest, a_name
 from tidegate.world.calls import Get, Request, Verb, Write
 from tidegate.world.facts import Conflict, Done, Exists, Forbidden, Missing, Outcome
 
-UNIT = PlannedUnit(name="shop")
+UNIT = PlannedUnit(id=a_name("shop"))
 MANIFEST = a_manifest(a_config_map(color="red"))
 ITEM = Item(ref=MANIFEST.ref, body=MANIFEST.body, handling=Handling(replaces=True))
 OVERTAKEN = Conflict("the object has been modified")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from tests.fakes.sessions import a_session, ruled
+from tidegate.dialect.argo.options import with_options
 from tidegate.engine.drive import drive
 from tidegate.flows.delete import finish_deletion, plan_deletion
-from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craft
-from tidegate.flows.units import Chosen
+from tidegate.flows.journal import Remembered, read_journal
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import point_at
+from tidegate.flows.rollout import Rolling, make_driver
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Kind
 from tidegate.model.plan import Plan
+from tidegate.model.policy import Policy
+from tidegate.model.unit import Unit
+from tidegate.plan.build import plan_unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.facts import Listed
@@ -56,10 +61,11 @@ def a_hook(name: str, hook: str, policy: str = "BeforeHookCreation") -> str:
     return HOOK.format(named=named, name=name, hook=hook, policy=policy)
 
 
-def a_directory(folder: Path, *texts: str) -> Chosen:
+def a_directory(folder: Path, *texts: str, options: tuple[str, ...] = ()) -> Unit:
     for number, text in enumerate(texts):
         (folder / f"{number}.yaml").write_text(text)
-    return Chosen(wanted=Wanted(what=str(folder), name="shop", namespace="default"))
+    policy = with_options(Policy(), options)
+    return point_at(str(folder), policy, name="shop", namespace="default")
 
 
 SOMEBODY = Rolling(holder="somebody")
@@ -68,24 +74,26 @@ SOMEBODY = Rolling(holder="somebody")
 async def run(world: World, plan: Plan, rolling: Rolling = SOMEBODY) -> list[Event]:
     """All that a rollout tells; its last word is how it ended."""
     events: list[Event] = []
-    await drive(make_driver(plan, Venue(world, own_craft()), rolling, events.append))
+    await drive(make_driver(plan, a_session(world), rolling, events.append))
     return events
 
 
-async def bring(world: World, chosen: Chosen) -> None:
-    events = await run(world, (await make_plan(chosen, world)).plan)
+async def bring(world: World, unit: Unit, *resources: str) -> None:
+    events = await run(world, (await make_plan([unit], a_session(world), resources)).plan)
     assert events[-1].reason == "passed"
 
 
-async def delete(
-    world: World, chosen: Chosen, *, confirmed: bool = False, rolling: Rolling = SOMEBODY
-) -> list[Event]:
+async def delete(world: World, unit: Unit, *, confirmed: bool = False) -> list[Event]:
     """Delete a unit to its end."""
-    found = await plan_deletion(chosen, world, confirmed=confirmed)
-    events = await run(world, found.plan, dataclasses.replace(rolling, consents=confirmed))
+    found = await plan_deletion(ruled(unit, consents=confirmed), a_session(world))
+    events = await run(world, found.plan)
     assert events[-1].reason == "passed"
     await finish_deletion(found, world)
     return events
+
+
+async def remembered_of(world: World, unit: Unit) -> Remembered:
+    return await read_journal(plan_unit(unit), world)
 
 
 async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from tests.fakes.sessions import a_session
 from tests.unit.render.helm_charts import data_of, write_chart
-from tidegate.flows.render import Wanted, for_cluster, render_all
+from tidegate.flows.pointing import point_at
+from tidegate.flows.render import UNKNOWN, render_all
 from tidegate.flows.rendering import Rendered, Setting
-from tidegate.flows.rendering.capabilities import Capabilities, ask_capabilities
+from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.model.release import DEFAULT_KUBE_VERSION
 from tidegate.source import Cache
 from tidegate.testing import sandbox_world
@@ -20,32 +22,36 @@ data:
   version: {{ .Capabilities.KubeVersion.Version }}
   monitors: {{ .Capabilities.APIVersions.Has "monitoring.example/v1/Monitor" | quote }}
 """
+CLUSTER = Capabilities("v1.30.1", ("monitoring.example/v1", "monitoring.example/v1/Monitor"))
 
 
 async def test_a_cluster_says_its_version_and_its_kinds() -> None:
-    cluster = await ask_capabilities(sandbox_world())
+    cluster = await a_session(sandbox_world()).capabilities()
 
     assert cluster.kube_version.startswith("v1.")
     assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment"} <= {*cluster.api_versions}
 
 
-def test_what_the_user_gives_wins_over_what_the_cluster_says() -> None:
-    cluster = Capabilities("v1.30.1", ("a/v1",))
+async def test_what_the_user_gives_wins_over_what_the_cluster_says(tmp_path: Path) -> None:
+    chart = await asyncio.to_thread(write_chart, tmp_path / "web", template=SEES)
+    setting = Setting(cache=Cache(tmp_path / "cache"))
+    asked = point_at(str(chart), name="shop", kube_version="v1.33.0")
+    open_to_all = point_at(str(chart), name="shop")
 
-    asked = for_cluster(Wanted(what=".", kube_version="v1.33.0"), cluster)
-    open_to_all = for_cluster(Wanted(what="."), cluster)
+    meant, usual = await render_all([(asked, CLUSTER), (open_to_all, CLUSTER)], setting)
 
-    assert (asked.kube_version, asked.api_versions) == ("v1.33.0", ("a/v1",))
-    assert (open_to_all.kube_version, open_to_all.api_versions) == ("v1.30.1", ("a/v1",))
+    assert isinstance(meant, Rendered)
+    assert isinstance(usual, Rendered)
+    assert data_of(meant.documents) == {"version": "v1.33.0", "monitors": "true"}
+    assert data_of(usual.documents) == {"version": "v1.30.1", "monitors": "true"}
 
 
 async def test_a_chart_sees_the_cluster_that_it_is_for(tmp_path: Path) -> None:
     chart = await asyncio.to_thread(write_chart, tmp_path / "web", template=SEES)
     setting = Setting(cache=Cache(tmp_path / "cache"))
-    plain = Wanted(what=str(chart), name="shop")
-    cluster = Capabilities("v1.30.1", ("monitoring.example/v1", "monitoring.example/v1/Monitor"))
+    plain = point_at(str(chart), name="shop")
 
-    usual, meant = await render_all([plain, for_cluster(plain, cluster)], setting)
+    usual, meant = await render_all([(plain, UNKNOWN), (plain, CLUSTER)], setting)
 
     assert isinstance(usual, Rendered)
     assert isinstance(meant, Rendered)

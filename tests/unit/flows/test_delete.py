@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import (
     JOB,
     SECRET,
@@ -17,6 +17,7 @@ from tests.unit.flows.deletions import (
     bring,
     delete,
     names,
+    remembered_of,
     waves_of,
 )
 from tidegate.engine.drive import drive
@@ -24,14 +25,15 @@ from tidegate.engine.journal import NAMESPACE
 from tidegate.engine.lease import LEASE
 from tidegate.errors import PlanError
 from tidegate.flows.delete import Deletion, plan_deletion, refuse_other
-from tidegate.flows.journal import forget_unit, read_journal
-from tidegate.flows.render import Wanted
-from tidegate.flows.sync import Rolling, Venue, make_driver, own_craft
-from tidegate.flows.units import Chosen
+from tidegate.flows.journal import forget_unit
+from tidegate.flows.pointing import point_at
+from tidegate.flows.rollout import Rolling, make_driver
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.model.policy import Policy
+from tidegate.plan.build import plan_unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection, Verb, Write
 from tidegate.world.facts import Listed, is_refusal
@@ -41,7 +43,7 @@ FIRST = Path(__file__).parents[3] / "examples" / "first"
 
 async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
     world = make_living(Simulation())
-    chosen = Chosen(wanted=Wanted(what=str(FIRST), namespace="default"))
+    chosen = point_at(str(FIRST), namespace="default")
     await bring(world, chosen)
 
     events = await delete(world, chosen)
@@ -49,7 +51,7 @@ async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
     pruned = {event.ref for event in events if event.told is Told.OBJECT_PRUNED}
     assert waves_of(events) == [1, 0, -1, -2, -3]
     assert len(pruned) == 10
-    again = await plan_deletion(chosen, world)
+    again = await plan_deletion(chosen, a_session(world))
     assert (again.going, again.staying) == ((), ())
     assert await names(world, JOB) == []
 
@@ -71,11 +73,11 @@ async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    before = await read_journal(chosen.unit, world)
+    before = await remembered_of(world, chosen)
 
     await delete(world, chosen)
 
-    after = await read_journal(chosen.unit, world)
+    after = await remembered_of(world, chosen)
     assert len(before.secrets) == 2
     assert after.secrets == ()
     assert await names(world, SECRET, NAMESPACE) == []
@@ -130,7 +132,7 @@ async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
     chosen = a_directory(tmp_path, a_setting("one"), kept)
     await bring(world, chosen)
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, a_session(world))
     await delete(world, chosen)
 
     assert [ref.name for ref in found.staying] == ["kept"]
@@ -151,7 +153,7 @@ async def test_what_asks_goes_only_when_somebody_agrees(
 
     await delete(world, chosen, confirmed=confirmed)
 
-    journal = (await read_journal(chosen.unit, world)).journal
+    journal = (await remembered_of(world, chosen)).journal
     assert await names(world, SETTINGS) == left
     assert [ref.name for ref in journal.entries] == left, "it can still be deleted"
 
@@ -159,11 +161,11 @@ async def test_what_asks_goes_only_when_somebody_agrees(
 async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
-    other = Chosen(wanted=Wanted(what=str(tmp_path), name="other", namespace="default"))
+    other = point_at(str(tmp_path), name="other", namespace="default")
     await bring(world, chosen)
     await bring(world, other)
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, a_session(world))
 
     assert found.going == ()
 
@@ -172,11 +174,11 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    seen = await plan_deletion(chosen, world)
+    seen = await plan_deletion(chosen, a_session(world))
     (tmp_path / "more.yaml").write_text(a_setting("two"))
     await bring(world, chosen)
 
-    found: Deletion = await plan_deletion(chosen, world)
+    found: Deletion = await plan_deletion(chosen, a_session(world))
 
     refuse_other(seen, seen.plan.digest)
     with pytest.raises(PlanError, match="changed meanwhile"):
@@ -193,10 +195,10 @@ async def test_a_unit_that_somebody_holds_is_remembered(tmp_path: Path) -> None:
     (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held))
     assert not is_refusal(outcome)
 
-    gone = await forget_unit(chosen.unit, world)
+    gone = await forget_unit(plan_unit(chosen), world)
 
     assert not gone
-    assert len((await read_journal(chosen.unit, world)).secrets) == 2
+    assert len((await remembered_of(world, chosen)).secrets) == 2
 
 
 async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
@@ -204,8 +206,9 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     held = a_setting("held", 1).replace('"name"', '"finalizers":["example.com/held"],"name"')
     chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
     await bring(world, chosen)
-    plan, place = (await plan_deletion(chosen, world)).plan, Venue(world, own_craft())
-    stopped = make_driver(plan, place, Rolling(holder="stopped"), lambda _: None)
+    session = a_session(world)
+    plan = (await plan_deletion(chosen, session)).plan
+    stopped = make_driver(plan, session, Rolling(holder="stopped"), lambda _: None)
     result = await drive(stopped, until=Ms(world.now() + 5 * SECOND))
     left = await names(world, SETTINGS)
     freed = b'{"metadata":{"finalizers":null}}'
@@ -218,14 +221,14 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert not is_refusal(outcome)
     assert waves_of(events) == [0]
     assert await names(world, SETTINGS) == []
-    assert (await read_journal(chosen.unit, world)).secrets == ()
+    assert (await remembered_of(world, chosen)).secrets == ()
 
 
 async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
     world = make_living(Simulation())
     a_directory(tmp_path, a_setting("one"))
-    wanted = Wanted(what=str(tmp_path), name="shop", namespace="web")
-    chosen = Chosen(wanted=wanted, options=("CreateNamespace=true",))
+    policy = Policy(creates_namespace=True)
+    chosen = point_at(str(tmp_path), policy, name="shop", namespace="web")
     await bring(world, chosen)
 
     await delete(world, chosen)
@@ -240,9 +243,9 @@ async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> N
     await bring(world, chosen)
     (tmp_path / "0.yaml").write_text(a_setting("one", 3))
 
-    await bring(world, dataclasses.replace(chosen, resources=(":ConfigMap:one",)))
+    await bring(world, chosen, ":ConfigMap:one")
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, a_session(world))
     assert [ref.name for ref in found.going] == ["one", "two"]
-    journal = (await read_journal(chosen.unit, world)).journal
+    journal = (await remembered_of(world, chosen)).journal
     assert sorted(ref.name for ref in journal.entries) == ["one", "two"]

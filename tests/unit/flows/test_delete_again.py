@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import (
     JOB,
     SETTINGS,
@@ -16,24 +17,25 @@ from tests.unit.flows.deletions import (
     bring,
     delete,
     names,
+    remembered_of,
     run,
 )
 from tidegate.engine.drive import Driver, drive
 from tidegate.flows.delete import finish_deletion, plan_deletion
-from tidegate.flows.journal import read_journal
-from tidegate.flows.sync import Rolling, Venue, make_driver, own_craft
-from tidegate.flows.units import Chosen
+from tidegate.flows.rollout import Rolling, make_driver
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
+from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.protocol import World
 
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
 
 
-async def stopped_at(world: World, chosen: Chosen, at: Callable[[Event], bool]) -> list[Event]:
+async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) -> list[Event]:
     """A deletion that somebody stops when it tells of something."""
-    plan = (await plan_deletion(chosen, world)).plan
+    session = a_session(world)
+    plan = (await plan_deletion(chosen, session)).plan
     events: list[Event] = []
     driver: Driver
 
@@ -42,7 +44,7 @@ async def stopped_at(world: World, chosen: Chosen, at: Callable[[Event], bool]) 
         if at(event):
             driver.stop("somebody wants it so")
 
-    driver = make_driver(plan, Venue(world, own_craft()), Rolling(holder="stopped"), hear)
+    driver = make_driver(plan, session, Rolling(holder="stopped"), hear)
     assert await drive(driver) == "stopped"
     return events
 
@@ -90,7 +92,7 @@ async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
 
     assert (len(ran(begun)), ran(resumed)) == (1, [])
     assert (await names(world, SETTINGS), await names(world, JOB)) == ([], [])
-    assert (await read_journal(chosen.unit, world)).secrets == ()
+    assert (await remembered_of(world, chosen)).secrets == ()
 
 
 async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
@@ -111,7 +113,7 @@ async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_o
     await bring(world, chosen)
     await stopped_at(world, chosen, passes("delete/0"))
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, a_session(world))
     events = await delete(world, chosen)
 
     assert (found.going, found.is_due) == ((), True)
@@ -129,7 +131,7 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     store = world.clusters[""].server.store
     before = store.version
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, a_session(world))
     await finish_deletion(found, world)
 
     assert (found.going, found.is_due) == ((), False)
@@ -141,7 +143,7 @@ async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) 
     assert isinstance(world, Sandbox)
     chosen = a_directory(shop, a_setting("one"))
     await bring(world, chosen)
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, a_session(world))
     await delete(world, chosen)
     store = world.clusters[""].server.store
     before = store.version
@@ -159,7 +161,9 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
 
-    tries = [await run(world, (await plan_deletion(chosen, world)).plan) for _ in range(2)]
+    tries = [
+        await run(world, (await plan_deletion(chosen, a_session(world))).plan) for _ in range(2)
+    ]
     kept = await names(world, SETTINGS)
     mend(shop / "1.yaml")
     events = await delete(world, chosen)

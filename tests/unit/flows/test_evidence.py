@@ -7,7 +7,7 @@ import msgspec
 from tidegate.flows.evidence import Background, collect_evidence
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Ref, Spot
 from tidegate.report.masking import MASK
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
@@ -63,7 +63,7 @@ async def living_with(*bodies: Body) -> World:
 
 async def evidence_of(world: World, body: Body, *hidden: str) -> Evidence:
     (found,) = await collect_evidence(
-        world, [ref_of(body)], Background(discretion=Discretion(hidden))
+        world, [Spot("", ref_of(body))], Background(discretion=Discretion(hidden))
     )
     return found
 

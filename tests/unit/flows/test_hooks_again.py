@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.sessions import a_session, ruled
 from tests.unit.flows.deletions import a_directory, a_hook, a_setting, run
-from tidegate.flows.sync import Rolling, make_plan
-from tidegate.flows.units import Chosen
+from tidegate.flows.planning import make_plan
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.model.unit import Unit
 from tidegate.world.protocol import World
 
 NO_SETTINGS = "faults: [{effect: error, when: {verb: apply, name: one}, times: %s}]\n"
@@ -26,9 +27,9 @@ def a_cluster(folder: Path, scenario: str) -> World:
     return make_living(Simulation(scenario=path))
 
 
-async def sync(world: World, chosen: Chosen, rules: Semantics = TIDEGATE) -> list[Event]:
-    plan = (await make_plan(chosen, world)).plan
-    return await run(world, plan, Rolling(holder="somebody", semantics=rules))
+async def sync(world: World, chosen: Unit, rules: Semantics = TIDEGATE) -> list[Event]:
+    planned = await make_plan([ruled(chosen, semantics=rules)], a_session(world))
+    return await run(world, planned.plan)
 
 
 def ran(events: list[Event]) -> list[str]:

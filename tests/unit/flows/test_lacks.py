@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tidegate.flows.evidence import Background, collect_evidence
 from tidegate.flows.wiring import Simulation, known_operators, make_living
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Ref, Spot
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.evidence import Comes, Evidence
 from tidegate.testing import Desk, live_of
@@ -37,7 +37,7 @@ def reads(kind: str, name: str, *, optional: bool = False) -> Body:
 async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Evidence:
     world = await living_with(there)
     background = Background(plan=plan, catalogue=known_operators())
-    (found,) = await collect_evidence(world, [ref], background)
+    (found,) = await collect_evidence(world, [Spot("", ref)], background)
     return found
 
 

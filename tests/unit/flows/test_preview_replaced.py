@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import msgspec
 
+from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import SETTINGS, a_directory, a_setting, bring
 from tidegate.flows.preview import preview
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.change import Fate
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Ref, Spot
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import is_refusal
@@ -29,14 +29,13 @@ async def add(world: World, manager: str) -> None:
 
 async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Path) -> None:
     world = make_living(Simulation())
-    chosen = a_directory(tmp_path, a_setting("one"))
-    chosen = dataclasses.replace(chosen, options=("Replace=true",))
+    chosen = a_directory(tmp_path, a_setting("one"), options=("Replace=true",))
     await bring(world, chosen)
 
     await add(world, "some-controller")
-    kept = (await preview(chosen, world)).differences[ONE]
+    kept = (await preview([chosen], a_session(world))).differences[Spot("", ONE)]
     await add(world, "kubectl-edit")
-    found = (await preview(chosen, world)).differences[ONE]
+    found = (await preview([chosen], a_session(world))).differences[Spot("", ONE)]
 
     assert kept.deed is Fate.KEEP
     assert found.deed is Fate.REPLACE

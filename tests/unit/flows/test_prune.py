@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
-from tests.unit.flows.deletions import SETTINGS, a_directory, a_hook, a_setting, bring, names, run
+from tests.fakes.sessions import a_session, ruled
+from tests.unit.flows.deletions import (
+    SETTINGS,
+    a_directory,
+    a_hook,
+    a_setting,
+    bring,
+    names,
+    remembered_of,
+    run,
+)
 from tidegate.errors import PlanError
-from tidegate.flows.journal import read_journal
-from tidegate.flows.sync import Rolling, make_plan
-from tidegate.flows.units import Chosen
+from tidegate.flows.planning import make_plan
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
+from tidegate.testing.rollouts import Changes
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import is_refusal
 from tidegate.world.protocol import World
 
-PRUNES = Rolling(holder="pruner", prunes=True)
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 POD = Kind("", "v1", "Pod")
 GADGET = Kind("example.org", "v1", "Gadget")
@@ -50,8 +59,9 @@ spec:
 """
 
 
-async def prune(world: World, chosen: Chosen, rolling: Rolling = PRUNES) -> list[Event]:
-    events = await run(world, (await make_plan(chosen, world)).plan, rolling)
+async def prune(world: World, unit: Unit, **changes: Unpack[Changes]) -> list[Event]:
+    pruning = ruled(ruled(unit, prunes=True), **changes)
+    events = await run(world, (await make_plan([pruning], a_session(world))).plan)
     assert events[-1].reason == "passed"
     return events
 
@@ -63,14 +73,13 @@ def told(events: list[Event], kind: Told) -> list[str]:
 async def brought(folder: Path, leaving: str, *more: str, options: tuple[str, ...] = ()) -> World:
     """A cluster with a unit of which something has just left its directory."""
     world = make_living(Simulation())
-    chosen = a_directory(folder, a_setting("stays"), *more, leaving)
-    await bring(world, dataclasses.replace(chosen, options=options))
+    await bring(world, a_directory(folder, a_setting("stays"), *more, leaving, options=options))
     (folder / f"{1 + len(more)}.yaml").unlink()
     return world
 
 
-async def remembered(world: World, chosen: Chosen) -> list[str]:
-    return sorted(ref.name for ref in (await read_journal(chosen.unit, world)).journal.entries)
+async def remembered(world: World, chosen: Unit) -> list[str]:
+    return sorted(ref.name for ref in (await remembered_of(world, chosen)).journal.entries)
 
 
 async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_path: Path) -> None:
@@ -91,7 +100,7 @@ async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_p
 async def test_what_asks_first_goes_when_somebody_agrees(tmp_path: Path) -> None:
     world = await brought(tmp_path, a_setting("precious", sync_options="Prune=confirm"))
 
-    events = await prune(world, a_directory(tmp_path), dataclasses.replace(PRUNES, consents=True))
+    events = await prune(world, a_directory(tmp_path), consents=True)
 
     assert told(events, Told.OBJECT_PRUNED) == ["precious"]
     assert await names(world, SETTINGS) == ["stays"]
@@ -113,7 +122,7 @@ async def test_what_a_pruned_object_owns_goes_with_it(tmp_path: Path, how: str) 
     options = (f"PrunePropagationPolicy={how}",)
     world = await brought(tmp_path, WEB, options=options)
 
-    events = await prune(world, dataclasses.replace(a_directory(tmp_path), options=options))
+    events = await prune(world, a_directory(tmp_path, options=options))
 
     assert told(events, Told.OBJECT_PRUNED) == ["web"]
     assert (await names(world, POD) == []) is (how == "foreground"), "it may still be ending"
@@ -123,19 +132,18 @@ async def test_what_an_orphaning_unit_prunes_leaves_what_it_owns(tmp_path: Path)
     options = ("PrunePropagationPolicy=orphan",)
     world = await brought(tmp_path, WEB, options=options)
 
-    events = await prune(world, dataclasses.replace(a_directory(tmp_path), options=options))
+    events = await prune(world, a_directory(tmp_path, options=options))
 
     assert told(events, Told.OBJECT_PRUNED) == ["web"]
     assert len(await names(world, REPLICA_SET)) == 1
 
 
-@pytest.mark.parametrize("semantics", [PRUNES.semantics, ARGOCD], ids=lambda rules: rules.name)
+@pytest.mark.parametrize("semantics", [TIDEGATE, ARGOCD], ids=lambda rules: rules.name)
 async def test_what_was_pruned_is_forgotten(tmp_path: Path, semantics: Semantics) -> None:
     world = await brought(tmp_path, a_setting("old"))
     chosen = a_directory(tmp_path)
-    rolling = dataclasses.replace(PRUNES, semantics=semantics)
 
-    events = await prune(world, chosen, rolling)
+    events = await prune(world, chosen, semantics=semantics)
 
     assert told(events, Told.OBJECT_PRUNED) == ["old"]
     assert await remembered(world, chosen) == ["stays"]
@@ -161,8 +169,8 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
     gadget = "apiVersion: example.org/v1beta1\nkind: Gadget\nmetadata: {name: old}\n"
     await bring(world, a_directory(tmp_path, GADGETS % "true", gadget))
     (tmp_path / "1.yaml").unlink()
-    chosen = a_directory(tmp_path, GADGETS % "false")
-    chosen = dataclasses.replace(chosen, options=("PrunePropagationPolicy=background",))
+    options = ("PrunePropagationPolicy=background",)
+    chosen = a_directory(tmp_path, GADGETS % "false", options=options)
     await bring(world, chosen)
 
     events = await prune(world, chosen)
@@ -173,9 +181,9 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
 
 
 async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
-    chosen = dataclasses.replace(a_directory(tmp_path), resources=(":ConfigMap:one",))
+    pruning = ruled(a_directory(tmp_path), prunes=True)
 
     with pytest.raises(PlanError) as caught:
-        await make_plan(chosen, make_living(Simulation()), prunes=True)
+        await make_plan([pruning], a_session(make_living(Simulation())), (":ConfigMap:one",))
 
     assert caught.value.code == "plan.part"

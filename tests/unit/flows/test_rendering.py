@@ -15,12 +15,11 @@ from tests.unit.render.helm_charts import a_release, data_of, names_of, write_ch
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.errors import RenderError, SourceError
 from tidegate.external.process import MIB
-from tidegate.flows.rendering import Rendered, Setting, Workshop, refuse_unsound, render_unit
+from tidegate.flows.rendering import Rendered, Setting, Workshop, refuse_unsound, render_request
 from tidegate.flows.rendering.unsealing import Unsealing
 from tidegate.model.release import Release
+from tidegate.model.rendering import Directory, Overlay
 from tidegate.render.kustomize import Builder, build
-from tidegate.model.rendering import Overlay
-from tidegate.model.rendering import Directory
 from tidegate.source import Cache, Kept
 
 CANARY = "kea-winters-in-the-alps"
@@ -49,7 +48,7 @@ def is_gone(place: str) -> bool:
 
 async def rendered(unit: Release | Overlay | Directory, setting: Setting) -> Rendered:
     async with Workshop(setting) as workshop:
-        return await render_unit(unit, workshop)
+        return await render_request(unit, workshop)
 
 
 async def test_what_may_not_be_kept_is_not(setting: Setting, tmp_path: Path) -> None:
@@ -57,9 +56,9 @@ async def test_what_may_not_be_kept_is_not(setting: Setting, tmp_path: Path) -> 
     release = a_release("web", root=tmp_path)
 
     async with Workshop(setting) as workshop:
-        first = await render_unit(release, workshop, keeps=False)
+        first = await render_request(release, workshop, keeps=False)
         before = kept(setting)
-        second = await render_unit(release, workshop)
+        second = await render_request(release, workshop)
 
     assert (before, kept(setting)) == (0, 1)
     assert second == first
@@ -141,7 +140,7 @@ async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
     )
 
     async with Workshop(setting) as workshop:
-        found = await render_unit(Overlay(root=tree), workshop, keys=key.keys)
+        found = await render_request(Overlay(root=tree), workshop, keys=key.keys)
 
     hidden = dict(zip(names_of(found.documents), found.hidden, strict=True))
     assert hidden == {
@@ -207,7 +206,7 @@ async def test_many_renders_do_not_grow_us(setting: Setting, tmp_path: Path) -> 
 async def render_each(releases: list[Release], workshop: Workshop) -> None:
     """Anew each time: what is kept is thrown away."""
     for release in releases:
-        await render_unit(release, workshop)
+        await render_request(release, workshop)
     workshop.setting.cache.clear(kinds=frozenset({Kept.RENDERS}))
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.flows.render import Wanted
+from tidegate.flows.pointing import point_at
+from tidegate.flows.render import own_setting
+from tidegate.flows.session import Target, open_session
 from tidegate.flows.status import read_status
-from tidegate.flows.sync import Target
-from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation
 from tidegate.model.verdict import Health
 
@@ -50,6 +50,7 @@ async def test_scripts_go_before_rows(
         health_rules=tmp_path / "rules.yaml" if rules else None,
     )
 
-    (found,) = await read_status(Chosen(wanted=Wanted(what=str(tmp_path / "unit"))), target)
+    async with open_session(target, own_setting()) as session:
+        (found,) = await read_status([point_at(str(tmp_path / "unit"))], session)
 
     assert (found.verdict.health, found.verdict.sentence) == (health, sentence)

@@ -10,8 +10,8 @@ import pytest
 from tidegate.errors import ConfigError, Place
 from tidegate.kube.access.context import Anonymous, Basic, Login, Target, Token, TokenFile
 from tidegate.kube.credentials import Credentials, impersonate
-from tidegate.model.secret import Secret
 from tidegate.model.identity import Identity
+from tidegate.model.secret import Secret
 
 HERE = Place("config", 7)
 

@@ -6,19 +6,21 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import HookPolicy, Item, Plan, PlannedUnit, Step
-from tidegate.model.policy import Handling
+from tidegate.model.policy import Handling, Policy
+from tidegate.model.unit import Dependency, Destination, Unit
 from tidegate.plan.build import build_plan
 from tidegate.plan.pruning import Stale, prune_units
+from tidegate.testing.builders import USUAL, a_name
 
 Body = dict[str, Json]
 DEFAULT = (HookPolicy.BEFORE_CREATION,)
 CRD = "apiextensions.k8s.io/v1 CustomResourceDefinition"
 CLUSTER_WIDE = frozenset({"Namespace", "CustomResourceDefinition", "ClusterRole", "StorageClass"})
-SHOP = PlannedUnit(name="shop")
+SHOP = PlannedUnit(id=a_name("shop"))
 
 
 def kind_of(text: str) -> Kind:
@@ -81,18 +83,21 @@ def a_unit_of(
     *manifests: Manifest,
     name: str = "shop",
     after: tuple[str, ...] = (),
-    staged: bool = False,
+    policy: Policy = USUAL,
     namespace: str = "",
-) -> WantedUnit:
-    unit = PlannedUnit(name=name)
-    return WantedUnit(
-        unit=unit, manifests=manifests, after=after, staged=staged, namespace=namespace
+) -> Manifests:
+    unit = Unit(
+        id=a_name(name),
+        destination=Destination(namespace=namespace),
+        policy=policy,
+        dependencies=tuple(Dependency(unit=a_name(one)) for one in after),
     )
+    return Manifests(unit=unit, manifests=manifests)
 
 
-def plan_of(*wanted: Manifest | WantedUnit) -> Plan:
+def plan_of(*wanted: Manifest | Manifests) -> Plan:
     """A plan of units, or of one unit with these manifests."""
-    units = [one for one in wanted if isinstance(one, WantedUnit)]
+    units = [one for one in wanted if isinstance(one, Manifests)]
     manifests = [one for one in wanted if isinstance(one, Manifest)]
     return build_plan([*units, a_unit_of(*manifests)] if manifests else units, budget=no_budget)
 
@@ -101,12 +106,9 @@ def stale(kind: str, name: str, wave: int = 0, handling: Handling | None = None)
     return Stale(ref_of(kind, name), wave, handling or Handling())
 
 
-def add_prunes(
-    plan: Plan, unit: PlannedUnit, going: Iterable[Stale], *, staged: bool = False
-) -> Plan:
+def add_prunes(plan: Plan, unit: PlannedUnit, going: Iterable[Stale]) -> Plan:
     """The plan with the deletions of one unit."""
-    names = {unit.name} if staged else set[str]()
-    return prune_units(plan, [(unit, tuple(going))], staged=names)
+    return prune_units(plan, [(unit, tuple(going))])
 
 
 def names_of(step: Step) -> list[list[str]]:

@@ -16,7 +16,8 @@ from tests.unit.plan.orders import (
 )
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Phase
-from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.model.plan import Plan
+from tidegate.testing.builders import a_config_map, a_unit
 
 
 def last_of(plan: Plan) -> list[str]:
@@ -135,7 +136,7 @@ def test_two_units_of_one_name_are_refused() -> None:
 
 def test_units_whose_steps_would_have_one_name_are_refused() -> None:
     near = a_unit_of(a_thing("Pod", "a"), name="prod/web")
-    far = msgspec.structs.replace(near, unit=PlannedUnit(name="web", cluster="prod"))
+    far = a_unit(a_config_map(), name="web", cluster="prod")
 
     with pytest.raises(PlanError) as raised:
         plan_of(near, far)
@@ -144,8 +145,7 @@ def test_units_whose_steps_would_have_one_name_are_refused() -> None:
 
 
 def test_the_cluster_of_a_unit_is_in_the_names_of_its_steps() -> None:
-    near = a_unit_of(a_thing("Pod", "a"), name="web")
-    far = msgspec.structs.replace(near, unit=PlannedUnit(name="web", cluster="prod"))
+    far = a_unit(a_config_map(), name="web", cluster="prod")
 
     assert list(told(plan_of(far))) == ["prod/web/sync/0"]
 
@@ -153,7 +153,7 @@ def test_the_cluster_of_a_unit_is_in_the_names_of_its_steps() -> None:
 def test_a_plan_without_objects_has_no_steps() -> None:
     plan = plan_of(a_unit_of(name="web"))
 
-    assert (plan.steps, plan.edges, [unit.name for unit in plan.units]) == ((), (), ["web"])
+    assert (plan.steps, plan.edges, [unit.id.name for unit in plan.units]) == ((), (), ["web"])
 
 
 def test_where_an_object_stands_in_git_does_not_change_the_plan() -> None:

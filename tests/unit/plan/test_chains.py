@@ -6,10 +6,11 @@ from tests.unit.plan.orders import links_of
 from tidegate.model.plan import Because, Edge, Plan, Step
 from tidegate.model.unit import Strength
 from tidegate.plan.chains import narrow
+from tidegate.testing.builders import a_name
 
 
 def a_step(name: str, *, expands: str = "") -> Step:
-    return Step(id=name, unit=name[0], digest="", wave=int(name[1:]), expands=expands)
+    return Step(id=name, unit=a_name(name[0]), digest="", wave=int(name[1:]), expands=expands)
 
 
 def plan_of_steps(*names: str, edges: tuple[Edge, ...]) -> Plan:

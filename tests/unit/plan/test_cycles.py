@@ -7,10 +7,11 @@ import pytest
 from tidegate.errors import PlanError
 from tidegate.model.plan import Edge, Step
 from tidegate.plan.cycles import put_in_order, refuse_circles
+from tidegate.testing.builders import a_name
 
 
 def steps_of(names: str) -> dict[str, Step]:
-    return {name: Step(id=name, unit=f"unit-{name}", digest="") for name in names}
+    return {name: Step(id=name, unit=a_name(f"unit-{name}"), digest="") for name in names}
 
 
 def ordered(names: str, *edges: str) -> str:
@@ -57,7 +58,7 @@ def test_what_only_lies_behind_a_circle_is_not_named() -> None:
 
 
 def test_a_long_circle_is_told_in_a_short_sentence() -> None:
-    names = [f"kustomization-number-{n}" for n in range(500)]
+    names = [a_name(f"kustomization-number-{n}") for n in range(500)]
 
     with pytest.raises(PlanError) as raised:
         refuse_circles({name: (names[at - 1],) for at, name in enumerate(names)})

@@ -16,12 +16,13 @@ from tests.unit.plan.orders import (
     step_of,
     told,
 )
-from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.plan import Deed, HookPolicy, Plan
-from tidegate.model.policy import Consent, Handling
+from tidegate.model.policy import Consent, Handling, Policy
 from tidegate.model.reading import listed
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.pruning import Stale
+from tidegate.testing.builders import STAGED, USUAL
 
 STAYS = Handling(delete=Consent.NO)
 ASKS = Handling(delete=Consent.ASK)
@@ -31,10 +32,10 @@ def ending(
     *lives: Stale,
     before: tuple[Manifest, ...] = (),
     after: tuple[Manifest, ...] = (),
-    staged: bool = False,
+    policy: Policy = USUAL,
 ) -> Plan:
     unit = msgspec.structs.replace(
-        a_unit_of(staged=staged), before_deletion=before, after_deletion=after
+        a_unit_of(policy=policy), before_deletion=before, after_deletion=after
     )
     return build_deletion(unit, lives, budget=no_budget)
 
@@ -159,13 +160,13 @@ def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
         stale("v1 Secret", "kept", 0, STAYS),
     ]
 
-    plan = ending(*lives, staged=True)
+    plan = ending(*lives, policy=STAGED)
 
     assert told(plan) == {"shop/delete": [["-web"], ["-b", "-a"], ["-space"], ["-gadgets.dev"]]}
 
 
 def test_a_unit_that_has_nothing_needs_no_steps() -> None:
-    assert told(ending()) == told(ending(staged=True)) == {}
+    assert told(ending()) == told(ending(policy=STAGED)) == {}
 
 
 def test_the_same_end_has_the_same_digest_in_whichever_order_it_is_told() -> None:
@@ -175,9 +176,9 @@ def test_the_same_end_has_the_same_digest_in_whichever_order_it_is_told() -> Non
 
 
 def test_a_unit_of_which_git_knows_nothing_any_more_can_be_ended() -> None:
-    unit = WantedUnit(unit=a_unit_of().unit)
+    unit = Manifests(unit=a_unit_of().unit)
 
     plan = build_deletion(unit, [stale("Pod", "a")], budget=no_budget)
 
-    assert [one.name for one in plan.units] == ["shop"]
+    assert [one.id.name for one in plan.units] == ["shop"]
     assert told(plan) == {"shop/delete/0": [["-a"]]}

@@ -7,7 +7,7 @@ import msgspec
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import StepState, Told
-from tidegate.model.manifest import Manifest, Phase, WantedUnit
+from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json
 from tidegate.model.plan import HookPolicy, Plan
 from tidegate.plan.deletion import build_deletion
@@ -22,12 +22,12 @@ def a_map(name: str, wave: int, **metadata: Json) -> Manifest:
     return a_thing("ConfigMap", name, wave=wave, metadata=named)
 
 
-def end_of(unit: WantedUnit) -> Plan:
+def end_of(unit: Manifests) -> Plan:
     lives = [Stale(one.ref, one.wave) for one in unit.manifests]
     return build_deletion(unit, lives, budget=no_budget)
 
 
-async def made_and_ended(unit: WantedUnit) -> Run:
+async def made_and_ended(unit: Manifests) -> Run:
     world = make_living(Simulation())
     made = await roll_out(world, plan_of(unit), settings_of(0))
     assert made.result == "passed"

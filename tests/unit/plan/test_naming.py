@@ -11,12 +11,13 @@ from tidegate.model.moment import Ms
 from tidegate.model.plan import HookPolicy, Plan
 from tidegate.model.reading import mapping
 from tidegate.plan.naming import name_generated
+from tidegate.testing.builders import a_name
 
 BEGUN = Ms(1_700_000_000_999)
 
 
 def named(plan: Plan, revision: str = "FooBarBaz") -> Plan:
-    return name_generated(plan, revision=revision, begun={one.name: BEGUN for one in plan.units})
+    return name_generated(plan, revision=revision, begun={one.id: BEGUN for one in plan.units})
 
 
 def a_twice_run_plan() -> Plan:
@@ -90,7 +91,9 @@ def test_the_hooks_of_a_unit_are_named_by_its_own_beginning() -> None:
     late = a_unit_of(a_nameless_hook("seed-", Phase.PRE_SYNC), name="late")
 
     plan = name_generated(
-        plan_of(early, late), revision="foo", begun={"early": Ms(1_000), "late": Ms(9_000)}
+        plan_of(early, late),
+        revision="foo",
+        begun={a_name("early"): Ms(1_000), a_name("late"): Ms(9_000)},
     )
 
     assert told(plan) == {

@@ -20,11 +20,13 @@ from tidegate.model.manifest import Phase
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.policy import Consent, Handling
 from tidegate.plan.pruning import Stale, prune_units, swap_waves
+from tidegate.testing.builders import STAGED, a_name
 
 LAST = Handling(last=True)
 NEVER = Handling(prune=Consent.NO)
 ASKS = Handling(prune=Consent.ASK)
 NOTHING = plan_of(a_unit_of())
+STAGED_SHOP = PlannedUnit(id=a_name("shop"), policy=STAGED)
 
 
 def kept(*waves: int) -> Plan:
@@ -236,7 +238,7 @@ def test_units_other_than_the_one_that_prunes_keep_their_steps() -> None:
 
 
 def test_a_unit_in_a_cluster_prunes_there() -> None:
-    unit = PlannedUnit(name="shop", cluster="prod")
+    unit = PlannedUnit(id=a_name("shop"), cluster="prod")
 
     (step,) = add_prunes(NOTHING, unit, gone(0)).steps
 
@@ -244,7 +246,7 @@ def test_a_unit_in_a_cluster_prunes_there() -> None:
 
 
 def test_in_stages_deletions_come_behind_everything_last_kinds_first() -> None:
-    plan = plan_of(a_unit_of(a_thing("Namespace", "n"), a_thing("ConfigMap", "c"), staged=True))
+    plan = plan_of(a_unit_of(a_thing("Namespace", "n"), a_thing("ConfigMap", "c"), policy=STAGED))
     going = [
         stale("v1 Namespace", "old"),
         stale("v1 Service", "a"),
@@ -252,7 +254,7 @@ def test_in_stages_deletions_come_behind_everything_last_kinds_first() -> None:
         stale("apps/v1 Deployment", "web"),
     ]
 
-    with_prunes = add_prunes(plan, SHOP, going)
+    with_prunes = add_prunes(plan, STAGED_SHOP, going)
 
     assert told(with_prunes) == {
         "shop/definitions": [["n"]],
@@ -262,14 +264,16 @@ def test_in_stages_deletions_come_behind_everything_last_kinds_first() -> None:
 
 
 def test_in_stages_waves_and_definitions_are_nothing_special() -> None:
-    plan = plan_of(a_unit_of(a_thing("ConfigMap", "c"), staged=True))
+    plan = plan_of(a_unit_of(a_thing("ConfigMap", "c"), policy=STAGED))
     going = [stale("v1 Pod", "a", wave=3), stale(CRD, "gadgets.dev"), *gone(7, handling=NEVER)]
 
-    assert told(add_prunes(plan, SHOP, going)) == {"shop/rest": [["c"], ["-a"], ["-gadgets.dev"]]}
+    with_prunes = add_prunes(plan, STAGED_SHOP, going)
+
+    assert told(with_prunes) == {"shop/rest": [["c"], ["-a"], ["-gadgets.dev"]]}
 
 
 def test_a_unit_in_stages_that_has_nothing_left_still_prunes() -> None:
-    with_prunes = add_prunes(NOTHING, SHOP, gone(1, 2), staged=True)
+    with_prunes = add_prunes(NOTHING, STAGED_SHOP, gone(1, 2))
 
     assert told(with_prunes) == {"shop/rest": [["-p2a", "-p1a"]]}
     assert [step.stage for step in with_prunes.steps] == ["rest"]
@@ -281,7 +285,7 @@ def test_several_units_prune_at_once_as_they_would_one_after_another() -> None:
         a_unit_of(a_thing("Pod", "b"), name="shop", after=("db",)),
         a_unit_of(name="web"),
     )
-    units = {unit.name: unit for unit in plan.units}
+    units = {unit.id.name: unit for unit in plan.units}
     one_by_one = add_prunes(plan, units["db"], gone(1))
     one_by_one = add_prunes(one_by_one, units["shop"], gone(-1))
     one_by_one = add_prunes(one_by_one, units["web"], gone(0))

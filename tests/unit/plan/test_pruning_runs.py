@@ -11,7 +11,7 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Told
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.plan.pruning import Stale
-from tidegate.testing.rollouts import roll_out, settings_of
+from tidegate.testing.rollouts import governed, roll_out, settings_of
 
 NO_DELETIONS = "faults: [{effect: error, when: {verb: delete, name: old}}]\n"
 
@@ -21,11 +21,12 @@ async def test_a_wave_that_cannot_prune_applies_nothing(rules: Semantics, tmp_pa
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(NO_DELETIONS)
     world = make_living(Simulation(scenario=scenario))
-    await roll_out(world, plan_of(a_thing("ConfigMap", "old")), settings_of(0, semantics=rules))
+    old = plan_of(a_thing("ConfigMap", "old"))
+    await roll_out(world, governed(old, semantics=rules), settings_of(0))
     plan = plan_of(a_thing("ConfigMap", "new"), a_thing("ServiceAccount", "new"))
     pruning = add_prunes(plan, SHOP, [Stale(ref_of("ConfigMap", "old"))])
 
-    run = await roll_out(world, pruning, settings_of(1, semantics=rules))
+    run = await roll_out(world, governed(pruning, semantics=rules), settings_of(1))
 
     assert run.result == "failed"
     assert run.told(Told.OBJECT_WRITTEN) == []

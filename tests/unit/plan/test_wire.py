@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.plan.orders import (
+    SHOP,
     Body,
     a_hook,
     a_nameless_hook,
@@ -19,7 +20,7 @@ from tests.unit.plan.orders import (
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.model.plan import Plan
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.wire import from_json, to_json
 
@@ -194,6 +195,6 @@ def test_a_plan_of_another_version_need_not_have_our_form() -> None:
 
 def test_what_lives_is_no_part_of_a_saved_plan() -> None:
     plan = plan_of(a_thing("ConfigMap", "a"))
-    completed = add_prunes(plan, PlannedUnit(name="shop"), [stale("Pod", "old")])
+    completed = add_prunes(plan, SHOP, [stale("Pod", "old")])
 
     assert refusal(to_json(completed)).code == "plan.changed"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tidegate.documents import Document
 from tidegate.model.objects import Json
-from tidegate.model.release import Inline, Release
-from tidegate.model.release import Layer
+from tidegate.model.release import Inline, Layer, Release
 
 CHARTS = Path(__file__).parents[2] / "data" / "charts"
 

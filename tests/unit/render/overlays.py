@@ -12,8 +12,8 @@ import msgspec
 from tidegate.documents import read
 from tidegate.documents.dump import to_json
 from tidegate.model.objects import Json
-from tidegate.render.kustomize import build, find_tool
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Overlay, Restriction
+from tidegate.render.kustomize import build, find_tool
 
 FOLDER = Path(__file__).parents[2] / "data" / "overlays"
 

@@ -12,10 +12,18 @@ import pytest
 from tests.unit.render.helm_charts import write_chart
 from tidegate.documents import Document, read
 from tidegate.errors import Place, RenderError, SourceError
+from tidegate.model.release import (
+    ChartDependency,
+    FetchedChart,
+    FileParameter,
+    Inline,
+    Parameter,
+    Release,
+    ValuesFile,
+    ValuesText,
+)
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version, release_key
-from tidegate.model.release import FileParameter, Inline, Parameter, Release, ValuesFile, ValuesText
-from tidegate.model.release import ChartDependency, FetchedChart
 
 SOURCE = """apiVersion: v1
 kind: List

@@ -13,11 +13,11 @@ import pytest
 
 from tests.unit.render.helm_charts import write_chart
 from tidegate.errors import RenderError
+from tidegate.model.release import Inline, Release, ValuesFile
+from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Overlay
 from tidegate.render.cache_keys import overlay_key, release_key, request_text
 from tidegate.render.footprint import RACE, Footprint, KnownKeys, file_system_time
-from tidegate.model.release import Inline, Release, ValuesFile
 from tidegate.render.kustomize import find_tool
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Overlay
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 

@@ -17,8 +17,8 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.render.helm import helm_workers, render
 from tidegate.model.release import Parameter, Release
+from tidegate.render.helm import helm_workers, render
 
 INDEX = """apiVersion: v1
 entries:

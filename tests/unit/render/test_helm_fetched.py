@@ -17,8 +17,8 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.render.helm import DependencyError, helm_workers, render, staging
 from tidegate.model.release import ChartDependency, FetchedChart, Parameter, Release
+from tidegate.render.helm import DependencyError, helm_workers, render, staging
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 

@@ -14,8 +14,8 @@ from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
-from tidegate.render.helm import helm_workers, render
 from tidegate.model.release import Parameter, Release, ValuesFile
+from tidegate.render.helm import helm_workers, render
 
 TIGHT = Limits(time=Ms(2_000), memory=512 * MIB, output=MIB)
 

@@ -9,10 +9,9 @@ import pytest
 from tidegate.documents import read
 from tidegate.errors import RenderError
 from tidegate.model.objects import Json
+from tidegate.model.release import FileParameter, How, Layer, Parameter, Release, ValuesFile
 from tidegate.render.helm import Reference, argo_layers, flux_layers
-from tidegate.model.release import FileParameter, How, Parameter, Release, ValuesFile
 from tidegate.render.helm.parameters import Values
-from tidegate.model.release import Layer
 from tidegate.render.helm.values import compose
 
 

@@ -16,8 +16,8 @@ from tidegate.errors import Place, RenderError
 from tidegate.external.process import Command, run
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
-from tidegate.render.helm import helm_workers, render
 from tidegate.model.release import Inline, Parameter, Release, ValuesFile, ValuesText
+from tidegate.render.helm import helm_workers, render
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 

@@ -12,8 +12,16 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import data_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.render.helm import RemoteValuesError, ValueFiles, argo_layers, find_file_parameter, find_value_files, helm_workers, render
 from tidegate.model.release import FileParameter, How, Parameter, Release, ValuesFile, ValuesText
+from tidegate.render.helm import (
+    RemoteValuesError,
+    ValueFiles,
+    argo_layers,
+    find_file_parameter,
+    find_value_files,
+    helm_workers,
+    render,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 

@@ -13,8 +13,8 @@ from tidegate.errors import RenderError
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
-from tidegate.render.jsonnet import Jsonnet, Variable, jsonnet_workers, render_directory
 from tidegate.model.rendering import Directory
+from tidegate.render.jsonnet import Jsonnet, Variable, jsonnet_workers, render_directory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 

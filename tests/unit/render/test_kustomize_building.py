@@ -13,8 +13,23 @@ from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits
 from tidegate.model.moment import Ms
-from tidegate.render.kustomize import Builder, Input, RemoteError, Use, build, find_tool, inputs_digest
-from tidegate.model.rendering import ArgoOverrides, Fetched, FluxOverrides, Helm, Overlay, Restriction
+from tidegate.model.rendering import (
+    ArgoOverrides,
+    Fetched,
+    FluxOverrides,
+    Helm,
+    Overlay,
+    Restriction,
+)
+from tidegate.render.kustomize import (
+    Builder,
+    Input,
+    RemoteError,
+    Use,
+    build,
+    find_tool,
+    inputs_digest,
+)
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 WEB = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
@@ -306,7 +321,8 @@ async def test_nothing_is_written_into_the_tree_and_nothing_is_left_behind(tmp_p
     before = await asyncio.to_thread(names_in, tmp_path)
 
     await build(
-        Overlay(root=tmp_path, overrides=FluxOverrides(name_prefix="p-")), tool=Builder((str(tool),))
+        Overlay(root=tmp_path, overrides=FluxOverrides(name_prefix="p-")),
+        tool=Builder((str(tool),)),
     )
 
     scratch, rights = (await asyncio.to_thread(where.read_text)).splitlines()

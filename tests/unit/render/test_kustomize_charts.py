@@ -17,9 +17,9 @@ from tidegate.errors import RenderError
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
+from tidegate.model.rendering import Fetched, Helm, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import RemoteError, build
-from tidegate.model.rendering import Fetched, Helm, Overlay
 from tidegate.render.kustomize.helm_words import read_words
 from tidegate.render.scratch import MEMORY, PREFIX
 

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.render.overlays import OverlayCase
 from tidegate.documents import Document
 from tidegate.errors import RenderError
-from tidegate.render.kustomize import build
 from tidegate.model.rendering import ArgoOverrides, Overlay
+from tidegate.render.kustomize import build
 
 FILES = {
     "app/kustomization.yaml": "resources: [a.yaml]\n",

@@ -11,8 +11,8 @@ import pytest
 from tidegate.documents import Document
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
-from tidegate.render.kustomize import add_common_metadata
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Image, Patch
+from tidegate.render.kustomize import add_common_metadata
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization, read_image
 
 Body = dict[str, Json]

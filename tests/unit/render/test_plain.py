@@ -9,8 +9,8 @@ import pytest
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError, TidegateError
-from tidegate.render.plain import read_directory
 from tidegate.model.rendering import Directory
+from tidegate.render.plain import read_directory
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
 NO_MANIFEST = "image: web\nreplicas: 2\n"

@@ -6,8 +6,8 @@ import pytest
 
 from tidegate.errors import RenderError
 from tidegate.model.objects import Json
-from tidegate.render.tool_choice import ALL_TOOLS, choose_tool
 from tidegate.model.rendering import Tool
+from tidegate.render.tool_choice import ALL_TOOLS, choose_tool
 
 
 @pytest.mark.parametrize(

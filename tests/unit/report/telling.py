@@ -6,23 +6,26 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
+SHOP = UnitId.plain("default", "shop")
 
 
 def a_ref(name: str, kind: Kind = DEPLOYMENT) -> Ref:
     return Ref(kind, "default", name)
 
 
-def a_step(name: str, *refs: Ref, unit: str = "default/shop", rescues: bool = False) -> Step:
+def a_step(name: str, *refs: Ref, unit: str = "shop", rescues: bool = False) -> Step:
     phase, _, wave = name.partition(" ")
     place = phase if rescues else "sync"
+    whole = UnitId.plain("default", unit)
     number = int(wave or "0")
     items = tuple(Item(ref=ref) for ref in refs)
     return Step(
-        id=f"{unit}/{place}/{number}",
-        unit=unit,
+        id=f"{whole}/{place}/{number}",
+        unit=whole,
         digest="",
         phase=place,
         wave=number,
@@ -32,7 +35,7 @@ def a_step(name: str, *refs: Ref, unit: str = "default/shop", rescues: bool = Fa
 
 
 def plan_of(*steps: Step) -> Plan:
-    units = tuple(PlannedUnit(name=name) for name in dict.fromkeys(step.unit for step in steps))
+    units = tuple(PlannedUnit(id=name) for name in dict.fromkeys(step.unit for step in steps))
     return Plan.of(Fragment(units=units, steps=steps))
 
 

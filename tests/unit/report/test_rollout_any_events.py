@@ -10,7 +10,7 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.failure import explain_failure, failing_refs
+from tidegate.report.rollout.failure import explain_failure, failing_spots
 from tidegate.report.rollout.lines import Lines
 from tidegate.report.rollout.live import View, final_rows, frame
 from tidegate.report.rollout.rows import ASCII, UNICODE, plain, width_of
@@ -20,7 +20,7 @@ REFS = [a_ref("web"), a_ref("db"), a_ref("a-name-that-is-longer-than-some-screen
 STEPS = [
     a_step("wave 0", REFS[0], REFS[1]),
     a_step("wave 1", REFS[2]),
-    a_step("wave 0", unit="default/other"),
+    a_step("wave 0", unit="other"),
     a_step("syncfail", REFS[0], rescues=True),
 ]
 NAMES = ["", *(step.id for step in STEPS), "nobody/planned/this", "odd"]
@@ -99,7 +99,7 @@ def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan)
 def test_an_end_can_always_be_told(events: list[Event], plan: Plan) -> None:
     course = course_of(events, plan)
 
-    failing_refs(course)
+    failing_spots(course)
     rows = [*summarize(course), *go_on(course, NO_COMMANDS), *explain_failure(course)]
 
     assert all(plain(row).isprintable() for row in rows)

@@ -15,10 +15,10 @@ from tests.unit.report.telling import (
 )
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Comes, Ended, Evidence, Lack, Maker, Note, PodEnd
-from tidegate.report.rollout.failure import explain_failure, failing_refs, refused_refs
+from tidegate.report.rollout.failure import explain_failure, failing_spots, refused_spots
 from tidegate.report.rollout.rows import Row, plain
 from tidegate.report.rollout.summary import Commands, cut_off, go_on, summarize
 
@@ -189,7 +189,7 @@ def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
 def test_a_failure_without_evidence_is_still_told() -> None:
     course = a_failure("nobody knows why")
 
-    assert failing_refs(course) == []
+    assert failing_spots(course) == []
     assert text_of(explain_failure(course))[0] == "✗ wave 1 failed after 3.0s: nobody knows why"
 
 
@@ -199,7 +199,7 @@ def test_the_object_that_failed_is_the_one_that_the_sentence_names() -> None:
     course = course_of(step)
     course.take(failed(step, 0, "Deployment default/web-2 took too long: no pod yet"))
 
-    assert failing_refs(course) == [near]
+    assert failing_spots(course) == [Spot("", near)]
 
 
 def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:
@@ -209,7 +209,7 @@ def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() ->
     unserved = Evidence(ref=LATE, unserved="nobody serves Deployment")
     shown = text_of(explain_failure(course, [unserved]))
 
-    assert refused_refs(course) == [LATE]
+    assert refused_spots(course) == [Spot("", LATE)]
     assert shown[:3] == [
         "✗ nothing was written: the cluster would refuse 1 object",
         "  wave 2   Deployment default/late: spec.replicas: -1",

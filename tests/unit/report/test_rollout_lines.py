@@ -156,7 +156,7 @@ def test_a_rollout_that_changes_nothing_says_so() -> None:
 
 
 def test_a_step_has_its_unit_before_its_name_where_there_are_several() -> None:
-    other = a_step("wave 0", a_ref("other"), unit="default/other")
+    other = a_step("wave 0", a_ref("other"), unit="other")
 
     (line,) = lines_of(applied(ONE, 0), ONE, other)
     assert line.startswith("     0.0s  shop wave 1   applied 2 objects")

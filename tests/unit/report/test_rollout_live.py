@@ -117,7 +117,7 @@ def test_many_done_steps_fold_into_one_row_so_that_the_picture_fits() -> None:
 
 
 def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce() -> None:
-    units = [f"default/unit-{number}" for number in range(3)]
+    units = [f"unit-{number}" for number in range(3)]
     steps = [
         a_step(f"wave {wave}", a_ref(f"{unit[-1]}-{wave}"), unit=unit)
         for unit in units

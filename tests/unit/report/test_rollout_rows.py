@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from tests.unit.report.telling import SHOP
+from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Step
+from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.names import (
     brief,
     limit,
     listing,
     name_step,
-    read_id,
     running,
     short_units,
 )
@@ -94,23 +96,33 @@ def test_what_follows_a_long_beginning_stands_a_little_way_in() -> None:
     ],
 )
 def test_a_step_has_a_name_that_people_know(phase: str, wave: int, stage: str, name: str) -> None:
-    step = Step(id="x", unit="shop", digest="", phase=phase, wave=wave, stage=stage)
+    step = Step(id="x", unit=SHOP, digest="", phase=phase, wave=wave, stage=stage)
 
     assert name_step(step) == name
 
 
 @pytest.mark.parametrize(
-    ("name", "unit", "step"),
+    ("id_", "cluster", "unit", "name"),
     [
-        ("default/first/sync/-3", "default/first", "wave -3"),
-        ("east/default/first/presync/0", "east/default/first", "PreSync"),
-        ("default/first/definitions", "default/first", "definitions"),
-        ("default/first/predelete", "default/first", "PreDelete"),
-        ("lonely", "", "lonely"),
+        ("default/shop/sync/-3", "", "default/shop", "sync/-3"),
+        ("east/default/shop/definitions", "east", "east/default/shop", "definitions"),
     ],
 )
-def test_an_id_alone_tells_unit_and_step(name: str, unit: str, step: str) -> None:
-    assert read_id(name) == (unit, step)
+def test_a_step_that_was_not_planned_is_named_by_what_is_told_of_it(
+    id_: str, cluster: str, unit: str, name: str
+) -> None:
+    course = Course(Ms(0))
+
+    course.take(Event(Ms(0), Told.STEP_CHECKING, id_, unit=SHOP, cluster=cluster))
+
+    (step,) = course.steps.values()
+    assert (step.unit, step.name) == (unit, name)
+
+
+def test_a_part_of_a_step_is_named_by_its_number() -> None:
+    step = Step(id="x", unit=SHOP, digest="", wave=2, part=3)
+
+    assert name_step(step) == "wave 2 part 3"
 
 
 def test_units_are_named_as_shortly_as_they_can_be_told_apart() -> None:

@@ -62,8 +62,10 @@ def test_an_object_of_a_kind_without_namespaces_has_none() -> None:
     assert "namespace" not in mapping(body_of(manifest), "metadata")
 
 
-def test_the_unit_knows_the_namespace_that_its_objects_go_to() -> None:
-    assert read(a_document()).namespace == "shop"
+def test_the_manifests_know_the_unit_and_where_its_objects_go() -> None:
+    unit = read(a_document()).unit
+
+    assert (str(unit.id), unit.destination.namespace) == ("shop/web", "shop")
 
 
 def test_a_definition_tells_what_it_defines_and_is_nobodys() -> None:
