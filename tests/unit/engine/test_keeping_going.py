@@ -1,0 +1,59 @@
+"""A unit with a fault: nothing is written, or it is left out and the others are rolled out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import StepState, Told
+from tidegate.model.plan import Plan
+from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
+from tidegate.testing.rollouts import Run, roll_out, settings_of
+
+UNKNOWN = an_object("nobody.example/v1 Gadget", "odd")
+
+
+def a_faulty_plan() -> Plan:
+    """`bad` has an object that nobody serves; `late` waits for it, `well` does not."""
+    return a_plan(
+        a_unit(a_config_map("early"), UNKNOWN, name="bad"),
+        a_unit(a_config_map("late"), name="late", after=("bad",)),
+        a_unit(a_config_map("well"), name="well"),
+    )
+
+
+async def run(plan: Plan, *, keeps_going: bool) -> Run:
+    settings = replace(settings_of(), keeps_going=keeps_going)
+    return await roll_out(make_living(Simulation()), plan, settings)
+
+
+def written(told: Run) -> list[str]:
+    return [event.ref.name for event in told.told(Told.OBJECT_WRITTEN) if event.ref is not None]
+
+
+async def test_one_fault_means_that_nothing_is_written() -> None:
+    told = await run(a_faulty_plan(), keeps_going=False)
+
+    refused = [event.ref.name for event in told.told(Told.OBJECT_REFUSED) if event.ref]
+    assert told.result == "invalid"
+    assert refused == ["odd"]
+    assert written(told) == []
+
+
+async def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it() -> None:
+    told = await run(a_faulty_plan(), keeps_going=True)
+
+    ended = {str(event.unit): event.reason for event in told.told(Told.UNIT_ENDED)}
+    assert told.result == "failed"
+    assert ended == {"bad": "failed", "late": "skipped", "well": "passed"}
+    assert written(told) == ["well"]
+    assert told.states["late/sync/0"] is StepState.SKIPPED
+
+
+async def test_who_keeps_going_without_a_fault_rolls_out_everything() -> None:
+    plan = a_plan(a_unit(a_config_map("one"), name="one"), a_unit(a_config_map("two"), name="two"))
+
+    told = await run(plan, keeps_going=True)
+
+    assert told.result == "passed"
+    assert sorted(written(told)) == ["one", "two"]
