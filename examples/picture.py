@@ -22,6 +22,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.live import View, frame
 from tidegate.report.rollout.rows import Row, Span, Style, cells
+from tidegate.world.exchange import Exchange
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "rollout.svg"
@@ -47,8 +48,8 @@ async def view_of_shop() -> list[Row]:
     """The live view of the shop's rollout at that moment."""
     world, events = make_living(Simulation()), list[Event]()
     chosen = Chosen(wanted=Wanted(what=str(ROOT / UNIT)))
-    plan, start = (await make_plan(chosen, world)).plan, world.now()
-    venue = Venue(world, own_craft())
+    plan, start = (await make_plan(chosen, Exchange(world))).plan, world.now()
+    venue = Venue.of(world, own_craft())
     await drive(make_driver(plan, venue, Rolling(holder="picture"), events.append))
     course, now = Course(start), Ms(start + AFTER)
     course.expect(plan)

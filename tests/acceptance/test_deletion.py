@@ -24,6 +24,7 @@ from tidegate.flows.sync import Rolling
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Kind
+from tidegate.world.exchange import Exchange
 
 RULES = Rolling(holder="argo", semantics=ONCE)
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -98,7 +99,7 @@ async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Pat
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
 
-    failed = await run(world, (await plan_deletion(chosen, world)).plan, RULES)
+    failed = await run(world, (await plan_deletion(chosen, Exchange(world))).plan, RULES)
     kept = await names(world, SETTINGS)
     hook = shop / "1.yaml"
     hook.write_text(hook.read_text().replace("busybox:1", "busybox:2"))

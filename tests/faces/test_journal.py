@@ -20,6 +20,7 @@ from tidegate.flows.sync import Rolling, Venue, make_driver, make_plan, own_craf
 from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import SECOND, Ms
+from tidegate.world.exchange import Exchange
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
 CHOSEN = Chosen(wanted=Wanted(what=str(FIRST), namespace="default"))
@@ -36,11 +37,11 @@ def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedP
 async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
     """The Secrets of a rollout that had so long; by name."""
     world = make_living(Simulation())
-    plan = (await make_plan(CHOSEN, world)).plan
-    driver = make_driver(plan, Venue(world, own_craft()), Rolling(holder="me"), lambda _: None)
+    plan = (await make_plan(CHOSEN, Exchange(world))).plan
+    driver = make_driver(plan, Venue.of(world, own_craft()), Rolling(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
-    secrets = (await read_journal(CHOSEN.unit, world)).secrets
-    return {live.ref.name: live.body for live in await look_at(world, secrets)}
+    secrets = (await read_journal(CHOSEN.unit, Exchange(world))).secrets
+    return {live.ref.name: live.body for live in await look_at(Exchange(world), secrets)}
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import failing_refs
+from tidegate.world.exchange import Exchange
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
 
@@ -49,10 +50,10 @@ class Story:
 async def tell_first(*, ignores_waves: bool = False) -> Story:
     world = make_living(Simulation())
     chosen = Chosen(wanted=Wanted(what=str(FIRST)), ignores_waves=ignores_waves)
-    planned, start, events = await make_plan(chosen, world), world.now(), list[Event]()
-    plan, venue = planned.plan, Venue(world, own_craft())
+    planned, start, events = await make_plan(chosen, Exchange(world)), world.now(), list[Event]()
+    plan, venue = planned.plan, Venue.of(world, own_craft())
     await drive(make_driver(plan, venue, Rolling(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()
     background = Background(plan=plan, discretion=Discretion.of(plan))
-    evidence = await collect_evidence(world, failing_refs(course), background)
+    evidence = await collect_evidence(Exchange(world), failing_refs(course), background)
     return Story(plan, start, events, evidence)

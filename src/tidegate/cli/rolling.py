@@ -92,7 +92,9 @@ async def show_rollout(
     until = None if watching.limit is None else Ms(world.now() + watching.limit)
     result = await drive(driver, until=until)
     known = known_operators(target.simulation)
-    background = Background(plan=plan, catalogue=known, discretion=screen.discretion)
+    background = Background(
+        plan=plan, catalogue=known, discretion=screen.discretion, behind=place.behind
+    )
     screen.end(await inquire(world, screen.course, background), _commands(target, result))
     return FORBIDDEN if _is_forbidden(screen.course) else result
 

@@ -20,7 +20,7 @@ from tidegate.model.plan import Deed, Plan, items_of
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
 from tidegate.plan.pruning import Stale
-from tidegate.world.protocol import World
+from tidegate.world.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ async def plan_deletion_on(chosen: Chosen, target: Target, *, confirmed: bool) -
         return await plan_deletion(chosen, place.world, confirmed=confirmed)
 
 
-async def plan_deletion(chosen: Chosen, world: World, *, confirmed: bool = False) -> Deletion:
+async def plan_deletion(chosen: Chosen, world: Exchange, *, confirmed: bool = False) -> Deletion:
     """What is to be deleted: what the journal or the directory names, and says it is the unit's.
 
     `confirmed`: what asks first goes as well.
@@ -86,7 +86,7 @@ async def plan_deletion(chosen: Chosen, world: World, *, confirmed: bool = False
     )
 
 
-async def _lives(wanted: WantedUnit, entries: Iterable[Ref], world: World) -> list[Stale]:
+async def _lives(wanted: WantedUnit, entries: Iterable[Ref], world: Exchange) -> list[Stale]:
     """What there is of a unit.
 
     Hooks are looked for among all objects of their kinds: they are remembered only for as long as
@@ -116,7 +116,7 @@ def refuse_other(found: Deletion, shown: str) -> None:
         raise PlanError("plan.moved", problem, hint=hint)
 
 
-async def finish_deletion(found: Deletion, world: World) -> None:
+async def finish_deletion(found: Deletion, world: Exchange) -> None:
     """Forget a unit that is gone. What still asks to be deleted needs its journal."""
     if not found.asking:
         await forget_unit(found.remembered.unit, world)

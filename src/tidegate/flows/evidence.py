@@ -33,6 +33,7 @@ from tidegate.report.rollout.failure import failing_refs, refused_refs
 from tidegate.sandbox.operators.catalogue import Catalogue
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Logs, Request, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Listed, Outcome, Said
 from tidegate.world.protocol import World
 
@@ -54,26 +55,28 @@ Body = dict[str, Json]
 class Background:
     """What is known besides the cluster: what was to be done, and what operators do.
 
-    `discretion` knows what must not be said.
+    `discretion` knows what must not be said. `behind`: the world behind the door; a simulated one
+    can be looked into.
     """
 
     plan: Plan = field(default_factory=lambda: Plan.of(Fragment()))
     catalogue: Catalogue = field(default_factory=lambda: Catalogue({}, {}))
     discretion: Discretion = field(default_factory=Discretion)
+    behind: World | None = None
 
 
-async def inquire(world: World, course: Course, background: Background) -> tuple[Evidence, ...]:
+async def inquire(world: Exchange, course: Course, background: Background) -> tuple[Evidence, ...]:
     """What is known of the objects that a rollout failed for."""
     refused = () if course.failures() else refused_refs(course)
-    catalogue = background.catalogue
+    behind, catalogue = background.behind, background.catalogue
     return (
         *await collect_evidence(world, failing_refs(course), background),
-        *(Evidence(ref=ref, unserved=why_unserved(world, ref.kind, catalogue)) for ref in refused),
+        *(Evidence(ref=ref, unserved=why_unserved(behind, ref.kind, catalogue)) for ref in refused),
     )
 
 
 async def collect_evidence(
-    world: World, refs: Iterable[Ref], background: Background, *, cluster: str = ""
+    world: Exchange, refs: Iterable[Ref], background: Background, *, cluster: str = ""
 ) -> tuple[Evidence, ...]:
     """What is known of these objects."""
     return tuple([await _Asking(world, cluster, background).about(ref) for ref in refs])
@@ -82,7 +85,7 @@ async def collect_evidence(
 class _Asking:
     """Questions to one cluster."""
 
-    def __init__(self, world: World, cluster: str, background: Background) -> None:
+    def __init__(self, world: Exchange, cluster: str, background: Background) -> None:
         self._world = world
         self._cluster = cluster
         self._background = background
@@ -91,7 +94,8 @@ class _Asking:
         (found,) = await self._ask(Get(ref))
         live = found.live if isinstance(found, Done) else None
         lacks = await self._lacks(ref, live)
-        unserved = why_unserved(self._world, ref.kind, self._background.catalogue)
+        background = self._background
+        unserved = why_unserved(background.behind, ref.kind, background.catalogue)
         if live is None:
             return Evidence(ref=ref, lacks=lacks, unserved=unserved)
         pods = await self._pods(live)

@@ -22,9 +22,8 @@ from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Forbidden, Listed, NotServed, Outcome, is_refusal
-from tidegate.world.line import Line
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 
@@ -56,14 +55,14 @@ async def preview_on(chosen: Chosen, target: Target, pruning: Pruning = Pruning.
         return await preview(chosen, place.world, pruning)
 
 
-async def preview(chosen: Chosen, world: World, pruning: Pruning = Pruning.NONE) -> Preview:
+async def preview(chosen: Chosen, world: Exchange, pruning: Pruning = Pruning.NONE) -> Preview:
     """Plan what the user points at, and compare it with what is there."""
     found, _ = await preview_with_lives(chosen, world, pruning)
     return found
 
 
 async def preview_with_lives(
-    chosen: Chosen, world: World, pruning: Pruning = Pruning.NONE
+    chosen: Chosen, world: Exchange, pruning: Pruning = Pruning.NONE
 ) -> tuple[Preview, dict[Ref, bytes]]:
     """The same, with the objects that live."""
     planned = await make_plan(chosen, world, prunes=pruning is not Pruning.NONE)
@@ -101,7 +100,7 @@ def _decode(live: bytes) -> Body:
 
 
 async def _seals(
-    replaced: list[tuple[Item, PlannedUnit]], bodies: dict[Ref, Body], world: World
+    replaced: list[tuple[Item, PlannedUnit]], bodies: dict[Ref, Body], world: Exchange
 ) -> dict[Ref, str]:
     """What was recorded when these very texts were put there; of others nothing is needed."""
     units = dict.fromkeys(unit for _, unit in replaced)
@@ -114,20 +113,20 @@ async def _seals(
     return seals
 
 
-async def _lives(world: World, refs: Collection[Ref]) -> dict[Ref, bytes]:
+async def _lives(world: Exchange, refs: Collection[Ref]) -> dict[Ref, bytes]:
     """Those of these objects that live; of a kind that is not served, none does.
 
     Whoever may not see the whole cluster is content with the namespaces of these.
     """
-    line, homes = Line(world), dict[Kind, dict[str, None]]()
+    homes = dict[Kind, dict[str, None]]()
     for ref in refs:
         homes.setdefault(ref.kind, {})[ref.namespace] = None
     whole = [Selection(kind) for kind in homes]
-    pages = list(zip(whole, await ask(line, *map(List, whole)), strict=True))
+    pages = list(zip(whole, await ask(world, *map(List, whole)), strict=True))
     closed = [part.kind for part, page in pages if isinstance(page, Forbidden)]
     parts = [Selection(kind, home) for kind in closed for home in homes[kind]]
     pages = [one for one in pages if one[0].kind not in closed]
-    pages += zip(parts, await ask(line, *map(List, parts)), strict=True)
+    pages += zip(parts, await ask(world, *map(List, parts)), strict=True)
     found = (live for part, page in pages for live in _items(page, part.kind))
     return {live.ref: msgspec.json.encode(read_body(live)) for live in found if live.ref in refs}
 

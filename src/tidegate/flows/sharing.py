@@ -7,12 +7,12 @@ from tidegate.dialect.options import REFUSES_SHARED
 from tidegate.errors import Place, PlanError, foreign
 from tidegate.flows.looking import body_of, look_at
 from tidegate.model.plan import Item, Plan, PlannedUnit, items_of
-from tidegate.world.protocol import World
+from tidegate.world.exchange import Exchange
 
 HINT = f"remove it from one of the two units; without `{REFUSES_SHARED}` this one takes it over"
 
 
-async def refuse_shared(plan: Plan, world: World) -> None:
+async def refuse_shared(plan: Plan, world: Exchange) -> None:
     """Raise a PlanError, or a group of them, for what lives and says that another unit has it.
 
     Units that have not asked for it take such objects over.
@@ -25,7 +25,7 @@ async def refuse_shared(plan: Plan, world: World) -> None:
         raise ExceptionGroup("several objects belong to other units", errors)
 
 
-async def _shared(unit: PlannedUnit, plan: Plan, world: World) -> list[PlanError]:
+async def _shared(unit: PlannedUnit, plan: Plan, world: Exchange) -> list[PlanError]:
     steps = (step for step in plan.steps if step.unit == unit.name)
     items: dict[tuple[str, ...], Item] = {
         (item.ref.kind.name, item.ref.kind.group, item.ref.namespace, item.ref.name): item

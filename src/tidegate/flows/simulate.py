@@ -79,7 +79,7 @@ async def _simulate(
     await drive(driver, until=Ms(world.now() + until))
     written = {event.ref for event in events if event.told is Told.OBJECT_WRITTEN}
     known = known_operators(target.simulation)
-    background = Background(plan=plan, catalogue=known, discretion=discretion)
+    background = Background(plan=plan, catalogue=known, discretion=discretion, behind=place.behind)
     return Simulated(
         semantics=rules,
         plan=plan,

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from tidegate.engine.drive import Driver
 from tidegate.engine.reach.preflight import Preflight
@@ -35,6 +36,7 @@ from tidegate.model.plan import Plan
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -56,10 +58,21 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """A world, and how what lives there is judged."""
+    """A world that rollouts and questions share, and how what lives there is judged.
 
-    world: World
+    `behind`: the world behind the door; a simulated one can be looked into.
+    """
+
+    world: Exchange
     craft: Craft
+    paced: Paced
+    behind: World
+
+    @classmethod
+    def of(cls, world: World, craft: Craft) -> Self:
+        """Everybody who uses a world goes through its one line."""
+        paced = Paced(Line(world))
+        return cls(Exchange(paced), craft, paced, world)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +113,7 @@ async def open_target(target: Target) -> AsyncIterator[Venue]:
             scripts = read_lua_rules(text, str(target.health_rules))
             workers["lua"] = await stack.enter_async_context(lua_workers())
         world = await stack.enter_async_context(_open_world(target, workers))
-        yield Venue(world, own_craft(scripts))
+        yield Venue.of(world, own_craft(scripts))
 
 
 @asynccontextmanager
@@ -140,7 +153,7 @@ class Planned:
         return (RenderError("render.nothing", problem, hint=hint),)
 
 
-async def make_plan(chosen: Chosen, world: World, *, prunes: bool = False) -> Planned:
+async def make_plan(chosen: Chosen, world: Exchange, *, prunes: bool = False) -> Planned:
     """The plan of what the user points at, and of that only what is chosen.
 
     `prunes`: what is the unit's and not in the plan is to go, so the plan must be all of it.
@@ -160,9 +173,8 @@ def make_driver(
     plan: Plan, place: Venue, rolling: Rolling, emit: Callable[[Event], None]
 ) -> Driver:
     """A rollout that is not begun."""
-    # A line waits until there is news; the pace is outside of it, so that a stop is heard at once.
-    world = Paced(Line(place.world), rolling.pace)
-    return Driver(world, plan, place.craft, rolling.settings, emit)
+    place.paced.keep(rolling.pace)
+    return Driver(place.world, plan, place.craft, rolling.settings, emit)
 
 
 def own_craft(scripts: LuaRules = NO_RULES) -> Craft:

@@ -19,8 +19,8 @@ from tidegate.model.plan import PlannedUnit
 from tidegate.model.reading import text
 from tidegate.world.ask import ask
 from tidegate.world.calls import Kinds
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue
-from tidegate.world.protocol import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
     return () if path is None else read_ignored(path.read_bytes(), str(path))
 
 
-async def read_chosen(chosen: Chosen, world: World) -> Read:
+async def read_chosen(chosen: Chosen, world: Exchange) -> Read:
     """Render it for its cluster and read its annotations. Raises what is wrong with its files."""
     setting = own_setting(offline=chosen.offline, maps=chosen.maps)
     wanted = for_cluster(chosen.wanted, await ask_capabilities(world))
@@ -71,7 +71,9 @@ async def read_chosen(chosen: Chosen, world: World) -> Read:
     return Read(await _read_unit(rendered.documents, chosen, world), rendered)
 
 
-async def _read_unit(documents: tuple[Document, ...], chosen: Chosen, world: World) -> WantedUnit:
+async def _read_unit(
+    documents: tuple[Document, ...], chosen: Chosen, world: Exchange
+) -> WantedUnit:
     cluster_wide = await _cluster_wide(world, documents)
     return read_unit(
         documents,
@@ -82,7 +84,7 @@ async def _read_unit(documents: tuple[Document, ...], chosen: Chosen, world: Wor
     )
 
 
-async def _cluster_wide(world: World, documents: Iterable[Document]) -> set[tuple[str, str]]:
+async def _cluster_wide(world: Exchange, documents: Iterable[Document]) -> set[tuple[str, str]]:
     """Kinds without namespaces: the cluster's, and those that the documents define."""
     (catalogue,) = await ask(world, Kinds())
     served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()

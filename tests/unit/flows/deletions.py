@@ -18,6 +18,7 @@ from tidegate.model.objects import Kind
 from tidegate.model.plan import Plan
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Listed
 from tidegate.world.protocol import World
 
@@ -68,12 +69,12 @@ SOMEBODY = Rolling(holder="somebody")
 async def run(world: World, plan: Plan, rolling: Rolling = SOMEBODY) -> list[Event]:
     """All that a rollout tells; its last word is how it ended."""
     events: list[Event] = []
-    await drive(make_driver(plan, Venue(world, own_craft()), rolling, events.append))
+    await drive(make_driver(plan, Venue.of(world, own_craft()), rolling, events.append))
     return events
 
 
 async def bring(world: World, chosen: Chosen) -> None:
-    events = await run(world, (await make_plan(chosen, world)).plan)
+    events = await run(world, (await make_plan(chosen, Exchange(world))).plan)
     assert events[-1].reason == "passed"
 
 
@@ -81,15 +82,15 @@ async def delete(
     world: World, chosen: Chosen, *, confirmed: bool = False, rolling: Rolling = SOMEBODY
 ) -> list[Event]:
     """Delete a unit to its end."""
-    found = await plan_deletion(chosen, world, confirmed=confirmed)
+    found = await plan_deletion(chosen, Exchange(world), confirmed=confirmed)
     events = await run(world, found.plan, dataclasses.replace(rolling, consents=confirmed))
     assert events[-1].reason == "passed"
-    await finish_deletion(found, world)
+    await finish_deletion(found, Exchange(world))
     return events
 
 
 async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:
-    (page,) = await ask(world, List(Selection(kind, namespace)))
+    (page,) = await ask(Exchange(world), List(Selection(kind, namespace)))
     assert isinstance(page, Listed)
     found = [live.ref.name for live in page.items]
     return sorted(name for name in found if name != "kube-root-ca.crt")

@@ -12,6 +12,7 @@ from tidegate.flows.rendering.capabilities import Capabilities, ask_capabilities
 from tidegate.render.helm.release import DEFAULT_KUBE_VERSION
 from tidegate.source import Cache
 from tidegate.testing import sandbox_world
+from tidegate.world.exchange import Exchange
 
 SEES = """apiVersion: v1
 kind: ConfigMap
@@ -23,7 +24,7 @@ data:
 
 
 async def test_a_cluster_says_its_version_and_its_kinds() -> None:
-    cluster = await ask_capabilities(sandbox_world())
+    cluster = await ask_capabilities(Exchange(sandbox_world()))
 
     assert cluster.kube_version.startswith("v1.")
     assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment"} <= {*cluster.api_versions}

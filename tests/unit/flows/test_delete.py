@@ -34,6 +34,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection, Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Listed, is_refusal
 
 FIRST = Path(__file__).parents[3] / "examples" / "first"
@@ -49,7 +50,7 @@ async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
     pruned = {event.ref for event in events if event.told is Told.OBJECT_PRUNED}
     assert waves_of(events) == [1, 0, -1, -2, -3]
     assert len(pruned) == 10
-    again = await plan_deletion(chosen, world)
+    again = await plan_deletion(chosen, Exchange(world))
     assert (again.going, again.staying) == ((), ())
     assert await names(world, JOB) == []
 
@@ -71,11 +72,11 @@ async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    before = await read_journal(chosen.unit, world)
+    before = await read_journal(chosen.unit, Exchange(world))
 
     await delete(world, chosen)
 
-    after = await read_journal(chosen.unit, world)
+    after = await read_journal(chosen.unit, Exchange(world))
     assert len(before.secrets) == 2
     assert after.secrets == ()
     assert await names(world, SECRET, NAMESPACE) == []
@@ -130,7 +131,7 @@ async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
     chosen = a_directory(tmp_path, a_setting("one"), kept)
     await bring(world, chosen)
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, Exchange(world))
     await delete(world, chosen)
 
     assert [ref.name for ref in found.staying] == ["kept"]
@@ -151,7 +152,7 @@ async def test_what_asks_goes_only_when_somebody_agrees(
 
     await delete(world, chosen, confirmed=confirmed)
 
-    journal = (await read_journal(chosen.unit, world)).journal
+    journal = (await read_journal(chosen.unit, Exchange(world))).journal
     assert await names(world, SETTINGS) == left
     assert [ref.name for ref in journal.entries] == left, "it can still be deleted"
 
@@ -163,7 +164,7 @@ async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> Non
     await bring(world, chosen)
     await bring(world, other)
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, Exchange(world))
 
     assert found.going == ()
 
@@ -172,11 +173,11 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    seen = await plan_deletion(chosen, world)
+    seen = await plan_deletion(chosen, Exchange(world))
     (tmp_path / "more.yaml").write_text(a_setting("two"))
     await bring(world, chosen)
 
-    found: Deletion = await plan_deletion(chosen, world)
+    found: Deletion = await plan_deletion(chosen, Exchange(world))
 
     refuse_other(seen, seen.plan.digest)
     with pytest.raises(PlanError, match="changed meanwhile"):
@@ -187,16 +188,18 @@ async def test_a_unit_that_somebody_holds_is_remembered(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    (page,) = await ask(world, List(Selection(LEASE, NAMESPACE)))
+    (page,) = await ask(Exchange(world), List(Selection(LEASE, NAMESPACE)))
     assert isinstance(page, Listed)
     held = b'{"spec":{"holderIdentity":"another"}}'
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held))
+    (outcome,) = await ask(
+        Exchange(world), Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held)
+    )
     assert not is_refusal(outcome)
 
-    gone = await forget_unit(chosen.unit, world)
+    gone = await forget_unit(chosen.unit, Exchange(world))
 
     assert not gone
-    assert len((await read_journal(chosen.unit, world)).secrets) == 2
+    assert len((await read_journal(chosen.unit, Exchange(world))).secrets) == 2
 
 
 async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
@@ -204,13 +207,13 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     held = a_setting("held", 1).replace('"name"', '"finalizers":["example.com/held"],"name"')
     chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
     await bring(world, chosen)
-    plan, place = (await plan_deletion(chosen, world)).plan, Venue(world, own_craft())
+    plan, place = (await plan_deletion(chosen, Exchange(world))).plan, Venue.of(world, own_craft())
     stopped = make_driver(plan, place, Rolling(holder="stopped"), lambda _: None)
     result = await drive(stopped, until=Ms(world.now() + 5 * SECOND))
     left = await names(world, SETTINGS)
     freed = b'{"metadata":{"finalizers":null}}'
     ref = Ref(SETTINGS, "default", "held")
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=ref, body=freed))
+    (outcome,) = await ask(Exchange(world), Write(verb=Verb.PATCH, ref=ref, body=freed))
 
     events = await delete(world, chosen)
 
@@ -218,7 +221,7 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert not is_refusal(outcome)
     assert waves_of(events) == [0]
     assert await names(world, SETTINGS) == []
-    assert (await read_journal(chosen.unit, world)).secrets == ()
+    assert (await read_journal(chosen.unit, Exchange(world))).secrets == ()
 
 
 async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
@@ -242,7 +245,7 @@ async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> N
 
     await bring(world, dataclasses.replace(chosen, resources=(":ConfigMap:one",)))
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, Exchange(world))
     assert [ref.name for ref in found.going] == ["one", "two"]
-    journal = (await read_journal(chosen.unit, world)).journal
+    journal = (await read_journal(chosen.unit, Exchange(world))).journal
     assert sorted(ref.name for ref in journal.entries) == ["one", "two"]

@@ -26,6 +26,7 @@ from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.sandbox.world import Sandbox
+from tidegate.world.exchange import Exchange
 from tidegate.world.protocol import World
 
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
@@ -33,7 +34,7 @@ FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
 
 async def stopped_at(world: World, chosen: Chosen, at: Callable[[Event], bool]) -> list[Event]:
     """A deletion that somebody stops when it tells of something."""
-    plan = (await plan_deletion(chosen, world)).plan
+    plan = (await plan_deletion(chosen, Exchange(world))).plan
     events: list[Event] = []
     driver: Driver
 
@@ -42,7 +43,7 @@ async def stopped_at(world: World, chosen: Chosen, at: Callable[[Event], bool]) 
         if at(event):
             driver.stop("somebody wants it so")
 
-    driver = make_driver(plan, Venue(world, own_craft()), Rolling(holder="stopped"), hear)
+    driver = make_driver(plan, Venue.of(world, own_craft()), Rolling(holder="stopped"), hear)
     assert await drive(driver) == "stopped"
     return events
 
@@ -90,7 +91,7 @@ async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
 
     assert (len(ran(begun)), ran(resumed)) == (1, [])
     assert (await names(world, SETTINGS), await names(world, JOB)) == ([], [])
-    assert (await read_journal(chosen.unit, world)).secrets == ()
+    assert (await read_journal(chosen.unit, Exchange(world))).secrets == ()
 
 
 async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
@@ -111,7 +112,7 @@ async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_o
     await bring(world, chosen)
     await stopped_at(world, chosen, passes("delete/0"))
 
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, Exchange(world))
     events = await delete(world, chosen)
 
     assert (found.going, found.is_due) == ((), True)
@@ -129,8 +130,8 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     store = world.clusters[""].server.store
     before = store.version
 
-    found = await plan_deletion(chosen, world)
-    await finish_deletion(found, world)
+    found = await plan_deletion(chosen, Exchange(world))
+    await finish_deletion(found, Exchange(world))
 
     assert (found.going, found.is_due) == ((), False)
     assert store.version == before
@@ -141,7 +142,7 @@ async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) 
     assert isinstance(world, Sandbox)
     chosen = a_directory(shop, a_setting("one"))
     await bring(world, chosen)
-    found = await plan_deletion(chosen, world)
+    found = await plan_deletion(chosen, Exchange(world))
     await delete(world, chosen)
     store = world.clusters[""].server.store
     before = store.version
@@ -159,7 +160,9 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
 
-    tries = [await run(world, (await plan_deletion(chosen, world)).plan) for _ in range(2)]
+    tries = [
+        await run(world, (await plan_deletion(chosen, Exchange(world))).plan) for _ in range(2)
+    ]
     kept = await names(world, SETTINGS)
     mend(shop / "1.yaml")
     events = await delete(world, chosen)

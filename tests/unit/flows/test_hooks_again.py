@@ -12,6 +12,7 @@ from tidegate.flows.units import Chosen
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.world.exchange import Exchange
 from tidegate.world.protocol import World
 
 NO_SETTINGS = "faults: [{effect: error, when: {verb: apply, name: one}, times: %s}]\n"
@@ -27,7 +28,7 @@ def a_cluster(folder: Path, scenario: str) -> World:
 
 
 async def sync(world: World, chosen: Chosen, rules: Semantics = TIDEGATE) -> list[Event]:
-    plan = (await make_plan(chosen, world)).plan
+    plan = (await make_plan(chosen, Exchange(world))).plan
     return await run(world, plan, Rolling(holder="somebody", semantics=rules))
 
 

@@ -14,6 +14,7 @@ from tidegate.model.change import Fate
 from tidegate.model.objects import Ref
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import is_refusal
 from tidegate.world.protocol import World
 
@@ -23,7 +24,9 @@ ONE = Ref(SETTINGS, "default", "one")
 async def add(world: World, manager: str) -> None:
     """Somebody adds a field to the object."""
     body = msgspec.json.encode({"data": {manager: "here"}})
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager))
+    (outcome,) = await ask(
+        Exchange(world), Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager)
+    )
     assert not is_refusal(outcome)
 
 
@@ -34,9 +37,9 @@ async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Pat
     await bring(world, chosen)
 
     await add(world, "some-controller")
-    kept = (await preview(chosen, world)).differences[ONE]
+    kept = (await preview(chosen, Exchange(world))).differences[ONE]
     await add(world, "kubectl-edit")
-    found = (await preview(chosen, world)).differences[ONE]
+    found = (await preview(chosen, Exchange(world))).differences[ONE]
 
     assert kept.deed is Fate.KEEP
     assert found.deed is Fate.REPLACE

@@ -19,6 +19,7 @@ from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import is_refusal
 from tidegate.world.protocol import World
 
@@ -51,7 +52,7 @@ spec:
 
 
 async def prune(world: World, chosen: Chosen, rolling: Rolling = PRUNES) -> list[Event]:
-    events = await run(world, (await make_plan(chosen, world)).plan, rolling)
+    events = await run(world, (await make_plan(chosen, Exchange(world))).plan, rolling)
     assert events[-1].reason == "passed"
     return events
 
@@ -70,7 +71,9 @@ async def brought(folder: Path, leaving: str, *more: str, options: tuple[str, ..
 
 
 async def remembered(world: World, chosen: Chosen) -> list[str]:
-    return sorted(ref.name for ref in (await read_journal(chosen.unit, world)).journal.entries)
+    return sorted(
+        ref.name for ref in (await read_journal(chosen.unit, Exchange(world))).journal.entries
+    )
 
 
 async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_path: Path) -> None:
@@ -145,7 +148,7 @@ async def test_what_somebody_else_deleted_is_forgotten_with_the_next_write(tmp_p
     world = await brought(tmp_path, a_setting("old"))
     chosen = a_directory(tmp_path, a_setting("stays", 2))
     ref = Ref(SETTINGS, "default", "old")
-    (outcome,) = await ask(world, Write(verb=Verb.DELETE, ref=ref))
+    (outcome,) = await ask(Exchange(world), Write(verb=Verb.DELETE, ref=ref))
 
     events = await prune(world, chosen)
 
@@ -176,6 +179,6 @@ async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
     chosen = dataclasses.replace(a_directory(tmp_path), resources=(":ConfigMap:one",))
 
     with pytest.raises(PlanError) as caught:
-        await make_plan(chosen, make_living(Simulation()), prunes=True)
+        await make_plan(chosen, Exchange(make_living(Simulation())), prunes=True)
 
     assert caught.value.code == "plan.part"

@@ -9,8 +9,8 @@ import msgspec
 from tidegate.model.objects import Kind
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http, Kinds
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, Said
-from tidegate.world.protocol import World
 
 
 class Capabilities(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
 
 
-async def ask_capabilities(world: World, *, cluster: str = "") -> Capabilities:
+async def ask_capabilities(world: Exchange, *, cluster: str = "") -> Capabilities:
     """Ask a cluster, real or simulated, what `helm` would ask it."""
     version, catalogue = await ask(world, Http("/version"), Kinds(), cluster=cluster)
     kinds = [one.kind for one in catalogue.kinds] if isinstance(catalogue, Catalogue) else []
