@@ -85,6 +85,9 @@ class Counted:
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
         return await self.world.wait(until)
 
+    def wake(self) -> None:
+        self.world.wake()
+
 
 def play(plan: Plan) -> dict[str, float]:
     """The figures of one rollout, on a new cluster."""

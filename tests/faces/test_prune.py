@@ -19,6 +19,7 @@ from tidegate.model.reading import mapping
 from tidegate.testing import Body, items_of
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.protocol import World
 
 KEPT = frozenset({"name", "namespace", "annotations", "labels"})
@@ -40,7 +41,7 @@ async def scenario_of(world: World) -> Body:
     """A scenario that begins with what lives in a cluster, and with what it remembers."""
     found: list[Json] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
     for place, kind in (("default", "ConfigMap"), (NAMESPACE, "Secret")):
-        (page,) = await ask(world, List(Selection(Kind("", "v1", kind), place)))
+        (page,) = await ask(Exchange(world), List(Selection(Kind("", "v1", kind), place)))
         for live in items_of(page):
             body: Body = msgspec.json.decode(live.body)
             metadata = mapping(body, "metadata")

@@ -120,6 +120,9 @@ class Mortal:
         facts, self._facts = tuple(self._facts), []
         return facts or (Due(),)
 
+    def wake(self) -> None:
+        self.until = self.now()
+
     @property
     def is_ready(self) -> bool:
         return bool(self._facts) or (self.until is not None and self.until <= self.now())

@@ -16,6 +16,7 @@ from tidegate.sandbox.operators import builtin_rows, operators, unserved
 from tidegate.sandbox.operators.given.bodies import definitions_of, workload_of
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done
 from tidegate.world.line import Line
 
@@ -74,7 +75,7 @@ class OperatorStage:
         self.rows = builtin_rows() if rows is None else rows
         controllers = (*API_CONTROLLERS, operators(self.rows))
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
-        self.desk = Desk(Line(self.sandbox), namespace="shop")
+        self.desk = Desk(Exchange(Line(self.sandbox)), namespace="shop")
 
     async def begin(self, *kinds: Kind) -> OperatorStage:
         """Make the namespace, and serve these kinds."""
@@ -86,9 +87,7 @@ class OperatorStage:
         return self
 
     async def wait(self, span: Ms) -> None:
-        until = Ms(self.sandbox.now() + span)
-        while self.sandbox.now() < until:
-            await self.desk.world.wait(until)
+        await self.desk.rest(Ms(self.sandbox.now() + span))
 
     async def operate(self, body: Body) -> None:
         """Make an operator, and let it be available at once."""

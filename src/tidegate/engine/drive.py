@@ -30,19 +30,19 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.unit import UnitId
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 Decide: TypeAlias = Callable[[Rollout, Input, Ms], Decision]
 
 
 class Driver:
-    """One rollout on its way. Hand it facts, ring it when its alarm comes."""
+    """One rollout on its way, in a world that it shares with others. Turn it until it is closed."""
 
     def __init__(
         self,
-        world: World,
+        world: Exchange,
         plan: Plan,
         means: Means,
         settings: Settings,
@@ -56,7 +56,8 @@ class Driver:
         self._plan = self._asked = plan
         self._emit = emit
         self._site = Site(world, means, settings)
-        self._errands = Errands(world, first=settings.first_ticket)
+        self._party = world.party()
+        self._errands = Errands(self._party)
         self._rollout = Rollout()
         self._inbox: deque[Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
@@ -69,6 +70,13 @@ class Driver:
     def open(self) -> None:
         self._errands.run(open_rollout(self._site, self._plan), self._opened)
         self._work()
+
+    async def turn(self, until: Ms | None = None) -> None:
+        """Wait for news, at most until a moment, and do what follows from them."""
+        moments = [one for one in (self.alarm, until) if one is not None]
+        for fact in await self._party.wait(min(moments, default=None)):
+            self.take(fact)
+        self.ring()
 
     def take(self, fact: Fact) -> None:
         match fact:
@@ -120,6 +128,7 @@ class Driver:
                 hold.drop_errands()
             now = self.world.now()
             self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
+        self._party.wake()
 
     def supersede(self, plan: Plan) -> bool:
         """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own."""
@@ -133,6 +142,7 @@ class Driver:
             self._inbox.append(Superseded(None))
             self._errands.run(reopen_rollout(self._site, plan), self._opened)
             self._work()
+            self._party.wake()
         return True
 
     def _opened(self, opening: Opening) -> None:
@@ -246,15 +256,14 @@ class Driver:
 
 
 async def drive(driver: Driver, *, until: Ms | None = None) -> str:
-    """Run a rollout to its end, or to a moment; how it ended, in a word."""
-    world = driver.world
+    """Run a rollout to its end, or to a moment; how it ended, in a word.
+
+    Others of the same world go on beside it, each in a task of its own.
+    """
     driver.open()
     while not driver.closed:
-        alarms = [alarm for alarm in (driver.alarm, until) if alarm is not None]
-        for fact in await world.wait(min(alarms, default=None)):
-            driver.take(fact)
-        driver.ring()
-        if until is not None and world.now() >= until:
+        await driver.turn(until)
+        if until is not None and driver.world.now() >= until:
             until = None
             driver.stop("its time is up")
     return driver.result

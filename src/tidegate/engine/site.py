@@ -20,8 +20,8 @@ from tidegate.errors import Place
 from tidegate.model.objects import Live, Spot, as_served, identity
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.unit import UnitId
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Refusal
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 MOST_NAMED = 5
@@ -36,13 +36,12 @@ class Settings:
     keeps_going: bool = False
     """A unit with a fault is left out, and what waits for it; the others begin."""
     preflight: Preflight = Preflight.LOCAL
-    first_ticket: int = 1
 
 
 class Site:
     """All that an errand may ask for."""
 
-    def __init__(self, world: World, means: Means, settings: Settings) -> None:
+    def __init__(self, world: Exchange, means: Means, settings: Settings) -> None:
         self.world = world
         self.means = means
         self.settings = settings

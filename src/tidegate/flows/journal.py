@@ -18,9 +18,8 @@ from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Conflict, Missing, Outcome, is_refusal
-from tidegate.world.line import Line
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 
@@ -37,7 +36,7 @@ async def read_unit_journal(unit: Unit, session: Session) -> Remembered:
     return await read_journal(plan_unit(unit), session.world)
 
 
-async def read_journal(unit: PlannedUnit, world: World) -> Remembered:
+async def read_journal(unit: PlannedUnit, world: Exchange) -> Remembered:
     """All that is remembered of a unit. Raises ClusterError."""
     keeper = Keeper(str(unit.id), unit.cluster)
     refused = await _run(keeper.load(), world, unit.cluster)
@@ -46,7 +45,7 @@ async def read_journal(unit: PlannedUnit, world: World) -> Remembered:
     return Remembered(unit, keeper.journal(), keeper.secrets)
 
 
-async def forget_unit(unit: PlannedUnit, world: World) -> bool:
+async def forget_unit(unit: PlannedUnit, world: Exchange) -> bool:
     """Remove the journal and the lease of a unit. False: a rollout is at work, and keeps them.
 
     What changes meanwhile is left alone, for somebody else needs it.
@@ -57,7 +56,7 @@ async def forget_unit(unit: PlannedUnit, world: World) -> bool:
     if any(text(body_of(live), "spec", "holderIdentity") for live in found if live.ref == lease):
         return False
     deletions = (_deletion(live) for live in found)
-    outcomes = await ask(Line(world), *deletions, cluster=unit.cluster)
+    outcomes = await ask(world, *deletions, cluster=unit.cluster)
     for outcome in outcomes:
         if is_refusal(outcome) and not isinstance(outcome, Missing | Conflict):
             where = Place(f"unit {unit.id}")
@@ -69,18 +68,18 @@ def _deletion(live: Live) -> Write:
     return Write(verb=Verb.DELETE, ref=live.ref, uid=live.uid, version=live.version)
 
 
-async def _run(errand: Errand[Outcome | None], world: World, cluster: str) -> Outcome | None:
+async def _run(errand: Errand[Outcome | None], world: Exchange, cluster: str) -> Outcome | None:
     """Run one errand alone."""
-    line = Line(world)
+    party = world.party()
     try:
         wish = next(errand)
         while True:
             if isinstance(wish, Pause):
-                await line.wait(wish.until)
+                await party.wait(wish.until)
                 wish = errand.send(())
             else:
                 requests = (one.request for one in wish)
-                wish = errand.send(await ask(line, *requests, cluster=cluster))
+                wish = errand.send(await ask(world, *requests, cluster=cluster))
     except StopIteration as end:
         came: Outcome | None = end.value
         return came

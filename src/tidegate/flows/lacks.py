@@ -16,9 +16,9 @@ from tidegate.sandbox.operators.references import needs_of
 from tidegate.sandbox.physics.kubelet.needs import settings_of
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, Kinds
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue as ServedKinds
 from tidegate.world.facts import Missing, NotServed
-from tidegate.world.protocol import World
 
 POD = Kind("", "v1", "Pod")
 ACCOUNT = Kind("", "v1", "ServiceAccount")
@@ -30,7 +30,7 @@ Body = dict[str, Json]
 
 
 async def find_lacks(
-    world: World, ref: Ref, body: Body, catalogue: Catalogue, *, cluster: str = ""
+    world: Exchange, ref: Ref, body: Body, catalogue: Catalogue, *, cluster: str = ""
 ) -> list[Ref]:
     """What an object needs and the cluster says is not there, each once."""
     wanted = dict.fromkeys((*_of_pods(ref, body), *_of_operator(ref, body, catalogue)))

@@ -16,6 +16,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import NotServed, Outcome, Said, is_refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
@@ -61,7 +62,8 @@ async def open_world(
     }
     async with KubeWorld(targets, watching=watching, workers=workers) as world:
         for name, target in targets.items():
-            (outcome,) = await ask(world, Http("/version"), cluster=name, within=CONNECTING)
+            question = Http("/version")
+            (outcome,) = await ask(Exchange(world), question, cluster=name, within=CONNECTING)
             _check_version(outcome, server=target.server, where=target.place)
         yield world
 
@@ -139,7 +141,7 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
     profile = _profile(simulation, rows).with_rules(story.behaviours)
     controllers = inhabitants(profile, paced(rows, profile.stages), _holds(simulation))
     kinds = (*LOOKED_AT, *kinds_of(_seats(simulation, story), rows))
-    await Loose(Line(world), controllers, kinds=kinds).run(until)
+    await Loose(Exchange(Line(world)), controllers, kinds=kinds).run(until)
 
 
 def known_operators(simulation: Simulation | None = None) -> Catalogue:
@@ -149,7 +151,7 @@ def known_operators(simulation: Simulation | None = None) -> Catalogue:
     return Catalogue.of(_rows(simulation or Simulation()))
 
 
-def why_unserved(world: World, kind: Kind, catalogue: Catalogue) -> str:
+def why_unserved(world: World | None, kind: Kind, catalogue: Catalogue) -> str:
     """Why nobody serves a custom kind in a simulated cluster, and what to do about it.
 
     Empty where somebody does. Of a real cluster nobody can say: its operators may be anywhere.

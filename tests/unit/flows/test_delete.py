@@ -36,6 +36,7 @@ from tidegate.model.policy import Policy
 from tidegate.plan.build import plan_unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection, Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Listed, is_refusal
 
 FIRST = Path(__file__).parents[3] / "examples" / "first"
@@ -189,13 +190,15 @@ async def test_a_unit_that_somebody_holds_is_remembered(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    (page,) = await ask(world, List(Selection(LEASE, NAMESPACE)))
+    (page,) = await ask(Exchange(world), List(Selection(LEASE, NAMESPACE)))
     assert isinstance(page, Listed)
     held = b'{"spec":{"holderIdentity":"another"}}'
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held))
+    (outcome,) = await ask(
+        Exchange(world), Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held)
+    )
     assert not is_refusal(outcome)
 
-    gone = await forget_unit(plan_unit(chosen), world)
+    gone = await forget_unit(plan_unit(chosen), Exchange(world))
 
     assert not gone
     assert len((await remembered_of(world, chosen)).secrets) == 2
@@ -213,7 +216,7 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     left = await names(world, SETTINGS)
     freed = b'{"metadata":{"finalizers":null}}'
     ref = Ref(SETTINGS, "default", "held")
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=ref, body=freed))
+    (outcome,) = await ask(Exchange(world), Write(verb=Verb.PATCH, ref=ref, body=freed))
 
     events = await delete(world, chosen)
 

@@ -12,6 +12,7 @@ from tidegate.report.rollout.evidence import Comes, Evidence
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_config_map, a_plan, an_object
 from tidegate.testing.desk import Body
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -36,15 +37,15 @@ def reads(kind: str, name: str, *, optional: bool = False) -> Body:
 
 async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Evidence:
     world = await living_with(there)
-    background = Background(plan=plan, catalogue=known_operators())
-    (found,) = await collect_evidence(world, [Spot("", ref)], background)
+    background = Background(plan=plan, catalogue=known_operators(), behind=world)
+    (found,) = await collect_evidence(Exchange(world), [Spot("", ref)], background)
     return found
 
 
 async def living_with(bodies: Iterable[Body]) -> World:
     world = make_living(Simulation())
     for body in bodies:
-        live_of(await Desk(Line(world)).apply(body))
+        live_of(await Desk(Exchange(Line(world))).apply(body))
     return world
 
 

@@ -10,13 +10,14 @@ from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 
 def a_cluster() -> Desk:
     sandbox = Sandbox(controllers=living(typical(), builtin_rows()))
     sandbox.give(base_objects())
-    return Desk(Line(sandbox))
+    return Desk(Exchange(Line(sandbox)))
 
 
 def a_vault() -> Body:
@@ -32,9 +33,7 @@ def is_ready(live: Live | None) -> bool:
 async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
     desk = a_cluster()
     vault = live_of(await desk.apply(a_vault())).ref
-    deadline = Ms(desk.world.now() + 2 * MINUTE)
-    while desk.world.now() < deadline:
-        await desk.world.wait(deadline)
+    await desk.rest(Ms(desk.world.now() + 2 * MINUTE))
 
     sealed = live_of(await desk.get(vault))
     live_of(await desk.apply(a_job("vault-unseal")))

@@ -18,6 +18,7 @@ from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.schema.shape import Shape
 from tidegate.testing import Desk
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Missing
 
 SEQUENCES = random_sequences(80, seed=7)
@@ -46,7 +47,7 @@ def applied_to(
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.shows)
 async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
     sandbox = Sandbox()
-    await prepare(Desk(sandbox))
+    await prepare(Desk(Exchange(sandbox)))
     server = sandbox.clusters[""].server
     shape, run = shape_for(sequence.kind), Run(sequence, "thing")
     while (step := run.step) is not None:

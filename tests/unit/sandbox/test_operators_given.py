@@ -29,6 +29,7 @@ from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.calls import Kinds
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue
 from tidegate.world.line import Line
 
@@ -176,7 +177,7 @@ async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_l
 async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None:
     sandbox = a_cluster(OPERATORS["gateway-api"])
 
-    (catalogue,) = await Desk(Line(sandbox)).ask(Kinds())
+    (catalogue,) = await Desk(Exchange(Line(sandbox))).ask(Kinds())
 
     assert isinstance(catalogue, Catalogue)
     found = {
@@ -202,7 +203,7 @@ async def test_an_operator_can_live_in_another_namespace() -> None:
 
 async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() -> None:
     sandbox = a_cluster(OPERATORS["external-secrets"])
-    desk = Desk(Line(sandbox), namespace="default")
+    desk = Desk(Exchange(Line(sandbox)), namespace="default")
     live_of(await desk.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
     spec: Body = {
         "secretStoreRef": {"name": "fake"},

@@ -19,9 +19,9 @@ import msgspec
 
 from tidegate.model.identity import Identity
 from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, Request, Ticket, Watch, Write
+from tidegate.world.calls import Request, Ticket, Watch, Write
+from tidegate.world.exchange import Party
 from tidegate.world.facts import Loss, Lost, Outcome, Sent
-from tidegate.world.protocol import World
 
 Came = TypeVar("Came")
 
@@ -72,9 +72,9 @@ class _Trip:
 class Errands:
     """All errands of one rollout. Answers find theirs by ticket."""
 
-    def __init__(self, world: World, *, first: int = 1) -> None:
-        self._world = world
-        self._last = first - 1
+    def __init__(self, party: Party) -> None:
+        self._party = party
+        self._paused = 0
         self._waiting: dict[Ticket, tuple[_Trip, int, bool]] = {}
         self._pausing: list[tuple[Ms, int, _Trip]] = []
         self.watches: dict[Ticket, str] = {}
@@ -118,37 +118,30 @@ class Errands:
     def withdraw_writes(self) -> None:
         """Let no write go any more; their errands hear that they are lost."""
         for ticket in [one for one, (_, _, writes) in self._waiting.items() if writes]:
-            sent = Sent.NO if self._world.cancel(ticket) else Sent.MAYBE
+            sent = Sent.NO if self._party.cancel(ticket) else Sent.MAYBE
             self.answered(ticket, Lost(sent, Loss.WITHDRAWN, "it was withdrawn"))
 
     def withdraw(self) -> None:
         """Drop every errand and every watch; what was not sent yet never will be."""
         for ticket in (*self._waiting, *self.watches):
-            self._world.cancel(ticket)
+            self._party.cancel(ticket)
         self.watches.clear()
         self._waiting.clear()
         self._pausing.clear()
 
     def _submit(self, ask: Ask) -> Ticket:
-        self._last += 1
-        ticket = Ticket(self._last)
+        ticket = self._party.submit(
+            ask.request, cluster=ask.cluster, identity=ask.identity, urgent=ask.urgent
+        )
         if isinstance(ask.request, Watch):
             self.watches[ticket] = ask.cluster
-        call = Call(
-            ticket=ticket,
-            request=ask.request,
-            cluster=ask.cluster,
-            identity=ask.identity,
-            urgent=ask.urgent,
-        )
-        self._world.submit(call)
         return ticket
 
     def _grant(self, trip: _Trip, wish: Wish | None) -> None:
         while wish is not None:
             if isinstance(wish, Pause):
-                self._last += 1
-                heapq.heappush(self._pausing, (wish.until, self._last, trip))
+                self._paused += 1
+                heapq.heappush(self._pausing, (wish.until, self._paused, trip))
                 return
             trip.outcomes = [None] * len(wish)
             trip.missing = len(wish)
