@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes.secret_server import SecretServer, secret_server
 from tidegate.engine.drive import drive
-from tidegate.engine.journal import NAMESPACE
+from tidegate.engine.stored import NAMESPACE
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import look_at
 from tidegate.flows.render import Wanted

@@ -10,10 +10,11 @@ from typing import TypeAlias
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
+from tidegate.engine.heartbeat import Heartbeat
 from tidegate.engine.hold import Hold
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
-from tidegate.engine.reach.errands import Errand, Errands
+from tidegate.engine.reach.errands import Errand, Errands, together
 from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
@@ -32,6 +33,7 @@ from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
+HELD = "Held"
 Decide: TypeAlias = Callable[[Rollout, Input, Ms], Decision]
 
 
@@ -53,12 +55,13 @@ class Driver:
         self.world = world
         self._plan = self._asked = plan
         self._emit = emit
-        self._site = Site(world, means, settings)
+        self._site = Site(world, means, settings, self._tell_of_unit)
         self._errands = Errands(world, first=settings.first_ticket)
         self._rollout = Rollout(settings.semantics, settings.carries_on, settings.consents)
         self._inbox: deque[Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
         self._alarm: Ms | None = None
+        self._flush_at: Ms | None = None
         self._begun = False
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
 
@@ -88,22 +91,31 @@ class Driver:
             return
         now = self.world.now()
         self._errands.ring(now)
-        for hold in self._site.holds.values():
-            if hold.is_renewal_due(now):
-                self._errands.run(hold.renew(self.world.now), partial(self._renewed, hold))
-            if hold.lease.held and now >= hold.ends:
-                self._let_go(hold)
-            if hold.is_flush_due(now):
-                self._errands.run(hold.flush(self.world.now), lambda _: None)
+        self._keep(now)
         if self._alarm is not None and now >= self._alarm:
             self._inbox.append(Due())
         self._work()
 
     @property
     def alarm(self) -> Ms | None:
-        alarms = [self._alarm, self._errands.alarm]
-        alarms += [hold.alarm for hold in self._site.holds.values()]
+        alarms = [self._alarm, self._errands.alarm, self._flush_at]
+        alarms += [keeping.heartbeat.alarm for keeping in self._site.keepings.values()]
         return min((alarm for alarm in alarms if alarm is not None), default=None)
+
+    def _keep(self, now: Ms) -> None:
+        """Renew heartbeats and write journals where that is due."""
+        for keeping in self._site.keepings.values():
+            heartbeat = keeping.heartbeat
+            if heartbeat.is_due(now):
+                renewed = partial(self._renewed, heartbeat, heartbeat.life)
+                self._errands.run(heartbeat.renew(self.world.now), renewed)
+            if heartbeat.lapses(now):
+                self._let_go(heartbeat.cluster)
+        if self._flush_at is not None and now >= self._flush_at:
+            units, self._flush_at = list(self._site.dirty), None
+            self._site.dirty.clear()
+            for unit in units:
+                self._errands.run(self._site.holds[unit].flush(self.world.now), lambda _: None)
 
     def stop(self, reason: str) -> None:
         """Begin nothing more; what is under way ends in good order."""
@@ -112,8 +124,7 @@ class Driver:
             self._work()
         elif not self.result:
             self._errands.withdraw()
-            for hold in self._site.holds.values():
-                hold.drop_errands()
+            self._site.drop_errands()
             now = self.world.now()
             self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
 
@@ -124,7 +135,7 @@ class Driver:
         self._asked = plan
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
         for hold in self._site.holds.values():
-            hold.lease.plan = plan.digest
+            hold.plan = plan.digest
         if self._begun:
             self._inbox.append(Superseded(None))
             self._errands.run(reopen_rollout(self._site, plan), self._opened)
@@ -161,23 +172,33 @@ class Driver:
         self._errands.withdraw()
 
     def _close(self) -> Errand[None]:
-        for hold in self._site.holds.values():
-            yield from hold.close(self.world.now)
+        """Let go of all units, then of our name: whatever still bears it is free."""
+        now, tried = self.world.now, [hold for hold in self._site.holds.values() if hold.tried]
+        yield from together(hold.close(now) for hold in tried)
+        used = [one.heartbeat for one in self._site.keepings.values() if one.heartbeat.is_used]
+        yield from together(heartbeat.end(now) for heartbeat in used)
 
     def _closed(self, _: None) -> None:
         self.closed = True
         self._errands.withdraw()
 
-    def _let_go(self, hold: Hold) -> None:
-        """Somebody else may hold the unit now: nothing of ours may be sent before we know."""
-        hold.lease.held = False
-        self._errands.withdraw_writes()
+    def _let_go(self, cluster: str) -> None:
+        """Somebody else may hold our units now: nothing of ours may be sent before we know."""
+        is_of = self._site.is_of
+        self._errands.withdraw_writes(lambda place, ref: place == cluster and is_of(place, ref))
 
-    def _renewed(self, hold: Hold, _: None) -> None:
-        if not hold.lease.held:
-            self._let_go(hold)
-        if hold.lease.asked_to_go:
-            self.stop("another rollout of the unit takes over")
+    def _renewed(self, heartbeat: Heartbeat, life: int, _: None) -> None:
+        if heartbeat.life != life:
+            self._let_go(heartbeat.cluster)
+        for hold in self._site.take_wishes(heartbeat):
+            self._asked_to_go(hold)
+
+    def _asked_to_go(self, hold: Hold) -> None:
+        self.stop(f"another rollout of `{hold.record.unit}` takes over")
+
+    def _tell_of_unit(self, told: Told, unit: str, sentence: str) -> None:
+        reason = HELD if told is Told.UNIT_WAITING else ""
+        self._emit(Event(self.world.now(), told, reason=reason, sentence=sentence, unit=unit))
 
     def _changed(self, cluster: str, fact: Changed) -> None:
         spot = self._site.outlook.changed(cluster, fact)
@@ -197,6 +218,8 @@ class Driver:
             # The end is told here: the journal must know by then which gates opened last.
             for event in decision.events:
                 self._tell(event)
+        if self._site.dirty and self._flush_at is None:
+            self._flush_at = Ms(self.world.now() + self._site.flushes)
 
     def _finish_units(self) -> None:
         """Remember which units are brought, so that their hooks need not run again."""
@@ -204,8 +227,8 @@ class Driver:
         left = {one.step.unit for one in runs if one.state is not StepState.PASSED}
         for unit in self._plan.units:
             hold = self._site.holds[unit.name]
-            if hold.lease.version and unit.name not in left:
-                hold.keeper.finish(unit.digest)
+            if hold.tried and unit.name not in left:
+                hold.record.finish(unit.digest)
 
     def _tell(self, event: Event) -> None:
         self._emit(event)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.engine.forgetting import forget_gone
-from tidegate.engine.lease import ASKS_AGAIN
+from tidegate.engine.heartbeat import ASKS_AGAIN
 from tidegate.engine.means import Found
 from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.errands import Errand, Pause
@@ -21,6 +21,8 @@ from tidegate.engine.vocabulary import Spot
 from tidegate.errors import ClusterError
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan, items_of
+from tidegate.world.facts import is_refusal
+from tidegate.world.refusals import refusal_error
 
 PASSING = frozenset(
     f"cluster.{word}"
@@ -39,10 +41,11 @@ class Opening(msgspec.Struct, frozen=True):
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     spots = list(site.owner)
-    clusters = (hold.keeper.cluster for hold in site.holds.values())
+    clusters = (hold.record.cluster for hold in site.holds.values())
     refuse((yield from site.outlook.catalogue(clusters)), site)
-    for hold in tuple(site.holds.values()):
-        yield from hold.load()
+    unread = yield from site.load()
+    if unread is not None and is_refusal(unread):
+        raise refusal_error(unread, "reading the journal", where=site.place)
     stale = site.stale(asked) if site.settings.prunes else {}
     leaving = [spot for gone in stale.values() for spot in gone]
     site.outlook.want(leaving)
@@ -53,10 +56,8 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     leave = yield from ask_leave(examined, site.outlook, consents=site.settings.consents)
     faults += leave.faults
     faults += yield from site.inspector.faults(leave.allowed, late=False)
-    contested = False
-    for unit in dict.fromkeys((*_due(site, examined), *forgetful)) if not faults else ():
-        contested |= yield from site.take(unit)
-    if contested:
+    units = dict.fromkeys((*_due(site, examined), *forgetful)) if not faults else ()
+    if (yield from site.take_all(units)):
         # Another rollout was at work until now: what it left is what counts.
         return (yield from open_rollout(site, asked))
     return Opening(asked, plan, [_placed(fault, plan) for fault in faults])

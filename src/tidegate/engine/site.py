@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import zlib
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from tidegate.engine.hold import Hold
-from tidegate.engine.journal import NAMESPACE, Keeper
-from tidegate.engine.lease import Lease
+from tidegate.engine.heartbeat import Heartbeat, Neighbours
+from tidegate.engine.hold import FLUSHES, Hold, Keeping, Tell
 from tidegate.engine.means import Body, Means
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
-from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.engine.reach.errands import Ask, Errand, Pause, together
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import Surroundings
 from tidegate.engine.reach.writing import read_body
+from tidegate.engine.record import Record, read_records
+from tidegate.engine.stored import NAMESPACE
 from tidegate.engine.vocabulary import Judged, Spot, Standing
 from tidegate.errors import Place
-from tidegate.model.objects import Live, as_served, identity
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Live, Ref, as_served, identity
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.semantics import TIDEGATE, Semantics
-from tidegate.world.facts import Refusal
+from tidegate.world.backoff import pause
+from tidegate.world.facts import Outcome, Refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
+
+PER_UNIT = Ms(10)
+"""How much longer a journal waits to be written for each other one that does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a rollout is run. `holder` names this process in leases."""
+    """How a rollout is run. `holder` names this very run in leases; no other has this name."""
 
     holder: str
     semantics: Semantics = TIDEGATE
@@ -45,7 +52,7 @@ class Settings:
 class Site:
     """All that an errand may ask for."""
 
-    def __init__(self, world: World, means: Means, settings: Settings) -> None:
+    def __init__(self, world: World, means: Means, settings: Settings, tell: Tell) -> None:
         self.world = world
         self.means = means
         self.settings = settings
@@ -56,6 +63,11 @@ class Site:
         self.steps: dict[str, Step] = {}
         self.owner: dict[Spot, PlannedUnit] = {}
         self.holds: dict[str, Hold] = {}
+        self.keepings: dict[str, Keeping] = {}
+        """What the units of each cluster share."""
+        self.dirty: dict[str, None] = {}
+        """Units whose journals are not written as they are."""
+        self._tell = tell
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
         """Take units and steps into view."""
@@ -65,11 +77,7 @@ class Site:
             if unit.name in self.holds:
                 self.holds[unit.name].intend(unit.digest)
             else:
-                place = self.settings.namespace
-                lease = Lease(unit.name, unit.cluster, self.settings.holder, digest, place)
-                self.holds[unit.name] = Hold(
-                    lease, Keeper(unit.name, unit.cluster, place), text=unit.digest
-                )
+                self.holds[unit.name] = self._hold(unit, digest)
         for step in steps:
             self.steps[step.id] = step
             spots = {Spot(step.cluster, item.ref): item for item in items_of(step)}
@@ -81,6 +89,55 @@ class Site:
             ordinary = (item for item in items if item.hook is None)
             kept = (item.ref for item in ordinary if item.deed is not Deed.DELETE)
             hold.refs.update(dict.fromkeys(kept))
+
+    def _hold(self, unit: PlannedUnit, plan: str) -> Hold:
+        cluster, place = unit.cluster, self.settings.namespace
+        if cluster not in self.keepings:
+            heartbeat = Heartbeat(cluster, self.settings.holder, place)
+            self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place))
+        record = Record(unit.name, cluster, place, self._stirred)
+        return Hold(record, self.keepings[cluster], plan, self._tell, text=unit.digest)
+
+    def _stirred(self, unit: str) -> None:
+        self.dirty[unit] = None
+
+    def load(self) -> Errand[Outcome | None]:
+        """Read the records of all units that are not ours anyhow."""
+        wanted: dict[str, list[Record]] = {}
+        for hold in self.holds.values():
+            if not hold.is_ours:
+                wanted.setdefault(hold.record.cluster, []).append(hold.record)
+        now = self.world.now
+        outcomes = yield from together(read_records(some, now) for some in wanted.values())
+        return next((one for one in outcomes if one is not None), None)
+
+    def take_wishes(self, heartbeat: Heartbeat) -> list[Hold]:
+        """The units that others have come to ask for; what we do not hold is nobody's wish."""
+        if not heartbeat.wishes:
+            return []
+        names = {hold.record.ref.name: hold for hold in self.holds.values() if hold.is_ours}
+        heartbeat.wishes = {
+            name: wish
+            for name, wish in heartbeat.wishes.items()
+            if name in names and names[name].record.turn == wish.turn
+        }
+        wanted = [(names[name], wish) for name, wish in heartbeat.wishes.items()]
+        fresh = [hold for hold, wish in wanted if hold.asked_to_go != wish.plan]
+        for hold, wish in wanted:
+            hold.asked_to_go = wish.plan
+        return fresh
+
+    def drop_errands(self) -> None:
+        """All errands were withdrawn."""
+        for hold in self.holds.values():
+            hold.drop_errands()
+        for keeping in self.keepings.values():
+            keeping.heartbeat.drop_errands()
+
+    @property
+    def flushes(self) -> Ms:
+        """How often journals are written: many units write each of theirs less often."""
+        return max(FLUSHES, Ms(len(self.dirty) * PER_UNIT))
 
     def planned(self, cluster: str) -> list[tuple[Item, PlannedUnit]]:
         """All objects of a cluster that the steps speak of, with their units."""
@@ -105,7 +162,7 @@ class Site:
         return Judged(spot, live.uid, live.generation, live.version, verdict, status)
 
     def stand(self, step: Step) -> tuple[Standing, ...]:
-        entries = self.holds[step.unit].keeper.entries
+        entries = self.holds[step.unit].record.entries
         return tuple(self.examiner.stand(step, one, entries.get(one.ref)) for one in items_of(step))
 
     def examined(self, step: Step) -> list[Examined]:
@@ -117,11 +174,11 @@ class Site:
         step, item, standing = examined
         if item.deed is not Deed.APPLY:
             return self.is_written(item, standing)
-        keeper = self.holds[step.unit].keeper
+        record = self.holds[step.unit].record
         if item.hook is not None:
-            done = keeper.is_done(self.examiner.units[step.unit].digest)
+            done = record.is_done(self.examiner.units[step.unit].digest)
             return self.settings.runs_hooks or not done
-        known = keeper.entries.get(item.ref)
+        known = record.entries.get(item.ref)
         written = self.is_written(item, standing)
         return written or known is None or known.opened != item.digest
 
@@ -138,12 +195,12 @@ class Site:
         wanted = {(cluster, *identity(item.ref)) for cluster, item in items}
         found: dict[str, dict[Spot, None]] = {}
         for name, hold in self.holds.items():
-            keeper, cluster = hold.keeper, hold.keeper.cluster
-            known = [ref for ref, entry in keeper.entries.items() if not entry.hook]
+            record, cluster = hold.record, hold.record.cluster
+            known = [ref for ref, entry in record.entries.items() if not entry.hook]
             for ref in known:
                 if (cluster, *identity(ref)) not in wanted:
                     served = as_served(ref, self.outlook.served.get(cluster, {}))
-                    keeper.rename(ref, served)
+                    record.rename(ref, served)
                     found.setdefault(name, {})[Spot(cluster, served)] = None
         return {name: list(spots) for name, spots in found.items()}
 
@@ -151,6 +208,10 @@ class Site:
     def place(self) -> Place:
         """Where to look when the cluster says no: the units that are rolled out."""
         return Place(f"unit {', '.join(self.holds)}")
+
+    def _forget(self, units: Container[str]) -> None:
+        """Have the objects of units looked at again."""
+        self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name in units)
 
     def take(self, unit: str) -> Errand[bool]:
         """Hold a unit, whose objects are counted as its own before they are written.
@@ -160,11 +221,42 @@ class Site:
         hold = self.holds[unit]
         if hold.is_taken(self.world.now()):
             return False
-        before = hold.epoch
+        before = hold.record.epoch
         yield from hold.take(self.world.now)
-        if hold.epoch != before:
-            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name == unit)
-        return hold.epoch != before
+        if hold.record.epoch == before:
+            return False
+        self._forget([unit])
+        return True
+
+    def take_all(self, units: Iterable[str]) -> Errand[bool]:
+        """Hold units side by side; the same is true.
+
+        Nobody is waited for while we hold units that we have not begun with: somebody else may
+        wait for those, and for nothing else.
+        """
+        now = self.world.now
+        holds = [self.holds[unit] for unit in units]
+        before = {hold.record.unit: hold.record.epoch for hold in holds}
+        begun = {hold.record.unit for hold in holds if hold.is_ours}
+        tries, seed = 0, zlib.crc32(self.settings.holder.encode())
+        while True:
+            yield from together(hold.take(now, waits=False) for hold in holds)
+            left = [hold for hold in holds if not hold.is_taken(now())]
+            if not left:
+                break
+            fresh = [hold for hold in holds if hold.record.unit not in begun]
+            yield from together(hold.close(now) for hold in fresh)
+            yield from together(hold.await_holder(now) for hold in left)
+            tries += 1
+            yield Pause(Ms(now() + pause(tries, seed=seed, ticket=0)))
+        contested = [one for one, epoch in before.items() if self.holds[one].record.epoch != epoch]
+        self._forget(contested)
+        return bool(contested)
+
+    def is_of(self, cluster: str, ref: Ref, unit: str = "") -> bool:
+        """Whether an object is of this rollout, and of that unit if one is given."""
+        owner = self.owner.get(Spot(cluster, ref))
+        return owner is not None and unit in ("", owner.name)
 
 
 def refuse(refused: Refusal | None, site: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -173,5 +174,5 @@ def own_craft(scripts: LuaRules = NO_RULES) -> Craft:
 
 
 def own_name() -> str:
-    """Names this process among those that may hold a unit."""
-    return f"{socket.gethostname()}-{os.getpid()}"
+    """Names one rollout of this process among all that may hold a unit, now or later."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -49,6 +49,10 @@ class Told(StrEnum):
     GATE_OPENED = "gate.opened"
     GATE_UNPROVEN = "gate.unproven"
     RETRY_PLANNED = "retry.planned"
+    UNIT_WAITING = "unit.waiting"
+    """Another rollout holds it."""
+    UNIT_TAKEN = "unit.taken"
+    """It was waited for, and is ours now."""
     ROLLOUT_BEGUN = "rollout.begun"
     ROLLOUT_SUPERSEDED = "rollout.superseded"
     ROLLOUT_ENDED = "rollout.ended"
@@ -71,3 +75,4 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reason: str = ""
     sentence: str = ""
     until: Ms = Ms(0)
+    unit: str = ""

@@ -20,8 +20,8 @@ from tests.unit.flows.deletions import (
     waves_of,
 )
 from tidegate.engine.drive import drive
-from tidegate.engine.journal import NAMESPACE
-from tidegate.engine.lease import LEASE
+from tidegate.engine.heartbeat import LEASE
+from tidegate.engine.stored import NAMESPACE
 from tidegate.errors import PlanError
 from tidegate.flows.delete import Deletion, plan_deletion, refuse_other
 from tidegate.flows.journal import forget_unit, read_journal
@@ -76,7 +76,7 @@ async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
     await delete(world, chosen)
 
     after = await read_journal(chosen.unit, world)
-    assert len(before.secrets) == 2
+    assert len(before.secrets) == 1
     assert after.secrets == ()
     assert await names(world, SECRET, NAMESPACE) == []
     assert await names(world, LEASE, NAMESPACE) == []
