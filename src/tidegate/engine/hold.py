@@ -254,8 +254,9 @@ class Hold:
         return Place(f"unit {self.record.unit}")
 
     def _refuse_overtaken(self) -> None:
-        """Who lost a unit to a rollout of another plan does not get it back: that is the newer."""
-        if self._life < 0 or self.record.plan in ("", self.plan, self._told):
+        """Who was away while another plan was brought leaves the unit alone: that is the newer."""
+        was_there = self._life < 0 and not self.record.was_away
+        if was_there or self.record.plan in ("", self.plan, self._told):
             return
         problem = f"another rollout of `{self.record.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"

@@ -17,7 +17,7 @@ from tidegate.engine import stored
 from tidegate.engine.reach.errands import Ask, Errand, together
 from tidegate.engine.stored import NAMESPACE, SECRET, Head, Line, Part, resource_name
 from tidegate.model.journal import Entry, Journal
-from tidegate.model.moment import Ms
+from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.world.calls import Get, Verb, Write
 from tidegate.world.facts import Done, Forbidden, Invalid, Missing, NotServed, Outcome
@@ -28,6 +28,8 @@ FEW = 4
 """So many records are asked for by their names; more are listed."""
 TRIES = 3
 """How often a record is written at once where it is not certain what became of the write."""
+SILENCE = Ms(10 * SECOND)
+"""Who has not read a record for so long cannot say whose plan is the newer."""
 LASTING = Forbidden | Invalid | NotServed
 """Refusals that no waiting mends."""
 Now: TypeAlias = Callable[[], Ms]
@@ -50,6 +52,9 @@ class Record:
         """How often something was found that others have written."""
         self.seen_at = Ms(0)
         """When we came to know what is stored."""
+        self.was_away = False
+        """Another plan was brought while we did not look for a long time."""
+        self._read_at: Ms | None = None
         self._namespace = namespace
         self._stirred = stirred
         self._head = Head()
@@ -87,6 +92,10 @@ class Record:
     def _is_by_us(self, head: Head) -> bool:
         return head.turn == self._head.turn and head.holder in self._signs
 
+    def look_anew(self) -> None:
+        """Whatever was done until the next reading was done before us."""
+        self.was_away, self._read_at = False, None
+
     def read(self, now: Now) -> Errand[Outcome | None]:
         """Read what is stored; what comes back is a refusal other than that nothing is."""
         (found,) = yield (Ask(self.cluster, Get(self.ref)),)
@@ -100,9 +109,12 @@ class Record:
             head, version = Head(), ""
         else:
             return found
+        before, self._read_at = self._read_at, now()
         if version == self._version:
             return None
-        self._version, self._stored, self.seen_at = version, head, now()
+        is_silence = before is not None and self._read_at >= before + SILENCE
+        self.was_away |= is_silence and head.plan != self._stored.plan
+        self._version, self._stored, self.seen_at = version, head, self._read_at
         if self._is_by_us(head):
             return None
         self.epoch += 1

@@ -106,6 +106,7 @@ class Site:
         wanted: dict[str, list[Record]] = {}
         for hold in self.holds.values():
             if not hold.is_ours:
+                hold.record.look_anew()
                 wanted.setdefault(hold.record.cluster, []).append(hold.record)
         now = self.world.now
         outcomes = yield from together(read_records(some, now) for some in wanted.values())
