@@ -56,7 +56,8 @@ class Driver:
         self._plan = self._asked = plan
         self._emit = emit
         self._site = Site(world, means, settings, self._tell_of_unit)
-        self._errands = Errands(world, first=settings.first_ticket)
+        until = self._site.may_write_until
+        self._errands = Errands(world, first=settings.first_ticket, until=until)
         self._rollout = Rollout(settings.semantics, settings.carries_on, settings.consents)
         self._inbox: deque[Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)

@@ -103,6 +103,11 @@ class Heartbeat:
         """When writing must stop unless a renewal that was sent later succeeds."""
         return Ms(self._renewed + LASTS - MARGIN)
 
+    @property
+    def may_write_until(self) -> Ms | None:
+        """The same for whoever is about to write; None before anything can have been taken."""
+        return self.ends if self.is_begun else Ms(0) if self.is_used else None
+
     def is_good(self, now: Ms) -> bool:
         """Whether it is still safe to write."""
         return self.is_begun and now < self.ends

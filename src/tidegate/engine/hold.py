@@ -115,9 +115,7 @@ class Hold:
             yield Pause(Ms(now() + SETTLES))
         self.busy = True
         while not self.is_taken(now()):
-            refused = yield from self.keeping.heartbeat.begin(now)
-            if refused is not None:
-                raise refusal_error(refused, "taking the lease", where=self._place)
+            yield from self.be_alive(now)
             if self.is_ours:
                 yield from self._free_earlier(now)
                 yield from self._bear((yield from self._count(now)), "writing", now)
@@ -128,6 +126,12 @@ class Hold:
                 break
             yield from self._seize(now)
         self.busy = False
+
+    def be_alive(self, now: Now) -> Errand[None]:
+        """Have our heartbeat go on before anything is taken by it."""
+        refused = yield from self.keeping.heartbeat.begin(now)
+        if refused is not None:
+            raise refusal_error(refused, "taking the lease", where=self._place)
 
     def _seize(self, now: Now) -> Errand[None]:
         """Make the record ours, over what we know of it."""

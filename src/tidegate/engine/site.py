@@ -24,6 +24,7 @@ from tidegate.model.objects import Live, Ref, as_served, identity
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.world.backoff import pause
+from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, Refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
@@ -240,7 +241,9 @@ class Site:
         before = {hold.record.unit: hold.record.epoch for hold in holds}
         begun = {hold.record.unit for hold in holds if hold.is_ours}
         tries, seed = 0, zlib.crc32(self.settings.holder.encode())
+        firsts = {hold.record.cluster: hold for hold in reversed(holds)}
         while True:
+            yield from together(hold.be_alive(now) for hold in firsts.values())
             yield from together(hold.take(now, waits=False) for hold in holds)
             left = [hold for hold in holds if not hold.is_taken(now())]
             if not left:
@@ -254,10 +257,16 @@ class Site:
         self._forget(contested)
         return bool(contested)
 
-    def is_of(self, cluster: str, ref: Ref, unit: str = "") -> bool:
-        """Whether an object is of this rollout, and of that unit if one is given."""
-        owner = self.owner.get(Spot(cluster, ref))
-        return owner is not None and unit in ("", owner.name)
+    def may_write_until(self, ask: Ask) -> Ms | None:
+        """The moment after which a write of ours must not leave; None where there is none."""
+        write = ask.request
+        if not isinstance(write, Write) or write.dry_run or not self.is_of(ask.cluster, write.ref):
+            return None
+        return self.keepings[ask.cluster].heartbeat.may_write_until
+
+    def is_of(self, cluster: str, ref: Ref) -> bool:
+        """Whether an object is of this rollout."""
+        return Spot(cluster, ref) in self.owner
 
 
 def refuse(refused: Refusal | None, site: Site) -> None:

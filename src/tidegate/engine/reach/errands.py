@@ -91,8 +91,15 @@ class _Trip:
 class Errands:
     """All errands of one rollout. Answers find theirs by ticket."""
 
-    def __init__(self, world: World, *, first: int = 1) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        first: int = 1,
+        until: Callable[[Ask], Ms | None] = lambda _: None,
+    ) -> None:
         self._world = world
+        self._until = until
         self._last = first - 1
         self._waiting: dict[Ticket, tuple[_Trip, int, Ask]] = {}
         self._pausing: list[tuple[Ms, int, _Trip]] = []
@@ -117,7 +124,10 @@ class Errands:
         found = self._waiting.pop(ticket, None)
         if found is None:
             return False
-        trip, place, _ = found
+        trip, place, ask = found
+        if isinstance(outcome, Lost) and outcome.reason is Loss.LATE and self._is_early(ask):
+            self._waiting[self._submit(ask)] = found
+            return True
         trip.outcomes[place] = outcome
         trip.missing -= 1
         if not trip.missing:
@@ -151,12 +161,23 @@ class Errands:
         self._waiting.clear()
         self._pausing.clear()
 
+    def _is_early(self, ask: Ask) -> bool:
+        """Whether it may be sent: the moment until which it may has moved."""
+        until = self._until(ask)
+        return until is None or self._world.now() < until
+
     def _submit(self, ask: Ask) -> Ticket:
         self._last += 1
         ticket = Ticket(self._last)
         if isinstance(ask.request, Watch):
             self.watches[ticket] = ask.cluster
-        call = Call(ticket=ticket, request=ask.request, cluster=ask.cluster, urgent=ask.urgent)
+        call = Call(
+            ticket=ticket,
+            request=ask.request,
+            cluster=ask.cluster,
+            urgent=ask.urgent,
+            until=self._until(ask),
+        )
         self._world.submit(call)
         return ticket
 
