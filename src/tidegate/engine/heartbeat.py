@@ -18,7 +18,6 @@ import msgspec
 from tidegate.engine.reach.errands import Ask, Errand, Pause
 from tidegate.engine.record import LASTING, Now
 from tidegate.engine.stored import NAMESPACE, resource_name
-from tidegate.errors import Place
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.world.calls import Get, Verb, Write
@@ -30,7 +29,6 @@ from tidegate.world.facts import (
     Refusal,
     is_refusal,
 )
-from tidegate.world.refusals import refusal_error
 
 LEASE = Kind("coordination.k8s.io", "v1", "Lease")
 NAMESPACES = Kind("", "v1", "Namespace")
@@ -63,7 +61,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     lease_transitions: int | None = 0
 
 
-class _Lease(msgspec.Struct):
+class Lease(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
@@ -156,7 +154,7 @@ class Heartbeat:
             # It may be there: by a write whose answer was lost, or of a process that had our name.
             (found,) = yield (Ask(self.cluster, Get(self.ref)),)
             if isinstance(found, Done) and found.live is not None:
-                self._transitions = (_read(found.live).spec.lease_transitions or 0) + 1
+                self._transitions = (read_lease(found.live).spec.lease_transitions or 0) + 1
                 at = now()
                 (made,) = yield (self._write(Verb.REPLACE, at, version=found.live.version),)
         self._renewed_by(made, at)
@@ -191,10 +189,10 @@ class Heartbeat:
     def _look(self, found: Outcome) -> bool:
         """Whether the Lease is there and ours."""
         if isinstance(found, Done) and found.live is not None:
-            lease = _read(found.live)
+            lease = read_lease(found.live)
             spec, is_same = lease.spec, found.live.uid == self._uid
             if is_same and (spec.lease_transitions or 0) == self._transitions:
-                self._version, self.wishes = found.live.version, _wishes(lease)
+                self._version, self.wishes = found.live.version, read_wishes(lease)
                 return True
         elif not isinstance(found, Missing):
             return False
@@ -218,10 +216,10 @@ class Heartbeat:
 
     def _is_last(self, live: Live) -> bool:
         """Whether the Lease is as we wrote it last, whatever we heard of that write."""
-        return (_read(live).spec.lease_transitions or 0) == self._transitions
+        return (read_lease(live).spec.lease_transitions or 0) == self._transitions
 
     def _write(self, verb: Verb, at: Ms, *, version: str = "") -> Ask:
-        notes = {GIVE_WAY + name: _told(wish) for name, wish in self.wishes.items()}
+        notes = {GIVE_WAY + name: note_of(wish) for name, wish in self.wishes.items()}
         metadata: dict[str, Json] = {
             "name": self.ref.name,
             "namespace": self.namespace,
@@ -246,93 +244,21 @@ class Heartbeat:
         return Ask(self.cluster, write, urgent=True)
 
 
-@dataclass(slots=True)
-class Neighbour:
-    """What we have seen of another process."""
-
-    mark: tuple[str, str, int] = ("", "", 0)
-    """What changes with each renewal. It is compared with itself only."""
-    since: Ms = Ms(0)
-    """When we first saw it so."""
-    first: Ms = Ms(0)
-    """When we first saw the process at all."""
-    dead_at: Ms | None = None
-    """It was dead at this moment, and could hold nothing that was written before."""
-    asked: frozenset[str] = frozenset()
-    """The records whose units it has been asked for."""
-
-
-@dataclass(slots=True)
-class Neighbours:
-    """The other processes at work in one cluster, each seen once for all units."""
-
-    cluster: str
-    namespace: str = NAMESPACE
-    known: dict[str, Neighbour] = field(default_factory=dict)
-
-    def is_dead(self, holder: str, since: Ms) -> bool:
-        """Whether it holds nothing of what was there at a moment."""
-        dead_at = self.known[holder].dead_at if holder in self.known else None
-        return dead_at is not None and dead_at >= since
-
-    def look(self, holder: str, now: Now) -> Errand[Neighbour]:
-        """See whether a process lives; one that is dead is taken away, so that nobody waits again.
-
-        It was alive when it wrote what we see, which is not after the answer came. It has not
-        written since if it is still so when we ask after its whole term.
-        """
-        asked = now()
-        seen = self.known.setdefault(holder, Neighbour(first=asked))
-        ref = lease_ref(holder, self.namespace)
-        (found,) = yield (Ask(self.cluster, Get(ref)),)
-        seen.dead_at = None
-        self._check(found, ref)
-        if isinstance(found, Missing):
-            seen.dead_at = asked
-        if not isinstance(found, Done) or found.live is None:
-            return seen
-        live, lease = found.live, _read(found.live)
-        spec = lease.spec
-        mark = (live.uid, spec.renew_time or "", spec.lease_transitions or 0)
-        seen.asked = frozenset(_wishes(lease))
-        if mark != seen.mark:
-            seen.mark, seen.since = mark, now()
-        elif asked >= seen.since + (spec.lease_duration_seconds or LASTS // SECOND) * SECOND:
-            write = Write(verb=Verb.DELETE, ref=ref, uid=live.uid, version=live.version)
-            (gone,) = yield (Ask(self.cluster, write),)
-            self._check(gone, ref)
-            if isinstance(gone, Done | Missing):
-                seen.dead_at = asked
-        return seen
-
-    @staticmethod
-    def _check(outcome: Outcome, ref: Ref) -> None:
-        """Whoever may not look would wait for ever."""
-        if isinstance(outcome, LASTING):
-            raise refusal_error(outcome, "seeing who holds the unit", where=Place(str(ref)))
-
-    def ask_to_go(self, holder: str, record: str, wish: Wish) -> Ask:
-        """Ask for a unit; its holder finds that when it renews."""
-        note: Json = {"metadata": {"annotations": {GIVE_WAY + record: _told(wish)}}}
-        ref, body = lease_ref(holder, self.namespace), msgspec.json.encode(note)
-        return Ask(self.cluster, Write(verb=Verb.PATCH, ref=ref, body=body))
-
-
 def lease_ref(holder: str, namespace: str = NAMESPACE) -> Ref:
     return Ref(LEASE, namespace, resource_name(holder))
 
 
-def _read(live: Live) -> _Lease:
-    return msgspec.json.decode(live.body, type=_Lease)
+def read_lease(live: Live) -> Lease:
+    return msgspec.json.decode(live.body, type=Lease)
 
 
-def _wishes(lease: _Lease) -> dict[str, Wish]:
+def read_wishes(lease: Lease) -> dict[str, Wish]:
     notes = lease.metadata.annotations.items()
     told = ((key.removeprefix(GIVE_WAY), note) for key, note in notes if key.startswith(GIVE_WAY))
     return {name: msgspec.json.decode(note, type=Wish) for name, note in told}
 
 
-def _told(wish: Wish) -> str:
+def note_of(wish: Wish) -> str:
     return msgspec.json.encode(wish).decode()
 
 

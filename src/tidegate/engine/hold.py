@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from tidegate.engine.heartbeat import ASKS_AGAIN, Heartbeat, Neighbour, Neighbours, Wish
-from tidegate.engine.reach.errands import Errand, Pause, together
+from tidegate.engine.heartbeat import Wish
+from tidegate.engine.keeping import Keeping
+from tidegate.engine.neighbours import Neighbour
+from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.hooks import free
-from tidegate.engine.record import LASTING, Now, Record, read_records
+from tidegate.engine.record import LASTING, Now, Record
 from tidegate.engine.vocabulary import Spot
 from tidegate.errors import ClusterError, Place
 from tidegate.model.event import Told
@@ -26,31 +28,6 @@ CLOSES = Ms(1 * MINUTE)
 """How long troubles of a cluster may keep us from letting a unit go."""
 Tell = Callable[[Told, str, str], None]
 """Says something of a unit, with a sentence."""
-
-
-@dataclass(slots=True)
-class Keeping:
-    """What the units of one cluster share: our heartbeat, whom we know, and who waits."""
-
-    heartbeat: Heartbeat
-    neighbours: Neighbours
-    waiting: dict[str, Hold] = field(default_factory=dict)
-    looked: Ms = Ms(0)
-
-    def look(self, hold: Hold, now: Now) -> Errand[Neighbour | None]:
-        """See what has become of everything that is waited for; once a moment for all units.
-
-        Who holds this one then; None if nobody does, or nothing is known of its holder yet.
-        """
-        if now() < self.looked + ASKS_AGAIN:
-            yield Pause(Ms(self.looked + ASKS_AGAIN))
-        if now() >= self.looked + ASKS_AGAIN:
-            self.looked = now()
-            records = [one.record for one in self.waiting.values()]
-            yield from read_records(records, now)
-            holders = dict.fromkeys(one.holder for one in records if one.holder)
-            yield from together(self.neighbours.look(holder, now) for holder in holders)
-        return self.neighbours.known.get(hold.record.holder)
 
 
 @dataclass(slots=True)
@@ -168,8 +145,8 @@ class Hold:
             self._refuse_overtaken()
             if keeping.neighbours.is_dead(holder, record.seen_at):
                 break
-            keeping.waiting[unit] = self
-            seen = yield from keeping.look(self, now)
+            keeping.waiting[unit] = record
+            seen = yield from keeping.look(record, now)
             if seen is not None and seen.dead_at is None:
                 if not waits:
                     keeping.waiting.pop(unit, None)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.engine import stored
-from tidegate.engine.reach.errands import Ask, Errand, together
+from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.stored import NAMESPACE, SECRET, Head, Line, Part, resource_name
 from tidegate.model.journal import Entry, Journal
 from tidegate.model.moment import SECOND, Ms
@@ -24,8 +24,6 @@ from tidegate.world.facts import Done, Forbidden, Invalid, Missing, NotServed, O
 
 PER_PART = 1_500
 """Objects in a part: about 300 KiB."""
-FEW = 4
-"""So many records are asked for by their names; more are listed."""
 TRIES = 3
 """How often a record is written at once where it is not certain what became of the write."""
 SILENCE = Ms(10 * SECOND)
@@ -313,21 +311,3 @@ class Record:
         """The Secrets that hold it, itself first; none where nothing is stored."""
         parts = (self._part(number) for number in range(self._stored.parts))
         return (self.ref, *parts) if self._version else ()
-
-
-def read_records(records: Iterable[Record], now: Now) -> Errand[Outcome | None]:
-    """Read many records of one cluster and namespace with few calls."""
-    wanted = {one.ref.name: one for one in records}
-    found = None
-    if len(wanted) > FEW:
-        first = next(iter(wanted.values()))
-        found = yield from stored.list_heads(first.cluster, first.ref.namespace)
-    if found is None:
-        asks = tuple(Ask(one.cluster, Get(one.ref)) for one in wanted.values())
-        outcomes: tuple[Outcome, ...] = yield asks
-    else:
-        lives = (found.get(name) for name in wanted)
-        outcomes = tuple(Missing("") if live is None else Done(live) for live in lives)
-    pairs = zip(wanted.values(), outcomes, strict=True)
-    refusals = yield from together(one.found(outcome, now) for one, outcome in pairs)
-    return next((one for one in refusals if one is not None), None)

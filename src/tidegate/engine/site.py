@@ -6,16 +6,18 @@ import zlib
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from tidegate.engine.heartbeat import Heartbeat, Neighbours
-from tidegate.engine.hold import FLUSHES, Hold, Keeping, Tell
+from tidegate.engine.heartbeat import Heartbeat
+from tidegate.engine.hold import FLUSHES, Hold, Tell
+from tidegate.engine.keeping import Keeping, read_records
 from tidegate.engine.means import Body, Means
+from tidegate.engine.neighbours import Neighbours
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Pause, together
 from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import Surroundings
 from tidegate.engine.reach.writing import read_body
-from tidegate.engine.record import Record, read_records
+from tidegate.engine.record import Record
 from tidegate.engine.stored import NAMESPACE
 from tidegate.engine.vocabulary import Judged, Spot, Standing
 from tidegate.errors import Place

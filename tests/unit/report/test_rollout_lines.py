@@ -175,3 +175,16 @@ def test_steps_that_are_left_out_are_told_though_nothing_follows() -> None:
     lines.take(Event(Ms(3_000), Told.STEP_SKIPPED, TWO.id))
 
     assert lines.pass_time(Ms(3_100)) == ["     3.0s  rollout  skipped wave 2 (0 objects)"]
+
+
+def test_a_unit_that_somebody_else_holds_is_told_until_it_is_ours() -> None:
+    held = "`ci-7` holds it"
+    events = [
+        Event(Ms(1_000), Told.UNIT_WAITING, reason="Held", sentence=held, unit="default/shop"),
+        Event(Ms(9_000), Told.UNIT_TAKEN, unit="default/shop"),
+    ]
+
+    assert lines_of(events) == [
+        "     1.0s  rollout  waits for unit default/shop: `ci-7` holds it",
+        "     9.0s  rollout  goes on with unit default/shop",
+    ]
