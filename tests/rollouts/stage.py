@@ -62,6 +62,11 @@ class Rolling:
         await self._until(lambda: bool(found()))
         return found()[0]
 
+    async def tells(self, told: Told) -> Event:
+        """The first event of this kind."""
+        await self._until(lambda: bool(self.run.told(told)))
+        return self.run.told(told)[0]
+
     async def hears(self, live: Live) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
 
@@ -188,7 +193,8 @@ class Stage:
     def start(self, plan: Plan, settings: Settings) -> Rolling:
         """Begin to roll out a plan; each rollout of a world has a name and tickets of its own."""
         own = settings_of(len(self.world.rollings) + 1)
-        settings = replace(settings, holder=own.holder, first_ticket=own.first_ticket)
+        holder = f"{self.namespace}-{own.holder}"
+        settings = replace(settings, holder=holder, first_ticket=own.first_ticket)
         run = Run()
         driver = a_driver(self.world, plan, run, settings)
         rolling = Rolling(self.world, driver, run)
