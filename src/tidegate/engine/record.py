@@ -118,6 +118,7 @@ class Record:
         self.epoch += 1
         self._head, self._signs = msgspec.structs.replace(head, entries=()), ()
         self._versions.clear()
+        self._dirty.clear()
         self.entries.update((line.ref, line.entry) for line in head.entries)
         return (yield from self._read_parts(head.parts))
 
@@ -209,12 +210,6 @@ class Record:
         self._dirty.add(self._number(ref))
         self._stirred(self.unit)
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether there is something to write."""
-        known = msgspec.structs.replace(self._stored, entries=())
-        return bool(self._dirty) or self._head != known
-
     def write_claim(self, now: Now) -> Errand[Outcome | None]:
         """Take the unit, and leave the rest of the record as it is."""
         holder, turn = self._head.holder, self._head.turn
@@ -250,7 +245,8 @@ class Record:
             write = stored.put(self.ref, self.unit, head, self._version)
             (outcome,) = yield (Ask(self.cluster, write),)
             if isinstance(outcome, Done) and outcome.live is not None:
-                self._version, self._stored, self.seen_at = outcome.live.version, head, now()
+                self._version, self._stored = outcome.live.version, head
+                self.seen_at = self._read_at = now()
                 return None
             if isinstance(outcome, LASTING):
                 return outcome
@@ -267,8 +263,10 @@ class Record:
 
         One that was written in a later turn is of somebody who has the unit now.
         """
-        asks = [self._put_part(head, number) for number in numbers]
-        outcomes = yield tuple(asks)
+        refs: dict[int, list[Ref]] = {number: [] for number in range(head.parts)}
+        for ref in self.entries:
+            refs[self._number(ref)].append(ref)
+        outcomes = yield tuple(self._put_part(head, number, refs[number]) for number in numbers)
         left: dict[int, Outcome] = {}
         for number, outcome in zip(numbers, outcomes, strict=True):
             if isinstance(outcome, Done) and outcome.live is not None:
@@ -285,8 +283,7 @@ class Record:
                 self._versions[number] = part.live.version
         return next(iter(left.values()), None)
 
-    def _put_part(self, head: Head, number: int) -> Ask:
-        refs = (ref for ref in self.entries if self._number(ref) == number)
+    def _put_part(self, head: Head, number: int, refs: Iterable[Ref]) -> Ask:
         part, version = Part(head.turn, self._lines(refs)), self._versions.get(number, "")
         return Ask(self.cluster, stored.put(self._part(number), self.unit, part, version))
 

@@ -250,7 +250,7 @@ class Site:
             left = [hold for hold in holds if not hold.is_taken(now())]
             if not left:
                 break
-            fresh = [hold for hold in holds if hold.record.unit not in begun]
+            fresh = [hold for hold in holds if hold.is_ours and hold.record.unit not in begun]
             yield from together(hold.close(now) for hold in fresh)
             yield from together(hold.await_holder(now) for hold in left)
             tries += 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from tests.unit.flows.deletions import (
     JOB,
@@ -20,8 +22,8 @@ from tests.unit.flows.deletions import (
     waves_of,
 )
 from tidegate.engine.drive import drive
-from tidegate.engine.heartbeat import LEASE
-from tidegate.engine.stored import NAMESPACE
+from tidegate.engine.heartbeat import LEASE, lease_ref
+from tidegate.engine.stored import NAMESPACE, put, read_head
 from tidegate.errors import PlanError
 from tidegate.flows.delete import Deletion, plan_deletion, refuse_other
 from tidegate.flows.journal import forget_unit, read_journal
@@ -32,9 +34,11 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
+from tidegate.testing.builders import an_object
 from tidegate.world.ask import ask
-from tidegate.world.calls import List, Selection, Verb, Write
-from tidegate.world.facts import Listed, is_refusal
+from tidegate.world.calls import Get, Verb, Write
+from tidegate.world.facts import Done, is_refusal
+from tidegate.world.protocol import World
 
 FIRST = Path(__file__).parents[3] / "examples" / "first"
 
@@ -183,20 +187,37 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
         refuse_other(found, seen.plan.digest)
 
 
-async def test_a_unit_that_somebody_holds_is_remembered(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lives", [True, False])
+async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
+    tmp_path: Path, *, lives: bool
+) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    (page,) = await ask(world, List(Selection(LEASE, NAMESPACE)))
-    assert isinstance(page, Listed)
-    held = b'{"spec":{"holderIdentity":"another"}}'
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held))
-    assert not is_refusal(outcome)
+    (record,) = (await read_journal(chosen.unit, world)).secrets
+    await hold(world, record, "another")
+    if lives:
+        ref = lease_ref("another")
+        body = an_object("coordination.k8s.io/v1 Lease", ref.name, namespace=ref.namespace)
+        write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
+        (made,) = await ask(world, write)
+        assert not is_refusal(made)
 
     gone = await forget_unit(chosen.unit, world)
 
-    assert not gone
-    assert len((await read_journal(chosen.unit, world)).secrets) == 2
+    assert gone is not lives
+    assert len((await read_journal(chosen.unit, world)).secrets) == int(lives)
+
+
+async def hold(world: World, record: Ref, holder: str) -> None:
+    """Have a record say who holds its unit."""
+    (found,) = await ask(world, Get(record))
+    assert isinstance(found, Done)
+    assert found.live is not None
+    head = read_head(found.live)
+    held = put(record, "", structs.replace(head, holder=holder), found.live.version)
+    (outcome,) = await ask(world, held)
+    assert not is_refusal(outcome)
 
 
 async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
