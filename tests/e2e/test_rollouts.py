@@ -18,8 +18,8 @@ from plane.audit import read_audit
 from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import Story, a_wave, is_own_write, read_story
 from tidegate.engine.drive import drive
-from tidegate.engine.journal import NAMESPACE as OWN_NAMESPACE
-from tidegate.engine.journal import resource_name
+from tidegate.engine.stored import NAMESPACE as OWN_NAMESPACE
+from tidegate.engine.stored import resource_name
 from tidegate.flows.jq import Jq
 from tidegate.model.change import Fate
 from tidegate.model.event import Event, Told

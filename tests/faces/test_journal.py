@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.secret_server import SecretServer, secret_server
 from tests.fakes.sessions import a_session
 from tidegate.engine.drive import drive
-from tidegate.engine.journal import NAMESPACE
+from tidegate.engine.stored import NAMESPACE
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import look_at
 from tidegate.flows.planning import make_plan

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.unit.flows.deletions import a_directory, a_setting, bring
-from tidegate.engine.journal import NAMESPACE
+from tidegate.engine.stored import NAMESPACE
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping

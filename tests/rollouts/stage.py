@@ -26,7 +26,7 @@ from tidegate.model.reading import mapping, text
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
-from tidegate.testing.rollouts import Run, governed, settings_of
+from tidegate.testing.rollouts import Run, governed
 from tidegate.world.calls import Call, Selection, Ticket
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Catalogue, Changed, Due, Fact
@@ -80,6 +80,11 @@ class Rolling:
 
         await self._until(lambda: bool(found()))
         return found()[0]
+
+    async def tells(self, told: Told) -> Event:
+        """The first event of this kind."""
+        await self._until(lambda: bool(self.run.told(told)))
+        return self.run.told(told)[0]
 
     async def hears(self, live: Live) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
@@ -201,7 +206,7 @@ class Stage:
     def start(self, plan: Plan) -> Rolling:
         """Begin to roll out a plan; each rollout of a world has a name of its own."""
         self._begun += 1
-        run, settings = Run(), settings_of(self._begun)
+        run, settings = Run(), Settings(holder=f"{self.namespace}-rollout-{self._begun}")
         listener = Listener(self._exchange, plan, settings, run, self.jq)
         return Rolling(self._exchange, listener, run)
 

@@ -159,6 +159,7 @@ class Party:
         self.rings: Ms | None = None
         self.rest: asyncio.Future[None] | None = None
         self.is_woken = False
+        self.now = exchange.now
         self._exchange = exchange
 
     def submit(
@@ -168,11 +169,17 @@ class Party:
         cluster: str = "",
         identity: Identity | None = None,
         urgent: bool = False,
+        until: Ms | None = None,
     ) -> Ticket:
         """Send a request; the facts that come of it carry this ticket."""
         ticket = self._exchange.next_ticket()
         call = Call(
-            ticket=ticket, request=request, cluster=cluster, identity=identity, urgent=urgent
+            ticket=ticket,
+            request=request,
+            cluster=cluster,
+            identity=identity,
+            urgent=urgent,
+            until=until,
         )
         self._exchange.send(self, call)
         return ticket

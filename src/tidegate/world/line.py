@@ -134,6 +134,7 @@ class Line:
     def _release(self, now: Ms) -> None:
         for call in self._courier.release(now):
             self._world.submit(call)
+        self._told += [Answer(ticket, lost) for ticket, lost in self._courier.late()]
 
     def _take(self, fact: Fact, now: Ms) -> None:
         match fact:

@@ -201,3 +201,12 @@ def test_a_step_that_writes_says_how_far_it_is() -> None:
     course = told(course_of(ONE), *applied(ONE, 0)[:3])
 
     assert seen(course, 500)[0].startswith("⠋ wave 1    applies 1 of 2 objects")
+
+
+def test_a_unit_that_somebody_else_holds_is_shown_until_it_is_ours() -> None:
+    held = Event(Ms(1_000), Told.UNIT_WAITING, sentence="`ci-7` holds it", unit=SHOP)
+    waiting = seen(told(course_of(ONE), held), 9_000)
+    taken = seen(told(course_of(ONE), held, Event(Ms(9_000), Told.UNIT_TAKEN, unit=SHOP)), 9_000)
+
+    assert waiting[0] == "◦ waits for unit default/shop: `ci-7` holds it          8.0s"
+    assert not [row for row in taken if "ci-7" in row]
