@@ -15,12 +15,15 @@ from tests.unit.report.telling import (
 )
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.live import View, final_rows, frame
 from tidegate.report.rollout.rows import plain
 
 WEB, DB = a_ref("web"), a_ref("db")
 ONE, TWO = a_step("wave 1", WEB, DB), a_step("wave 2", a_ref("late"))
+
+SHOP = UnitId.plain("default", "shop")
 
 
 def seen(course: Course, at: int, **look: int) -> list[str]:
