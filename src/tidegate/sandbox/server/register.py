@@ -102,11 +102,6 @@ class Register:
     def kinds(self) -> tuple[Served, ...]:
         return (*_kept_kinds(), *(entry.served for entry in self._custom.values()))
 
-    def of_resource(self, resource: Resource) -> Entry | None:
-        """A kind that is kept there, for those who have only the place."""
-        entries = (*self._builtin.values(), *self._custom.values())
-        return next((entry for entry in entries if entry.resource == resource), None)
-
     def learn(self, definition: Body, shapes: dict[str, Shape]) -> None:
         """Serve the versions of a CRD."""
         self.unlearn(definition)

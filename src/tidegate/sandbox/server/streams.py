@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.selection import selects
 from tidegate.sandbox.server.store import Event, Resource, Stored, Table
 from tidegate.world.calls import Selection, Ticket
-from tidegate.world.facts import Bookmark, Change, Changed, Ended
-
-Tell = Callable[[Changed | Bookmark | Ended], None]
+from tidegate.world.facts import Bookmark, Change, Changed
 
 
 class Stream:
