@@ -15,7 +15,7 @@ from tidegate.cli.unit_options import TargetOptions, WatchingOptions
 from tidegate.engine.drive import drive
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.sync import Rolling, Target, Venue, make_driver, open_target
-from tidegate.flows.wiring import Simulation, known_operators
+from tidegate.flows.wiring import Simulation
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
@@ -91,8 +91,7 @@ async def show_rollout(
     screen.begin(plan, clock=world.now, stop=driver.stop, title=watching.title, commands=commands)
     until = None if watching.limit is None else Ms(world.now() + watching.limit)
     result = await drive(driver, until=until)
-    known = known_operators(target.simulation)
-    background = Background(plan=plan, catalogue=known, discretion=screen.discretion)
+    background = Background(plan=plan, catalogue=place.known, discretion=screen.discretion)
     screen.end(await inquire(world, screen.course, background), _commands(target, result))
     return FORBIDDEN if _is_forbidden(screen.course) else result
 

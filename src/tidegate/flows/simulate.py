@@ -12,7 +12,6 @@ from tidegate.errors import TidegateError
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.sync import Rolling, Target, Venue, make_driver, make_plan, open_target
 from tidegate.flows.units import Chosen
-from tidegate.flows.wiring import known_operators
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
@@ -57,13 +56,11 @@ async def simulate(
     found = []
     for rules in engines:
         async with open_target(target) as place:
-            found.append(await _simulate(chosen, rules, place, target, until=until))
+            found.append(await _simulate(chosen, rules, place, until=until))
     return found
 
 
-async def _simulate(
-    chosen: Chosen, rules: Semantics, place: Venue, target: Target, *, until: Ms
-) -> Simulated:
+async def _simulate(chosen: Chosen, rules: Semantics, place: Venue, *, until: Ms) -> Simulated:
     world = place.world
     planned = await make_plan(chosen, world)
     plan = planned.plan
@@ -78,8 +75,7 @@ async def _simulate(
     driver = make_driver(plan, place, Rolling(holder=HOLDER, semantics=rules), hear)
     await drive(driver, until=Ms(world.now() + until))
     written = {event.ref for event in events if event.told is Told.OBJECT_WRITTEN}
-    known = known_operators(target.simulation)
-    background = Background(plan=plan, catalogue=known, discretion=discretion)
+    background = Background(plan=plan, catalogue=place.known, discretion=discretion)
     return Simulated(
         semantics=rules,
         plan=plan,
@@ -96,7 +92,7 @@ def _unchecked(plan: Plan, rules: Semantics, place: Venue) -> Iterator[Ref]:
     units = {unit.name: unit for unit in plan.units}
     for step in plan.steps if not rules.falls_back else ():
         for item in (item for batch in step.batches for item in batch if not step.last):
-            row = craft.rules.rows.get((item.ref.kind.group, item.ref.kind.name))
+            row = place.known.row_of(item.ref.kind)
             if row is None or not row.ready_when:
                 continue
             unit, body = units[step.unit], msgspec.json.decode(item.body)

@@ -26,10 +26,11 @@ from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.sharing import refuse_shared
 from tidegate.flows.units import Chosen, read_chosen
-from tidegate.flows.wiring import Simulation, Worker, make_living, open_world
+from tidegate.flows.wiring import Simulation, Worker, known_to, make_living, open_world
 from tidegate.health.budget import budget
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
+from tidegate.knowledge.catalogue import Catalogue
 from tidegate.model.event import Event
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import TIDEGATE, Semantics
@@ -60,6 +61,11 @@ class Venue:
 
     world: World
     craft: Craft
+
+    @property
+    def known(self) -> Catalogue:
+        """What is known of kinds there."""
+        return self.craft.rules.known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,7 @@ async def open_target(target: Target) -> AsyncIterator[Venue]:
             scripts = read_lua_rules(text, str(target.health_rules))
             workers["lua"] = await stack.enter_async_context(lua_workers())
         world = await stack.enter_async_context(_open_world(target, workers))
-        yield Venue(world, own_craft(scripts))
+        yield Venue(world, own_craft(scripts, target.simulation))
 
 
 @asynccontextmanager
@@ -165,11 +171,9 @@ def make_driver(
     return Driver(world, plan, place.craft, rolling.settings, emit)
 
 
-def own_craft(scripts: LuaRules = NO_RULES) -> Craft:
+def own_craft(scripts: LuaRules = NO_RULES, simulation: Simulation | None = None) -> Craft:
     """Judgement with everything that is known of operators."""
-    from tidegate.sandbox.operators.reader import builtin_rows  # noqa: PLC0415 - only when used
-
-    return Craft(Judge.of(builtin_rows()), scripts)
+    return Craft(Judge.of(known_to(simulation).rows), scripts)
 
 
 def own_name() -> str:

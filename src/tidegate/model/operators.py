@@ -212,3 +212,18 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     source: str
     workloads: tuple[Workload, ...]
     services: tuple[ServiceProduct, ...] = ()
+
+
+class Knowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that some files know. Of two entries about the same, the later one counts."""
+
+    operators: tuple[Operator, ...] = ()
+    rows: tuple[Row, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+    def and_more(self, other: Knowledge) -> Knowledge:
+        return Knowledge(
+            operators=(*self.operators, *other.operators),
+            rows=(*self.rows, *other.rows),
+            holds=(*self.holds, *other.holds),
+        )

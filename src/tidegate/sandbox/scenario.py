@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from tidegate.errors import foreign
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.sandbox.entry import Entry, read_file, require, suggest
@@ -34,7 +35,6 @@ from tidegate.sandbox.faults import (
     TimedFault,
     throttled,
 )
-from tidegate.sandbox.operators.reader import builtin_operators
 from tidegate.sandbox.physics.behaviours import read_behaviours
 from tidegate.sandbox.physics.course import Rule
 
@@ -97,7 +97,7 @@ def _read_given(given: Entry, operators: Sequence[str]) -> Given:
 
 def _read_operators(entries: Sequence[Entry], own: Sequence[str]) -> tuple[GivenOperator, ...]:
     found: dict[str, GivenOperator] = {}
-    known = sorted({*own, *(one.name for one in builtin_operators())}) if entries else ()
+    known = sorted({*own, *(one.name for one in builtin().operators)}) if entries else ()
     for entry in entries:
         entry.allow(GivenOperator._fields, owner="an operator")
         require(entry, "name", owner="an operator", hint=suggest("", known))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import ScenarioError
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms, format_duration
-from tidegate.sandbox.operators import builtin_rows
 from tidegate.sandbox.physics.course import (
     Course,
     Fit,
@@ -72,7 +72,7 @@ def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
 def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
     text = "stages:\n- {when: {kind: Cluster, name: 'big-*', stage: healthy}, after: 10m}\n"
 
-    profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin_rows())
+    profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
 
     fit = StageFit(kind="Cluster", name="big-*", stage="healthy")
     assert profile.stages == (StageRule(fit, Ms(600_000)),)
@@ -89,7 +89,7 @@ def test_a_stage_that_no_row_has_is_a_mistake(when: str, hint: str) -> None:
     text = f"stages:\n- {{when: {when}, after: 1m}}\n"
 
     with pytest.raises(ExceptionGroup) as caught:
-        read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin_rows())
+        read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
 
     (error,) = caught.value.exceptions
     assert isinstance(error, ScenarioError)
@@ -165,7 +165,7 @@ def test_the_page_lists_every_duration_with_what_is_typical() -> None:
 
 def test_the_examples_of_the_page_can_be_read() -> None:
     whole, stages = (
-        read_profile(example.encode(), "page.md", onto=typical(), operators=builtin_rows())
+        read_profile(example.encode(), "page.md", onto=typical(), operators=builtin().rows)
         for example in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
     )
 

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
 from tidegate.documents import Document, FieldPath, find_places, read
 from tidegate.errors import DocumentError, OperatorsError, Place, TidegateError, foreign
+from tidegate.knowledge.stages import shows
+from tidegate.knowledge.templates import FOR, IF, check_template
 from tidegate.model.moment import parse_duration
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Hold, Operator, Row, Stage
-from tidegate.sandbox.operators.statuses import as_json, shows
-from tidegate.sandbox.operators.templates import FOR, IF, check_template
+from tidegate.model.operators import Check, Hold, Knowledge, Operator, Row, Stage
 
 ROWS = Path(__file__).with_name("rows")
 KEYS = ("operators", "rows", "holds")
@@ -46,70 +46,62 @@ class _RowError(Exception):
 
 
 @cache
-def builtin_rows() -> tuple[Row, ...]:
-    """The rows that tidegate brings."""
-    return tuple(row for file in _files() for row in read_rows(file.read_bytes(), file.name))
+def builtin() -> Knowledge:
+    """What tidegate brings."""
+    known = Knowledge()
+    for file in sorted(ROWS.glob("*.yaml")):
+        known = known.and_more(read_knowledge(file.read_bytes(), file.name))
+    return known
 
 
-@cache
-def builtin_holds() -> tuple[Hold, ...]:
-    """The holds that tidegate brings."""
-    return tuple(hold for file in _files() for hold in read_holds(file.read_bytes(), file.name))
-
-
-@cache
-def builtin_operators() -> tuple[Operator, ...]:
-    """The operators that tidegate knows by name."""
-    return tuple(one for file in _files() for one in read_operators(file.read_bytes(), file.name))
-
-
-def _files() -> list[Path]:
-    return sorted(ROWS.glob("*.yaml"))
-
-
-def read_rows(text: bytes, name: str) -> tuple[Row, ...]:
-    """The rows of a file. Raises one ExceptionGroup with an error for each wrong row."""
-    return tuple(_read_all(text, name, key="rows", read_one=_read_row))
-
-
-def read_holds(text: bytes, name: str) -> tuple[Hold, ...]:
-    """The holds of a file. Raises one ExceptionGroup with an error for each wrong hold."""
-    return tuple(_read_all(text, name, key="holds", read_one=_read_hold))
-
-
-def read_operators(text: bytes, name: str) -> tuple[Operator, ...]:
-    """The operators of a file. Raises one ExceptionGroup with an error for each wrong one."""
-    return tuple(_read_all(text, name, key="operators", read_one=_read_operator))
-
-
-def _read_all(text: bytes, name: str, *, key: str, read_one: Callable[[Json], _T]) -> list[_T]:
+def read_knowledge(text: bytes, name: str) -> Knowledge:
+    """What a file knows. Raises one ExceptionGroup with an error for each wrong entry."""
     try:
         documents = read(text, name)
     except DocumentError as error:
         raise _refusal(name, [error]) from error
-    entries: list[_T] = []
     wrong: list[tuple[_RowError, Document]] = []
+    known = Knowledge(
+        operators=_read_all(documents, "operators", _read_operator, wrong),
+        rows=_read_all(documents, "rows", _read_row, wrong),
+        holds=_read_all(documents, "holds", _read_hold, wrong),
+    )
+    wrong += _unknown_keys(documents)
+    errors = [*_placed(text, wrong), *_duplicates(documents)]
+    if errors:
+        raise _refusal(name, sorted(errors, key=lambda error: error.where or Place("")))
+    return known
+
+
+def _read_all(
+    documents: Iterable[Document],
+    key: str,
+    read_one: Callable[[Json], _T],
+    wrong: list[tuple[_RowError, Document]],
+) -> tuple[_T, ...]:
+    entries: list[_T] = []
     for document in documents:
         for path, body in _entries_in(document, key, wrong):
             try:
                 entries.append(read_one(body))
             except _RowError as trouble:
                 wrong.append((_RowError(trouble.error, (*path, *trouble.path)), document))
-    errors = [*_placed(text, wrong), *_duplicates(documents)]
-    if errors:
-        raise _refusal(name, sorted(errors, key=lambda error: error.where or Place("")))
-    return entries
+    return tuple(entries)
+
+
+def _unknown_keys(documents: Iterable[Document]) -> Iterator[tuple[_RowError, Document]]:
+    for document in documents:
+        for one in document.body:
+            if one not in KEYS:
+                problem = f"a file of rows has no key `{foreign(one)}`"
+                hint = "it has `operators`, `rows` and `holds`"
+                error = OperatorsError("operators.key", problem, hint=hint)
+                yield _RowError(error, (one,)), document
 
 
 def _entries_in(
     document: Document, key: str, wrong: list[tuple[_RowError, Document]]
 ) -> Iterator[tuple[FieldPath, Json]]:
-    for one in document.body:
-        if one not in KEYS:
-            problem = f"a file of rows has no key `{foreign(one)}`"
-            hint = "it has `operators`, `rows` and `holds`"
-            error = OperatorsError("operators.key", problem, hint=hint)
-            wrong.append((_RowError(error, (one,)), document))
     entries = document.body.get(key)
     if isinstance(entries, list):
         yield from (((key, place), entry) for place, entry in enumerate(entries))
@@ -188,7 +180,7 @@ def _check_stages(stages: tuple[Stage, ...]) -> None:
         raise _RowError(error, ("stages",))
     for place, stage in enumerate(stages):
         for later in stages[place + 1 :]:
-            if shows(as_json(stage.writes), as_json(later.writes)):
+            if shows(cast("Json", stage.writes), cast("Json", later.writes)):
                 names = f"`{foreign(stage.name)}` and `{foreign(later.name)}`"
                 problem = f"the stages {names} write the same status"
                 hint = "let them differ: only the status tells how far an object has come"
