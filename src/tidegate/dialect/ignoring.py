@@ -3,126 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
-from typing import NamedTuple
+from typing import cast
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath, find_places, refuse_duplicates
-from tidegate.documents.build import build
-from tidegate.documents.outline import outline
-from tidegate.documents.stream import split
-from tidegate.errors import DialectError, DocumentError, Place, TidegateError, foreign
+from tidegate.documents.decoding import Flaw, decode
+from tidegate.errors import DialectError, foreign
 from tidegate.model.ignoring import Ignored
 from tidegate.model.jq_paths import parse
-from tidegate.model.objects import Json
 
-TOP = "ignoreDifferences"
-TEXTS = ("group", "kind", "name", "namespace")
 POINTERS, EXPRESSIONS, MANAGERS = "jsonPointers", "jqPathExpressions", "managedFieldsManagers"
-LISTS = (POINTERS, EXPRESSIONS, MANAGERS)
-FORM = f"write a list of entries, or `{TOP}:` with the list below it"
 
 
-class Mistake(NamedTuple):
-    """What is wrong with an entry, and the path of the key that says so."""
+class _Entry(Ignored, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry in Argo CD's words."""
 
-    path: FieldPath
-    problem: str
-    hint: str
+    pointers: tuple[str, ...] = msgspec.field(default=(), name=POINTERS)
+    expressions: tuple[str, ...] = msgspec.field(default=(), name=EXPRESSIONS)
+    managers: tuple[str, ...] = msgspec.field(default=(), name=MANAGERS)
+
+
+class _Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    entries: tuple[_Entry, ...] = msgspec.field(default=(), name="ignoreDifferences")
+
+
+_File = tuple[_Entry, ...] | _Named
 
 
 def read_ignored(content: bytes, name: str) -> tuple[Ignored, ...]:
     """The entries of a file. Raises one ExceptionGroup with an error for each mistake."""
-    found: list[Ignored] = []
-    wrong: list[tuple[Document, Mistake]] = []
-    try:
-        for document, path, entry in _entries(content, name):
-            mistakes = list(_mistakes(entry, path))
-            wrong += [(document, mistake) for mistake in mistakes]
-            if not mistakes and isinstance(entry, dict):
-                found.append(_read(entry))
-    except DocumentError as error:
-        raise _refusal(name, [error]) from error
-    if wrong:
-        places = find_places(content, [(document, mistake.path) for document, mistake in wrong])
-        pairs = zip(wrong, places, strict=True)
-        raise _refusal(name, [_error(mistake, place) for (_, mistake), place in pairs])
-    return tuple(found)
+    noun = "list of differences to ignore"
+    files = decode(content, name, cast("type[_File]", _File), noun=noun, check=_flaws)
+    return tuple(
+        Ignored(**msgspec.structs.asdict(entry)) for file in files for entry in _entries(file)
+    )
 
 
-def _entries(content: bytes, name: str) -> Iterator[tuple[Document, FieldPath, Json]]:
-    """Each entry, with the document that it stands in and the path to it."""
-    for part in split(content, name):
-        built = build(part)
-        if built is None or built.value is None:
-            continue
-        twice = outline(part).duplicates if built.suspicious else ()
-        document = Document({}, built.place, part.number, duplicates=twice)
-        refuse_duplicates([document])
-        path, entries = _list_in(built.value)
-        if isinstance(entries, list):
-            yield from ((document, (*path, place), entry) for place, entry in enumerate(entries))
-        else:
-            yield document, path, None
+def _entries(file: _File) -> tuple[_Entry, ...]:
+    return file.entries if isinstance(file, _Named) else file
 
 
-def _list_in(value: Json) -> tuple[FieldPath, Json]:
-    if isinstance(value, dict) and list(value) == [TOP]:
-        return (TOP,), value[TOP]
-    return (), value
+def _flaws(file: _File) -> Iterator[Flaw]:
+    top = ("ignoreDifferences",) if isinstance(file, _Named) else ()
+    for place, entry in enumerate(_entries(file)):
+        for path, problem, hint in _mistakes(entry):
+            yield (*top, place, *path), DialectError("dialect.ignored", problem, hint=hint)
 
 
-def _mistakes(entry: Json, path: FieldPath) -> Iterator[Mistake]:
-    if not isinstance(entry, dict):
-        yield Mistake(path, "this is no list of differences to ignore", FORM)
-        return
-    for key, value in entry.items():
-        yield from _wrong_key(key, value, (*path, key))
-    if not entry.get("kind"):
-        yield Mistake(path, "an entry needs `kind`", 'write the kind, or `"*"` for all')
-    if not any(entry.get(key) for key in LISTS):
-        keys = ", ".join(f"`{key}`" for key in LISTS)
-        yield Mistake(path, "an entry names no field", f"write one of {keys}")
-
-
-def _wrong_key(key: str, value: Json, path: FieldPath) -> Iterator[Mistake]:
-    if key in TEXTS:
-        if not isinstance(value, str):
-            yield Mistake(path, f"`{key}` must be a text", "put it in quotes")
-    elif key not in LISTS:
-        near = get_close_matches(key, (*TEXTS, *LISTS), n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join((*TEXTS, *LISTS))}"
-        yield Mistake(path, f"an entry has no key `{foreign(key)}`", hint)
-    elif not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        hint = "write each on a line of its own, after `-`"
-        yield Mistake(path, f"`{key}` must be a list of texts", hint)
-    else:
-        for place, one in enumerate(value):
-            yield from _wrong_value(key, str(one), (*path, place))
-
-
-def _wrong_value(key: str, value: str, path: FieldPath) -> Iterator[Mistake]:
-    if key == POINTERS and not value.startswith("/"):
-        problem = f"`{foreign(value)}` is no JSON pointer"
-        yield Mistake(path, problem, "write it like `/spec/replicas`")
-    if key == EXPRESSIONS:
+def _mistakes(entry: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    if not entry.kind:
+        yield ("kind",), "`kind` is empty", 'write the kind, or `"*"` for all'
+    if not (entry.pointers or entry.expressions or entry.managers):
+        hint = f"write one of `{POINTERS}`, `{EXPRESSIONS}`, `{MANAGERS}`"
+        yield (), "an entry names no field", hint
+    for place, pointer in enumerate(entry.pointers):
+        if not pointer.startswith("/"):
+            problem = f"`{foreign(pointer)}` is no JSON pointer"
+            yield (POINTERS, place), problem, "write it like `/spec/replicas`"
+    for place, expression in enumerate(entry.expressions):
         try:
-            parse(value)
+            parse(expression)
         except ValueError as error:
-            problem = f"`{foreign(value)}` is no path that can be read"
-            yield Mistake(path, problem, str(error))
-
-
-def _read(entry: dict[str, Json]) -> Ignored:
-    """An entry without mistakes, as a noun."""
-    renamed = {POINTERS: "pointers", EXPRESSIONS: "expressions", MANAGERS: "managers"}
-    return msgspec.convert({renamed.get(key, key): entry[key] for key in entry}, Ignored)
-
-
-def _error(mistake: Mistake, place: Place) -> DialectError:
-    return DialectError("dialect.ignored", mistake.problem, where=place, hint=mistake.hint)
-
-
-def _refusal(name: str, errors: list[TidegateError]) -> ExceptionGroup[TidegateError]:
-    return ExceptionGroup(f"differences to ignore in {name} cannot be used", errors)
+            problem = f"`{foreign(expression)}` is no path that can be read"
+            yield (EXPRESSIONS, place), problem, str(error)

@@ -51,34 +51,34 @@ def test_an_empty_file_has_no_rows() -> None:
     [
         (
             ROW + "  colour: red\n",
-            "operators.key rows.yaml:10:3 (rows[0].colour) there is no key `colour` here",
+            "file.key rows.yaml:10:3 (rows[0].colour) an entry of `rows` has no key `colour`",
         ),
         (
             HEAD + "  stages:\n  - writes: {}\n",
-            "operators.missing rows.yaml:7:5 (rows[0].stages[0]) the key `name` is missing",
+            "file.missing rows.yaml:7:5 (rows[0].stages[0]) an entry of `stages` needs `name`",
         ),
         (
             ROW.replace("[Widget]", "Widget"),
-            "operators.type rows.yaml:3:3 (rows[0].kinds) `kinds` must be a list, not text",
+            "file.type rows.yaml:3:3 (rows[0].kinds) `kinds` must be a list, not text",
         ),
         (
             ROW.replace("2s", "soon"),
             (
-                "operators.duration rows.yaml:8:5 (rows[0].stages[0].after)"
+                "file.duration rows.yaml:8:5 (rows[0].stages[0].after)"
                 " `after` is `soon`, which is not a duration"
             ),
         ),
         (
             ROW.replace("2s", "-2s"),
             (
-                "operators.duration rows.yaml:8:5 (rows[0].stages[0].after)"
-                " `after` is `-2s`, which is less than nothing"
+                "file.value rows.yaml:8:5 (rows[0].stages[0].after)"
+                " `after` is `-2s`, and time does not run backwards"
             ),
         ),
         (
             ROW + "    paces: [{name: big, after: soon}]\n",
             (
-                "operators.duration rows.yaml:10:25 (rows[0].stages[0].paces[0].after)"
+                "file.duration rows.yaml:10:25 (rows[0].stages[0].paces[0].after)"
                 " `after` is `soon`, which is not a duration"
             ),
         ),
@@ -113,11 +113,14 @@ def test_an_empty_file_has_no_rows() -> None:
         ),
         (
             ROW + "  group: other.example.com\n",
-            "operators.duplicate rows.yaml:10:3 `group` is written twice, first in line 2",
+            "file.duplicate rows.yaml:10:3 `group` is written twice, first in line 2",
         ),
-        ("rows: 3\n", "operators.type rows.yaml:1:1 (rows) `rows` must be a list"),
-        ("row: []\n", "operators.key rows.yaml:1:1 (row) a file of rows has no key `row`"),
-        ("rows: [3]\n", "operators.type rows.yaml:1:8 (rows[0]) a row must be a mapping, not a"),
+        ("rows: 3\n", "file.type rows.yaml:1:1 (rows) `rows` must be a list"),
+        ("row: []\n", "file.key rows.yaml:1:1 (row) a file of rows has no key `row`"),
+        (
+            "rows: [3]\n",
+            "file.type rows.yaml:1:8 (rows[0]) an entry of `rows` must be a mapping, not a",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_its_line(text: str, told: str) -> None:
@@ -145,7 +148,7 @@ def test_an_operator_that_is_wrong_is_told_with_its_line() -> None:
 
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
-    assert (error.code, error.problem) == ("operators.missing", "the key `image` is missing")
+    assert (error.code, error.problem) == ("file.missing", "an entry of `workloads` needs `image`")
     assert error.where is not None
     assert error.where.line == 5
 

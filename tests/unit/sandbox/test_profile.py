@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.errors import ScenarioError
+from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms, format_duration
 from tidegate.sandbox.physics.course import (
@@ -92,8 +92,8 @@ def test_a_stage_that_no_row_has_is_a_mistake(when: str, hint: str) -> None:
         read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
 
     (error,) = caught.value.exceptions
-    assert isinstance(error, ScenarioError)
-    assert (error.code, error.hint) == ("scenario.value", hint)
+    assert isinstance(error, TidegateError)
+    assert (error.code, error.hint) == ("file.value", hint)
     assert str(error.where).endswith("(stages[0].when.stage)")
 
 
@@ -105,23 +105,23 @@ def test_a_profile_may_be_empty(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "word"),
     [
-        ("speed: 1", "scenario.key", "speed"),
-        ("durations: {pul: 1s}", "scenario.key", "pul"),
-        ("durations: {pull: fast}", "scenario.duration", "pull"),
-        ("durations: {pull: 100ms}", "scenario.value", "whole seconds"),
-        ("durations: {dial: 0s}", "scenario.value", "dial"),
-        ("durations: {poll: 0s}", "scenario.value", "poll"),
-        ("rules: [{wenn: {}}]", "scenario.key", "wenn"),
-        ("rules: [{when: {verb: get}}]", "scenario.key", "verb"),
-        ("rules: [{dials: 'yes'}]", "scenario.type", "dials"),
-        ("stages: [{when: {kind: Cluster}}]", "scenario.missing", "after"),
-        ("stages: [{when: {image: a}, after: 1s}]", "scenario.key", "image"),
-        ("stages: [{after: soon}]", "scenario.duration", "after"),
-        ("polls: ['(']", "scenario.value", "polls"),
-        ("assumptions: [{name: a, claim: b}]", "scenario.missing", "source"),
-        ("[]", "scenario.type", "a profile must be a mapping"),
-        ("name: a\n---\nname: b", "scenario.documents", "one document"),
-        ("name: a\nname: b", "scenario.duplicate", "name"),
+        ("speed: 1", "file.key", "speed"),
+        ("durations: {pul: 1s}", "file.key", "pul"),
+        ("durations: {pull: fast}", "file.duration", "pull"),
+        ("durations: {pull: 100ms}", "file.value", "whole seconds"),
+        ("durations: {dial: 0s}", "file.value", "dial"),
+        ("durations: {poll: 0s}", "file.value", "poll"),
+        ("rules: [{wenn: {}}]", "file.key", "wenn"),
+        ("rules: [{when: {verb: get}}]", "file.key", "verb"),
+        ("rules: [{dials: 'yes'}]", "file.type", "dials"),
+        ("stages: [{when: {kind: Cluster}}]", "file.missing", "after"),
+        ("stages: [{when: {image: a}, after: 1s}]", "file.key", "image"),
+        ("stages: [{after: soon}]", "file.duration", "after"),
+        ("polls: ['(']", "file.value", "polls"),
+        ("assumptions: [{name: a, claim: b}]", "file.missing", "source"),
+        ("[]", "file.type", "a profile must be a mapping"),
+        ("name: a\n---\nname: b", "file.documents", "one document"),
+        ("name: a\nname: b", "file.duplicate", "name"),
     ],
 )
 def test_a_mistake_in_a_profile_is_told_with_its_line(text: str, code: str, word: str) -> None:
@@ -129,7 +129,7 @@ def test_a_mistake_in_a_profile_is_told_with_its_line(text: str, code: str, word
         profile_of(text)
 
     (error,) = caught.value.exceptions
-    assert isinstance(error, ScenarioError)
+    assert isinstance(error, TidegateError)
     assert error.code == code
     assert word in error.problem
     assert error.where is not None
