@@ -15,6 +15,7 @@ from tidegate.errors import foreign
 from tidegate.flows.lacks import PATIENCE, POD, find_lacks
 from tidegate.flows.makers import find_item, find_makers, step_of
 from tidegate.flows.wiring import why_unserved
+from tidegate.knowledge.catalogue import Catalogue
 from tidegate.model.labels import write_labels
 from tidegate.model.objects import Json, Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan
@@ -31,7 +32,6 @@ from tidegate.report.rollout.evidence import (
     PodEnd,
 )
 from tidegate.report.rollout.failure import failing_spots, refused_spots
-from tidegate.sandbox.operators.catalogue import Catalogue
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Logs, Request, Selection
 from tidegate.world.exchange import Exchange

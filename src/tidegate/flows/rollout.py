@@ -11,7 +11,6 @@ from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.session import Session, own_name
-from tidegate.flows.wiring import known_operators
 from tidegate.model.event import Event, Result
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -64,7 +63,7 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
     result = Result(await drive(driver, until=until))
-    known = known_operators(session.target.simulation)
+    known = session.craft.rules.known
     background = Background(
         plan=plan, catalogue=known, discretion=discretion, behind=session.behind
     )

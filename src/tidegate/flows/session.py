@@ -20,7 +20,7 @@ from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
-from tidegate.flows.wiring import Simulation, Worker, known_operators, make_living, open_world
+from tidegate.flows.wiring import Simulation, Worker, known_to, make_living, open_world
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.model.objects import Served
@@ -131,7 +131,7 @@ async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterat
 
 def make_craft(simulation: Simulation | None = None, scripts: LuaRules = NO_RULES) -> Craft:
     """Judgement with everything that is known of operators."""
-    return Craft(Judge.of(known_operators(simulation).rows.values()), scripts)
+    return Craft(Judge.of(known_to(simulation).rows), scripts)
 
 
 def own_name() -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.flows.evidence import Background, collect_evidence
-from tidegate.flows.wiring import Simulation, known_operators, make_living
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.reader import builtin
 from tidegate.model.objects import Json, Kind, Ref, Spot
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.evidence import Comes, Evidence
@@ -37,7 +39,8 @@ def reads(kind: str, name: str, *, optional: bool = False) -> Body:
 
 async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Evidence:
     world = await living_with(there)
-    background = Background(plan=plan, catalogue=known_operators(), behind=world)
+    known = Catalogue.of(builtin().rows)
+    background = Background(plan=plan, catalogue=known, behind=world)
     (found,) = await collect_evidence(Exchange(world), [Spot("", ref)], background)
     return found
 

@@ -8,11 +8,11 @@ from tidegate.engine.drive import Driver, drive
 from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.health.judge import Judge
+from tidegate.knowledge.reader import builtin
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Plan
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan
@@ -26,7 +26,7 @@ SWIFT = 10_000.0
 
 
 def a_world() -> Sandbox:
-    sandbox = Sandbox(controllers=living(typical(), builtin_rows()))
+    sandbox = Sandbox(controllers=living(typical(), builtin()))
     sandbox.give(base_objects())
     return sandbox
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.promises.objects import a_container, a_job, a_pod_template, a_stateful_set
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Live
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
@@ -15,7 +15,7 @@ from tidegate.world.line import Line
 
 
 def a_cluster() -> Desk:
-    sandbox = Sandbox(controllers=living(typical(), builtin_rows()))
+    sandbox = Sandbox(controllers=living(typical(), builtin()))
     sandbox.give(base_objects())
     return Desk(Exchange(Line(sandbox)))
 
