@@ -14,6 +14,8 @@ from tidegate.engine.vocabulary import (
     Expanded,
     Gone,
     Input,
+    Journal,
+    Journaled,
     Judged,
     Look,
     Looked,
@@ -140,6 +142,8 @@ class Play:
                 return [Checked(command.step, self._standings(command.step))]
             case Apply(spot=spot) if spot.ref.name not in self._slow:
                 return [Wrote(command.step, spot, self._outcome(spot.ref.name))]
+            case Journal(hooks=hooks) if hooks:
+                return [Journaled(command.step)]
             case Look():
                 return [Looked(command.step)]
             case _:

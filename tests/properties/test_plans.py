@@ -6,14 +6,12 @@ import base64
 import random
 from itertools import pairwise
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.plan.orders import (
     CRD,
-    SHOP,
     a_definition,
     a_hook,
     a_thing,
@@ -283,7 +281,7 @@ def test_narrowing_a_plan_never_lets_anything_start_earlier(
 def test_ten_thousand_objects_make_a_plan_whatever_their_kinds() -> None:
     things = [a_thing("a.dev/v1 Gadget", f"g{n:05}", wave=n % 7) for n in range(10_000)]
 
-    plan = build_plan([msgspec.structs.replace(a_unit_of(*things), unit=SHOP)], budget=no_budget)
+    plan = build_plan([a_unit_of(*things)], budget=no_budget)
 
     assert [len(items_of(Plan(digest="", steps=(step,)))) for step in plan.steps] == [
         1429,

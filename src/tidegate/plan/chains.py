@@ -6,16 +6,13 @@ linked, so that nobody starts earlier than before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
 import msgspec
 
 from tidegate.model.plan import Because, Edge, Item, Plan, PlannedUnit, Step, digest_step, items_of
 from tidegate.model.unit import Strength, UnitId
-
-INSIDE = frozenset({Because.WAVE, Because.PHASE, Because.STAGE, Because.REFERENCE})
-"""Why a step comes after another one of its unit."""
 
 
 def step_id(unit: PlannedUnit, *spot: object) -> str:
@@ -88,31 +85,30 @@ def _bridge(plan: Plan, kept: dict[str, Step]) -> tuple[Edge, ...]:
     entering: dict[str, list[Edge]] = {}
     for edge in plan.edges:
         entering.setdefault(edge.after, []).append(edge)
+    units = {step.id: step.unit for step in plan.steps}
     across: dict[str, list[Edge]] = {}
+
+    def reach(edge: Edge) -> list[Edge]:
+        """The edge, or those from everything behind it where its beginning is gone."""
+        if edge.before not in across:
+            return [edge]
+        return [_join(far, edge, units) for far in across[edge.before]]
+
     for step in plan.steps:
         if step.id not in kept:
-            across[step.id] = [
-                far for edge in entering.get(step.id, ()) for far in _reach(edge, across)
-            ]
+            across[step.id] = [far for edge in entering.get(step.id, ()) for far in reach(edge)]
     bridged = (
         _told_anew(far, kept) if far is not edge else edge
         for edge in plan.edges
         if edge.after in kept
-        for far in _reach(edge, across)
+        for far in reach(edge)
     )
     return tuple(dict.fromkeys(bridged))
 
 
-def _reach(edge: Edge, across: dict[str, list[Edge]]) -> list[Edge]:
-    """The edge, or those from everything behind it where its beginning is gone."""
-    if edge.before not in across:
-        return [edge]
-    return [_join(far, edge) for far in across[edge.before]]
-
-
-def _join(far: Edge, near: Edge) -> Edge:
+def _join(far: Edge, near: Edge, units: Mapping[str, UnitId]) -> Edge:
     """One edge for two in a row: soft if one of them is, and for the reason between units."""
-    because = near.because if far.because in INSIDE else far.because
+    because = near.because if units[far.before] == units[far.after] else far.because
     soft = Strength.SOFT in {far.strength, near.strength}
     strength = Strength.SOFT if soft else Strength.HARD
     return Edge(far.before, near.after, because, strength, near.where or far.where)

@@ -10,7 +10,7 @@ from tidegate.model.event import StepState, Told
 from tidegate.model.plan import Fragment, Plan, Step, digest_step
 from tidegate.model.semantics import ARGOCD
 from tidegate.model.verdict import Health
-from tidegate.testing.builders import a_deployment, a_name, a_plan
+from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
 
 DB, WEB, CRY = "shop/sync/0", "shop/sync/1", "cry/sync/0"
 TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
@@ -93,6 +93,21 @@ def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
     play.wait(6)
 
     assert [step for *_, step in play.moments(Told.RETRY_PLANNED)] == [DB]
+
+
+def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
+    web = a_unit(a_deployment("web"), name="web")
+    play = Play(a_plan(a_unit(a_deployment("db"), name="db"), web), slow=("db",))
+    play.supersede(a_plan(web))
+
+    play.wrote("db")
+    before = play.moments(Told.UNIT_ENDED, Told.ROLLOUT_ENDED)
+    play.judge("web", Health.HEALTHY)
+
+    assert before == []
+    ended = [event for event in play.events if event.told is Told.UNIT_ENDED]
+    assert [(event.unit, event.reason) for event in ended] == [(a_name("web"), "passed")]
+    assert play.events[-1].reason == "passed"
 
 
 def test_what_is_still_expanding_expands_again() -> None:

@@ -143,7 +143,7 @@ def test_a_secret_that_is_not_rendered_now_is_refused() -> None:
         ("steps.0.step.last", False),
         ("steps.0.step.rescues", True),
         ("steps.0.step.wave", 7),
-        ("units.0.manager", "somebody"),
+        ("units.0.policy.manager", "somebody"),
         ("units.0.cluster", "prod"),
         ("edges", []),
         ("digest", "0"),

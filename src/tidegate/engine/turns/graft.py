@@ -66,7 +66,7 @@ def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun]) -> None:
         if run.step.id in kept:
             _keep(turn, run, kept[run.step.id])
     link_all(rollout, plan.edges)
-    turn.touched |= rollout.units
+    turn.touched = {**rollout.units}
     for run in runs:
         release(turn, run)
         if run.is_final:

@@ -1,0 +1,291 @@
+"""Units that end one by one, wait for slots and for somebody, or are left out."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from tests.fakes.decide_play import START, Play
+from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget
+from tidegate.engine.vocabulary import Approved, Collect, Collected, Stopped, Trouble
+from tidegate.model.event import Event, StepState, Told
+from tidegate.model.manifest import Manifests, Phase
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Spot
+from tidegate.model.plan import Barrier, Plan, Slots
+from tidegate.model.verdict import Health
+from tidegate.plan.build import build_plan
+from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
+
+FAULT = Trouble("Invalid", "spec.replicas: -1", final=True)
+TWO = a_plan(a_deployment("db"), a_deployment("web"))
+
+
+def units(*names: str, after: str = "") -> list[Manifests]:
+    """Each with a Deployment of its name; the last one behind those of `after`."""
+    made = [a_unit(a_deployment(name), name=name) for name in names]
+    if after:
+        waits = tuple(after.split())
+        made[-1] = a_unit(a_deployment(names[-1]), name=names[-1], after=waits)
+    return made
+
+
+def grouped(*names: str, limit: int) -> Plan:
+    """Units of one group, of which so many may be under way."""
+    members = [
+        structs.replace(one, unit=structs.replace(one.unit, group="canary"))
+        for one in units(*names)
+    ]
+    return build_plan(members, slots=(Slots("canary", limit),), budget=no_budget)
+
+
+def ended(play: Play) -> list[tuple[str, str]]:
+    """How units ended, in their order, and then the rollout."""
+    told = (one for one in play.events if one.told in {Told.UNIT_ENDED, Told.ROLLOUT_ENDED})
+    return [(str(one.unit or ""), one.reason) for one in told]
+
+
+def started(play: Play) -> list[str]:
+    return [step.partition("/")[0] for *_, step in play.moments(Told.STEP_CHECKING)]
+
+
+def waits(play: Play) -> list[Event]:
+    return [event for event in play.events if event.told is Told.STEP_WAITING]
+
+
+def behind_a_barrier(barrier: Barrier) -> Plan:
+    first, second = TWO.steps
+    return structs.replace(TWO, steps=(first, structs.replace(second, barrier=barrier)))
+
+
+def test_each_unit_ends_when_it_is_at_rest_and_the_rollout_with_the_last() -> None:
+    play = Play(a_plan(*units("db", "web")))
+
+    play.judge("web", Health.HEALTHY)
+    before = ended(play)
+    play.judge("db", Health.HEALTHY)
+
+    assert before == [("web", "passed")]
+    assert ended(play) == [("web", "passed"), ("db", "passed"), ("", "passed")]
+
+
+def test_a_unit_without_objects_ends_too() -> None:
+    play = Play(a_plan(a_unit(name="empty"), *units("web")))
+
+    play.judge("web", Health.HEALTHY)
+
+    assert ended(play) == [("empty", "passed"), ("web", "passed"), ("", "passed")]
+
+
+def test_a_failure_ends_its_unit_and_skips_those_that_wait_for_it() -> None:
+    play = Play(a_plan(*units("db", "mail", "web", after="db")))
+
+    play.judge("db", Health.DEGRADED, final=True)
+    play.judge("mail", Health.HEALTHY)
+
+    assert ended(play) == [
+        ("db", "failed"),
+        ("web", "skipped"),
+        ("mail", "passed"),
+        ("", "failed"),
+    ]
+
+
+def test_hooks_are_collected_when_their_unit_is_at_rest() -> None:
+    seed = a_hook("Pod", "seed", Phase.SYNC)
+    hooked = a_unit_of(seed, name="db")
+    play = Play(build_plan([hooked, *units("web")], budget=no_budget))
+
+    play.judge("seed", Health.HEALTHY)
+    collects = [one for one in play.commands if isinstance(one, Collect)]
+    before = ended(play)
+    play.hear(Collected(a_name("db"), (Spot("", seed.ref),)))
+
+    assert collects == [Collect(a_name("db"), failed=False)]
+    assert before == []
+    assert ended(play) == [("db", "passed")]
+    (deleted,) = [one for one in play.events if one.told is Told.HOOK_DELETED]
+    assert (deleted.unit, deleted.ref) == (a_name("db"), seed.ref)
+
+
+def test_no_more_units_are_under_way_than_there_are_slots() -> None:
+    play = Play(grouped("a", "b", "c", "d", limit=2))
+    first = started(play)
+
+    play.judge("b", Health.HEALTHY)
+    second = started(play)
+    play.judge("a", Health.HEALTHY)
+
+    assert (first, second, started(play)) == (["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
+
+
+def test_who_waits_for_a_slot_says_so_once() -> None:
+    play = Play(grouped("a", "b", "c", limit=1))
+
+    told = [(one.step, one.reason, one.sentence) for one in waits(play)]
+
+    sentence = "1 of 1 units of `canary` are under way"
+    assert told == [("b/sync/0", "Slots", sentence), ("c/sync/0", "Slots", sentence)]
+    play.judge("a", Health.HEALTHY)
+    assert len(waits(play)) == 2
+
+
+def test_a_unit_keeps_its_slot_for_all_its_steps_and_gives_it_up_when_it_failed() -> None:
+    long = a_unit(a_deployment("a"), a_deployment("b"), name="long")
+    members = [
+        structs.replace(one, unit=structs.replace(one.unit, group="canary"))
+        for one in (long, *units("short"))
+    ]
+    play = Play(build_plan(members, slots=(Slots("canary", 1),), budget=no_budget))
+
+    play.judge("a", Health.HEALTHY)
+    between = started(play)
+    play.judge("b", Health.DEGRADED, final=True)
+
+    assert between == ["long", "long"]
+    assert started(play) == ["long", "long", "short"]
+
+
+def test_units_of_other_groups_do_not_wait_for_slots() -> None:
+    members = [
+        structs.replace(one, unit=structs.replace(one.unit, group=group))
+        for one, group in zip(units("a", "b", "c"), ("canary", "canary", "rest"), strict=True)
+    ]
+    play = Play(build_plan(members, slots=(Slots("canary", 1),), budget=no_budget))
+
+    assert started(play) == ["a", "c"]
+
+
+def test_with_no_slots_each_unit_waits_until_somebody_approves_it() -> None:
+    play = Play(grouped("a", "b", limit=0))
+    before, told = started(play), waits(play)
+
+    play.hear(Approved(unit=a_name("b")))
+    play.judge("b", Health.HEALTHY)
+
+    assert before == []
+    assert {(one.reason, one.sentence) for one in told} == {
+        ("Approval", "`canary` goes on when somebody approves")
+    }
+    assert started(play) == ["b"]
+    assert ended(play) == [("b", "passed")]
+
+
+def test_a_step_behind_a_barrier_starts_when_somebody_approves_it() -> None:
+    play = Play(behind_a_barrier(Barrier("Approval", "somebody must look")))
+    play.judge("db", Health.HEALTHY)
+    play.wait(3_600)
+    before = play.states["shop/sync/1"]
+
+    play.hear(Approved("shop/sync/1"))
+
+    (wait,) = waits(play)
+    assert (wait.step, wait.reason, wait.sentence, wait.until) == (
+        "shop/sync/1",
+        "Approval",
+        "somebody must look",
+        0,
+    )
+    assert before is StepState.WAITING
+    assert play.starts("shop/sync/1") == [3_600.0]
+
+
+def test_an_approval_that_comes_early_is_remembered() -> None:
+    play = Play(behind_a_barrier(Barrier("Approval", "somebody must look")))
+
+    play.hear(Approved("shop/sync/1"))
+    before = play.starts("shop/sync/1")
+    play.judge("db", Health.HEALTHY)
+
+    assert before == []
+    assert play.starts("shop/sync/1") == [0.0]
+    assert waits(play) == []
+
+
+def test_a_barrier_with_a_moment_falls_then() -> None:
+    until = Ms(START + 60 * SECOND)
+    play = Play(behind_a_barrier(Barrier("Window", "not before nine", until)))
+    play.judge("db", Health.HEALTHY)
+
+    play.wait(120)
+
+    assert [wait.until for wait in waits(play)] == [until]
+    assert play.starts("shop/sync/1") == [60.0]
+
+
+def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
+    play = Play(a_plan(*units("db", "mail", "web", after="db")))
+
+    play.hear(Stopped("somebody wants it so", unit=a_name("db")))
+    before = play.states
+    play.judge("mail", Health.HEALTHY)
+
+    assert before == {
+        "db/sync/0": StepState.SUPERSEDED,
+        "mail/sync/0": StepState.GATING,
+        "web/sync/0": StepState.SKIPPED,
+    }
+    assert ended(play) == [
+        ("db", "stopped"),
+        ("web", "skipped"),
+        ("mail", "passed"),
+        ("", "stopped"),
+    ]
+    assert play.events[-1].sentence == "somebody wants it so"
+
+
+def test_a_unit_that_is_stopped_waits_for_the_writes_that_are_under_way() -> None:
+    play = Play(a_plan(*units("db", "web")), slow=("db",))
+
+    play.hear(Stopped("enough", unit=a_name("db")))
+    before = ended(play)
+    play.wrote("db")
+
+    assert before == []
+    assert ended(play) == [("db", "stopped")]
+
+
+def test_a_unit_that_ended_already_cannot_be_stopped() -> None:
+    play = Play(a_plan(*units("db", "web")))
+    play.judge("db", Health.HEALTHY)
+
+    play.hear(Stopped("enough", unit=a_name("db")))
+    play.judge("web", Health.HEALTHY)
+
+    assert ended(play) == [("db", "passed"), ("web", "passed"), ("", "passed")]
+
+
+def test_a_unit_that_is_left_out_fails_with_its_fault_and_the_others_begin() -> None:
+    play = Play(a_plan(*units("db", "mail", "web", after="db")), left_out={a_name("db"): FAULT})
+
+    play.judge("mail", Health.HEALTHY)
+
+    (failure,) = [event for event in play.events if event.told is Told.STEP_FAILED]
+    assert (failure.step, failure.reason, failure.sentence) == (
+        "db/sync/0",
+        "Invalid",
+        "spec.replicas: -1",
+    )
+    assert started(play) == ["mail"]
+    assert ended(play) == [
+        ("db", "failed"),
+        ("web", "skipped"),
+        ("mail", "passed"),
+        ("", "failed"),
+    ]
+
+
+def test_nothing_of_a_unit_that_is_left_out_is_run_for_its_failure() -> None:
+    unit = a_unit_of(
+        a_thing("Pod", "a"),
+        a_thing("Pod", "b", wave=1),
+        a_hook("Pod", "sorry", Phase.SYNC_FAIL),
+        name="db",
+    )
+    play = Play(build_plan([unit], budget=no_budget), left_out={a_name("db"): FAULT})
+
+    assert started(play) == []
+    assert play.states == {
+        "db/sync/0": StepState.FAILED,
+        "db/sync/1": StepState.SKIPPED,
+        "db/syncfail/0": StepState.SKIPPED,
+    }

@@ -1,0 +1,135 @@
+"""Objects of one step that wait for each other part the step."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.plan.orders import (
+    a_hook,
+    a_thing,
+    a_unit_of,
+    links_of,
+    no_budget,
+    ref_of,
+    step_of,
+    told,
+)
+from tidegate.errors import PlanError
+from tidegate.model.manifest import Manifest, Phase
+from tidegate.model.objects import Spot
+from tidegate.model.plan import Because, Plan, Precedence, items_of
+from tidegate.plan.build import build_plan
+from tidegate.testing.builders import STAGED, USUAL
+
+
+def spot(name: str) -> Spot:
+    return Spot("", ref_of("Pod", name))
+
+
+def comes_after(pairs: str) -> list[Precedence]:
+    """`ab cd`: b comes after a, and d after c."""
+    return [
+        Precedence(before=spot(before), after=spot(after), because=Because.REFERENCE)
+        for before, after in pairs.split()
+    ]
+
+
+def planned(*manifests: Manifest, pairs: str, staged: bool = False) -> Plan:
+    unit = a_unit_of(*manifests, policy=STAGED if staged else USUAL)
+    return build_plan([unit], comes_after(pairs), budget=no_budget)
+
+
+def pods(names: str, wave: int = 0) -> list[Manifest]:
+    return [a_thing("Pod", name, wave=wave) for name in names]
+
+
+def test_what_waits_for_nobody_stays_and_the_others_come_in_parts() -> None:
+    plan = planned(*pods("abcd"), pairs="ac cd")
+
+    assert told(plan) == {
+        "shop/sync/0": [["a", "b"]],
+        "shop/sync/0.2": [["c"]],
+        "shop/sync/0.3": [["d"]],
+    }
+    assert links_of(plan) == {
+        ("shop/sync/0", "shop/sync/0.2", "reference"),
+        ("shop/sync/0.2", "shop/sync/0.3", "reference"),
+    }
+
+
+def test_an_object_comes_behind_the_last_of_those_it_waits_for() -> None:
+    plan = planned(*pods("abcd"), pairs="ab bd ad cd")
+
+    assert [[item.ref.name for item in items_of(step)] for step in plan.steps] == [
+        ["a", "c"],
+        ["b"],
+        ["d"],
+    ]
+
+
+def test_the_parts_of_a_wave_stand_between_the_waves_around_it() -> None:
+    plan = planned(*pods("z", -1), *pods("ab"), *pods("y", 1), pairs="ab")
+
+    assert [step.id for step in plan.steps] == [
+        "shop/sync/-1",
+        "shop/sync/0",
+        "shop/sync/0.2",
+        "shop/sync/1",
+    ]
+    assert ("shop/sync/0.2", "shop/sync/1", "wave") in links_of(plan)
+    assert [(step.part, step.last) for step in plan.steps] == [
+        (0, False),
+        (0, False),
+        (2, False),
+        (0, True),
+    ]
+
+
+def test_the_last_part_is_the_last_of_its_unit() -> None:
+    plan = planned(*pods("ab"), pairs="ab")
+
+    assert [step.last for step in plan.steps] == [False, True]
+
+
+def test_waves_that_are_in_order_already_are_not_parted() -> None:
+    plan = planned(*pods("a"), *pods("b", 1), pairs="ab")
+
+    assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/1": [["b"]]}
+
+
+def test_stages_are_parted_too() -> None:
+    plan = planned(a_thing("Namespace", "n"), *pods("ab"), pairs="ba", staged=True)
+
+    assert told(plan) == {"shop/definitions": [["n"]], "shop/rest": [["b"]], "shop/rest.2": [["a"]]}
+    assert step_of(plan, "shop/rest.2").stage == "rest"
+
+
+def test_each_part_has_a_digest_of_its_own() -> None:
+    whole = planned(*pods("ab"), pairs="")
+    parted = planned(*pods("ab"), pairs="ab")
+
+    assert len({step.digest for step in (*whole.steps, *parted.steps)}) == 3
+
+
+def test_a_hook_may_come_behind_an_object_of_its_wave() -> None:
+    plan = planned(*pods("a"), a_hook("Pod", "h", Phase.SYNC), pairs="ah")
+
+    assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/0.2": [["h"]]}
+
+
+def test_objects_that_wait_for_each_other_are_named() -> None:
+    with pytest.raises(PlanError) as raised:
+        planned(*pods("abc"), pairs="ab bc cb")
+
+    assert raised.value.code == "plan.cycle"
+    assert raised.value.problem == (
+        "objects wait for each other: `Pod default/b` waits for `Pod default/c` waits for"
+        " `Pod default/b`"
+    )
+
+
+def test_an_object_that_waits_for_one_of_a_later_wave_is_refused() -> None:
+    with pytest.raises(PlanError, match="waits for itself") as raised:
+        planned(*pods("a"), *pods("b", 1), pairs="ba")
+
+    assert raised.value.code == "plan.cycle"

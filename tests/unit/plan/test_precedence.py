@@ -1,0 +1,157 @@
+"""What comes before what, of units, objects and steps, becomes edges between steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, links_of, no_budget, ref_of
+from tidegate.errors import Place, PlanError
+from tidegate.model.manifest import Manifests, Phase
+from tidegate.model.objects import Spot
+from tidegate.model.plan import Because, Edge, End, Plan, Precedence
+from tidegate.model.unit import Dependency, Destination, Strength, Unit
+from tidegate.plan.build import build_fragment, build_plan
+from tidegate.testing.builders import a_name
+
+
+def two_waves(name: str) -> Manifests:
+    """A unit `db` with the Pods `db-0` and `db-1`, one after another."""
+    things = (a_thing("Pod", f"{name}-{wave}", wave=wave) for wave in range(2))
+    return a_unit_of(*things, name=name)
+
+
+def planned(*units: Manifests, before: End, after: End) -> Plan:
+    told = Precedence(before=before, after=after, because=Because.PARENT)
+    return build_plan(units, [told], budget=no_budget)
+
+
+def between(plan: Plan) -> set[tuple[str, str, str]]:
+    return {link for link in links_of(plan) if link[2] != "wave"}
+
+
+def pod(name: str) -> Spot:
+    return Spot("", ref_of("Pod", name))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "edge"),
+    [
+        (a_name("db"), a_name("web"), ("db/sync/1", "web/sync/0")),
+        (pod("db-0"), a_name("web"), ("db/sync/0", "web/sync/0")),
+        (a_name("db"), pod("web-1"), ("db/sync/1", "web/sync/1")),
+        (pod("db-0"), pod("web-1"), ("db/sync/0", "web/sync/1")),
+        ("db/sync/0", a_name("web"), ("db/sync/0", "web/sync/0")),
+        (a_name("db"), "web/sync/1", ("db/sync/1", "web/sync/1")),
+    ],
+)
+def test_a_unit_begins_with_its_first_step_and_is_done_with_its_last(
+    before: End, after: End, edge: tuple[str, str]
+) -> None:
+    plan = planned(two_waves("web"), two_waves("db"), before=before, after=after)
+
+    assert between(plan) == {(*edge, "parent")}
+    places = [step.id for step in plan.steps]
+    assert places.index(edge[0]) < places.index(edge[1])
+
+
+def test_what_is_run_for_a_failure_is_neither_end_of_its_unit() -> None:
+    sorry = a_hook("Pod", "sorry", Phase.SYNC_FAIL)
+    db = a_unit_of(a_thing("Pod", "a"), sorry, name="db")
+
+    plan = planned(db, two_waves("web"), before=a_name("db"), after=a_name("web"))
+
+    assert between(plan) == {("db/sync/0", "web/sync/0", "parent")}
+
+
+def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
+    told = [
+        Precedence(before=a_name("a"), after=a_name("empty")),
+        Precedence(before=pod("b-0"), after=a_name("empty")),
+        Precedence(before=a_name("empty"), after=a_name("web")),
+    ]
+    units = [two_waves("a"), two_waves("b"), a_unit_of(name="empty"), two_waves("web")]
+
+    plan = build_plan(units, told, budget=no_budget)
+
+    assert between(plan) == {
+        ("a/sync/1", "web/sync/0", "dependsOn"),
+        ("b/sync/0", "web/sync/0", "dependsOn"),
+    }
+
+
+def test_an_object_that_stands_in_several_steps_comes_before_all_with_each() -> None:
+    twice = [a_hook("Pod", "h", phase) for phase in (Phase.PRE_SYNC, Phase.POST_SYNC)]
+    db = a_unit_of(*twice, a_thing("Pod", "a"), name="db")
+
+    plan = planned(db, two_waves("web"), before=pod("h"), after=a_name("web"))
+
+    assert {link for link in between(plan) if link[2] == "parent"} == {
+        ("db/presync/0", "web/sync/0", "parent"),
+        ("db/postsync/0", "web/sync/0", "parent"),
+    }
+
+
+def test_a_precedence_between_objects_of_one_step_is_no_edge_to_itself() -> None:
+    plan = planned(two_waves("db"), before=a_name("db"), after=pod("db-1"))
+
+    assert between(plan) == set()
+
+
+def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
+    told = Precedence(
+        before=a_name("db"),
+        after=a_name("web"),
+        because=Because.REFERENCE,
+        strength=Strength.SOFT,
+        where="web.yaml:7",
+    )
+
+    plan = build_plan([two_waves("db"), two_waves("web")], [told], budget=no_budget)
+
+    (edge,) = [one for one in plan.edges if one.because is Because.REFERENCE]
+    expected = Edge("db/sync/1", "web/sync/0", Because.REFERENCE, Strength.SOFT, "web.yaml:7")
+    assert edge == expected
+
+
+def test_a_part_of_a_plan_may_come_behind_a_step_that_is_elsewhere() -> None:
+    told = Precedence(before="parent/sync/3", after=a_name("web"), because=Because.PARENT)
+
+    fragment = build_fragment([two_waves("web")], [told], budget=no_budget)
+
+    assert Edge("parent/sync/3", "web/sync/0", Because.PARENT) in fragment.edges
+
+
+def depending(name: str, *dependencies: Dependency, cluster: str = "") -> Manifests:
+    things = (a_thing("Pod", f"{name}-0"),)
+    unit = Unit(id=a_name(name), destination=Destination(cluster), dependencies=tuple(dependencies))
+    return Manifests(unit=unit, manifests=things)
+
+
+def test_a_dependency_on_an_object_that_a_unit_here_brings_is_an_edge_to_its_step() -> None:
+    place = Place("web.yaml", 4)
+    after = Dependency(ref=pod("db-0").ref, where=place)
+
+    plan = build_plan([two_waves("db"), depending("web", after)], budget=no_budget)
+
+    (edge,) = [one for one in plan.edges if one.because is Because.DEPENDS_ON]
+    assert (edge.before, edge.after, edge.where) == ("db/sync/0", "web/sync/0", str(place))
+    assert "web/awaits" not in {step.id for step in plan.steps}
+
+
+def test_an_object_of_the_same_name_in_another_cluster_is_not_the_one() -> None:
+    after = Dependency(ref=pod("db-0").ref)
+
+    plan = build_plan([two_waves("db"), depending("web", after, cluster="east")], budget=no_budget)
+
+    assert "east/web/awaits" in {step.id for step in plan.steps}
+    assert not [edge for edge in plan.edges if edge.because is Because.DEPENDS_ON]
+
+
+def test_a_dependency_on_a_unit_that_is_not_there_is_told_with_its_place() -> None:
+    missing = Dependency(unit=a_name("gone"), where=Place("web.yaml", 9))
+
+    with pytest.raises(PlanError) as raised:
+        build_plan([depending("web", missing)], budget=no_budget)
+
+    assert raised.value.code == "plan.unknown"
+    assert raised.value.where == Place("web.yaml", 9)
