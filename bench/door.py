@@ -25,6 +25,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing import Body, Desk, live_of
 from tidegate.world.calls import Call, Ticket, Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Done
 from tidegate.world.line import Line
 
@@ -129,7 +130,7 @@ async def run(target: Target) -> tuple[list[Lap], list[Lap]]:
             "kind": "Namespace",
             "metadata": {"name": NAMESPACE},
         }
-        live_of(await Desk(line).apply(namespace))
+        live_of(await Desk(Exchange(line)).apply(namespace))
         await bare_lap(session, target, encoded(bodies(0)))
         await door_lap(line, 1)
         bare, door = [], []

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.world import START, Sandbox, creation
 from tidegate.world.facts import is_refusal
@@ -61,7 +61,7 @@ def an_app(number: int) -> list[Body]:
 
 def play(size: int) -> tuple[float, int]:
     """CPU seconds until rest, and how many objects there are then."""
-    sandbox = Sandbox(controllers=living(typical(), builtin_rows()))
+    sandbox = Sandbox(controllers=living(typical(), builtin()))
     sandbox.give(base_objects())
     server = sandbox.clusters[""].server
     writes = [creation(body) for number in range(size // 10) for body in an_app(number)]

@@ -1,8 +1,8 @@
 """Many units in one rollout beside one unit with as many objects, in a simulated cluster.
 
-Every ten objects are an app: what it reads and its Service in a first wave, its Deployment in a
-second. A unit has one app, or all of them. CPU time is that of one core and holds the cluster's
-own: its server, its controllers and its kubelet.
+Every ten objects are an app: account, Secret, Service and ConfigMaps in a first wave, a Deployment
+in a second. A unit has one app, or all of them. CPU time is that of one core and holds the
+cluster's own: its server, its controllers and its kubelet.
 """
 
 from __future__ import annotations
@@ -85,6 +85,9 @@ class Counted:
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
         return await self.world.wait(until)
 
+    def wake(self) -> None:
+        self.world.wake()
+
 
 def play(plan: Plan) -> dict[str, float]:
     """The figures of one rollout, on a new cluster."""
@@ -98,7 +101,7 @@ def play(plan: Plan) -> dict[str, float]:
     return {
         "CPU s": spent,
         "CPU us/object": spent / objects * 1e6,
-        "lease and journal calls/object": world.books / objects,
+        "lease+journal calls/object": world.books / objects,
         "first app begun, virtual s": (min(world.begun.values()) - opened) / SECOND,
         "last app begun, virtual s": (max(world.begun.values()) - opened) / SECOND,
         "ended, virtual s": (world.now() - opened) / SECOND,

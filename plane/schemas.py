@@ -29,6 +29,7 @@ from tidegate.errors import foreign
 from tidegate.model.objects import Json, Served
 from tidegate.testing import Desk, real_world
 from tidegate.world.calls import Http, Kinds
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, Outcome, Said
 
 Schema = dict[str, Json]
@@ -71,7 +72,7 @@ def main() -> None:
 async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
     """Where the file of this server's version lies, and its text."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        desk = Desk(world)
+        desk = Desk(Exchange(world))
         (catalogue,) = await desk.ask(Kinds())
         if not isinstance(catalogue, Catalogue):
             raise PlaneError("plane.schemas", f"no kinds: {foreign(str(catalogue))}")

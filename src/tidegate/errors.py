@@ -2,6 +2,7 @@
 
     TidegateError           a code, the problem, the place, a hint
     ├── DocumentError       a file cannot be read as Kubernetes would read it
+    ├── FileError           a file that was written for us has a mistake
     ├── ConfigError         a kubeconfig, or what it points to, is wrong
     ├── ProcessError        another program could not do its part
     ├── RenderError         what a unit asks for cannot be turned into objects
@@ -67,6 +68,12 @@ class TidegateError(Exception):
 
 class DocumentError(TidegateError):
     """A file cannot be read as Kubernetes would read it."""
+
+    exit_code = 3
+
+
+class FileError(TidegateError):
+    """A file that was written for us has a mistake."""
 
     exit_code = 3
 

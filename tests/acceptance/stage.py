@@ -153,9 +153,7 @@ class ArgoStage(Stage):
 
     async def passes(self, span: Ms) -> None:
         """Let time pass, in which rollouts may work."""
-        until = Ms(self.world.now() + span)
-        while self.world.now() < until:
-            await self.world.wait(until)
+        await self.desk.rest(Ms(self.world.now() + span))
 
     def _read(self, manifest: str | Body, number: int) -> tuple[Document, ...]:
         text = manifest if isinstance(manifest, str) else to_json(self.here(manifest))

@@ -15,6 +15,7 @@ from tidegate.documents.dump import to_json
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.testing import Desk, live_of, real_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.mirror import QUIET
 
@@ -65,9 +66,9 @@ class Site:
             "metadata": {"name": name},
         }
         async with real_world(kubeconfig=kubeconfig) as world:
-            line = Line(world, quiet=quiet)
-            live_of(await Desk(line).apply(namespace))
-            yield Desk(line, namespace=name)
+            exchange = Exchange(Line(world, quiet=quiet))
+            live_of(await Desk(exchange).apply(namespace))
+            yield Desk(exchange, namespace=name)
 
 
 def a_config_map(name: str = "web", **data: str) -> dict[str, Json]:

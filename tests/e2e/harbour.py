@@ -27,6 +27,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, number, part, text
 from tidegate.testing import Desk, give, live_in, live_of, real_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +154,7 @@ async def open_harbour(
         real_world(kubeconfig=login) as other,
         asyncio.TaskGroup() as group,
     ):
-        live_of(await Desk(Line(other)).apply(body))
+        live_of(await Desk(Exchange(Line(other))).apply(body))
         await give(other, simulation)
         until = Ms(world.now() + 3 * MINUTE)
         kubelet = group.create_task(live_in(world, simulation, until=until))

@@ -14,6 +14,7 @@ from tests.fakes.kubelet import LogEndpoint
 from tidegate.errors import Place, TidegateError
 from tidegate.model.objects import Json
 from tidegate.testing import Desk, real_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import is_refusal
 from tidegate.world.line import Line
 from tidegate.world.refusals import refusal_error
@@ -134,7 +135,7 @@ async def test_an_address_that_is_no_api_server(site: Site) -> None:
 async def test_what_is_forbidden_names_the_deed_and_the_user(site: Site) -> None:
     kubeconfig = site.kubeconfig(user={"token": site.plane.token("guest")})
     async with real_world(kubeconfig=kubeconfig) as world:
-        outcome = await Desk(Line(world)).create(a_config_map())
+        outcome = await Desk(Exchange(Line(world))).create(a_config_map())
     assert is_refusal(outcome)
 
     error = refusal_error(outcome, "creating ConfigMap default/web", where=Place("web.yaml", 1))

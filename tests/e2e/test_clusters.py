@@ -12,6 +12,7 @@ from tidegate.model.identity import Identity
 from tidegate.model.objects import Json, Kind
 from tidegate.testing import Body, Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import Selection, View
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import (
     Answer,
     Changed,
@@ -71,7 +72,7 @@ async def test_where_only_a_namespace_may_be_seen_only_that_is_watched(site: Sit
     async with site.desk(site.kubeconfig()) as desk, real_world(kubeconfig=guest_config) as world:
         await a_reader(desk)
         live_of(await desk.apply(a_config_map("seen")))
-        guest = Desk(Line(world), namespace=desk.namespace)
+        guest = Desk(Exchange(Line(world)), namespace=desk.namespace)
         await guest.eventually(
             lambda: guest.page(Selection(CONFIG_MAP, desk.namespace)),
             lambda outcome: not isinstance(outcome, Forbidden),
@@ -88,7 +89,7 @@ async def test_a_watch_of_what_may_not_be_seen_is_refused(site: Site) -> None:
     async with real_world(
         kubeconfig=site.kubeconfig(user={"token": site.plane.token("guest")})
     ) as world:
-        guest = Desk(Line(world))
+        guest = Desk(Exchange(Line(world)))
 
         guest.watch(Selection(CONFIG_MAP))
         facts = await guest.until(is_whole)
@@ -169,7 +170,7 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
     }
 
     async with real_world(kubeconfig=site.kubeconfig(user=user)) as world:
-        desk = Desk(Line(world))
+        desk = Desk(Exchange(Line(world)))
         name, groups = await who_am_i(desk)
         refused = await desk.create(a_config_map())
 

@@ -13,7 +13,7 @@ from tidegate.documents.dump import to_json
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Body, Desk, body_of, items_of, live_of
-from tidegate.world.calls import Call, Selection, Ticket, Verb, Write
+from tidegate.world.calls import Selection, Verb, Write
 from tidegate.world.facts import (
     Answer,
     Change,
@@ -152,8 +152,8 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
         desk.watch(ours(desk))
         await desk.until(is_whole)
         own_site.plane.kill("apiserver")
-        desk.world.submit(Call(ticket=Ticket(999), request=an_apply(desk, "during")))
-        await desk.world.wait(Ms(desk.world.now() + 500))
+        desk.world.party().submit(an_apply(desk, "during"))
+        await desk.rest(Ms(desk.world.now() + 500))
         own_site.plane.revive("apiserver")
 
         facts = await desk.until(told("during"), within=MINUTE)

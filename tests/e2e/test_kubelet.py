@@ -22,6 +22,7 @@ from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import PatchForm, Selection, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Exists, Missing, Outcome
 from tidegate.world.line import Line
 
@@ -96,7 +97,7 @@ def _next(looking: Looking, outcome: Outcome | None) -> Write | At | Print | Non
 async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         name = f"kubelet-{next(_numbers)}"
-        desk = Desk(Line(world), namespace=name)
+        desk = Desk(Exchange(Line(world)), namespace=name)
         live_of(await desk.create(a_namespace(name)))
         account = Ref(ACCOUNT, name, "default")
         await desk.settled(account, lambda live: isinstance(live, Live))

@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,10 @@ import pytest
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import Story, a_wave, is_own_write, read_story
-from tidegate.engine.journal import NAMESPACE as OWN_NAMESPACE
-from tidegate.engine.journal import resource_name
+from tidegate.engine.drive import drive
+from tidegate.engine.stored import NAMESPACE as OWN_NAMESPACE
+from tidegate.engine.stored import resource_name
+from tidegate.flows.jq import Jq
 from tidegate.model.change import Fate
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Live
@@ -26,7 +29,7 @@ from tidegate.plan.diff.compare import compare
 from tidegate.plan.wire import to_json
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_plan, a_unit
-from tidegate.testing.rollouts import roll_out
+from tidegate.testing.rollouts import Run, a_driver, settings_of
 from tidegate.world.calls import Get
 
 pytestmark = pytest.mark.kube
@@ -122,7 +125,9 @@ async def test_twenty_waves_come_one_after_another_by_the_audit_log(site: Site) 
     async with site.desk(site.kubeconfig()) as desk:
         plan = a_chain(desk.namespace)
 
-        run = await roll_out(desk.world, plan)
+        run = Run()
+        with closing(Jq()) as jq:
+            run.result = await drive(a_driver(desk.world, plan, run, settings_of(), jq))
 
         lives = await living(desk, plan)
     story = read_story(site.plane.audit_log, desk.namespace)

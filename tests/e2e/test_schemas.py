@@ -36,6 +36,7 @@ from tidegate.schema.unknown import prune, unknown_fields
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.testing import Desk, body_of, real_world
 from tidegate.world.calls import Kinds, Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, Cause, Done, Failed, Invalid, Outcome
 
 pytestmark = pytest.mark.kube
@@ -61,7 +62,7 @@ def answers(plane: ControlPlane, verb: Verb, *asked: Body) -> tuple[Outcome, ...
 
     async def ask() -> tuple[Outcome, ...]:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            return await Desk(world).ask(*(write_of(body, verb) for body in asked))
+            return await Desk(Exchange(world)).ask(*(write_of(body, verb) for body in asked))
 
     return asyncio.run(ask())
 
@@ -101,7 +102,7 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(world)
+            desk = Desk(Exchange(world))
             await desk.create(bodies.DEFINITION)
             await desk.eventually(
                 lambda: desk.create(bodies.EVERYTHING_BODY, dry_run=True),
@@ -110,7 +111,7 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(world)
+            desk = Desk(Exchange(world))
             await desk.delete(await desk.ref(bodies.DEFINITION))
 
     asyncio.run(serve())
@@ -126,7 +127,7 @@ async def test_the_file_says_what_the_server_says(plane: ControlPlane) -> None:
 
 async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlane) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        (catalogue,) = await Desk(world).ask(Kinds())
+        (catalogue,) = await Desk(Exchange(world)).ask(Kinds())
 
     assert isinstance(catalogue, Catalogue)
     ours = {served.kind.group for served in served_kinds()}

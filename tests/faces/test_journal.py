@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.secret_server import SecretServer, secret_server
 from tests.fakes.sessions import a_session
 from tidegate.engine.drive import drive
-from tidegate.engine.journal import NAMESPACE
+from tidegate.engine.stored import NAMESPACE
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import look_at
 from tidegate.flows.planning import make_plan
@@ -42,8 +42,8 @@ async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
     plan = (await make_plan([CHOSEN], session)).plan
     driver = make_driver(plan, session, Rolling(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
-    secrets = (await read_journal(plan_unit(CHOSEN), world)).secrets
-    return {live.ref.name: live.body for live in await look_at(world, secrets)}
+    secrets = (await read_journal(plan_unit(CHOSEN), session.world)).secrets
+    return {live.ref.name: live.body for live in await look_at(session.world, secrets)}
 
 
 @pytest.fixture(scope="module")

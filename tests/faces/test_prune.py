@@ -12,13 +12,14 @@ import msgspec
 import pytest
 
 from tests.unit.flows.deletions import a_directory, a_setting, bring
-from tidegate.engine.journal import NAMESPACE
+from tidegate.engine.stored import NAMESPACE
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping
 from tidegate.testing import Body, items_of
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.protocol import World
 
 KEPT = frozenset({"name", "namespace", "annotations", "labels"})
@@ -40,7 +41,7 @@ async def scenario_of(world: World) -> Body:
     """A scenario that begins with what lives in a cluster, and with what it remembers."""
     found: list[Json] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
     for place, kind in (("default", "ConfigMap"), (NAMESPACE, "Secret")):
-        (page,) = await ask(world, List(Selection(Kind("", "v1", kind), place)))
+        (page,) = await ask(Exchange(world), List(Selection(Kind("", "v1", kind), place)))
         for live in items_of(page):
             body: Body = msgspec.json.decode(live.body)
             metadata = mapping(body, "metadata")

@@ -86,9 +86,10 @@ def test_a_second_interruption_stops_at_once() -> None:
 
 
 def test_a_rollout_that_is_stopped_at_once_says_in_a_line_what_that_leaves() -> None:
-    command = ("tidegate", "sync", "examples/first", "--sandbox", "--pace", "0.001")
+    """At this pace it takes a second to give back what is held."""
+    command = ("tidegate", "sync", "examples/first", "--sandbox", "--pace", "0.008")
     with on_terminal(*command, columns=160) as program:
-        program.read_until(lambda vt: "looks at 10 objects" in vt.text)
+        program.read_until(lambda vt: "1 of 5 steps" in vt.text)
         program.type(CTRL_C)
         program.read_until(lambda vt: "Ctrl-C again stops at once" in vt.text)
         program.type(CTRL_C)

@@ -33,6 +33,7 @@ class Landed:
     """A write that the server has looked at, and who sent it."""
 
     sender: str
+    at: Ms
     write: Write
     outcome: Outcome
 
@@ -76,7 +77,8 @@ class Realm(Sandbox):
         outcome = super()._perform(call)
         request = call.request
         if isinstance(request, Write) and not request.dry_run:
-            self.landed.append(Landed(self._senders[call.ticket][0].name, request, outcome))
+            sender = self._senders[call.ticket][0].name
+            self.landed.append(Landed(sender, self.now(), request, outcome))
         return outcome
 
 
@@ -88,19 +90,20 @@ class _Rest:
 
 
 class Mortal:
-    """The world as one process sees it."""
+    """The world as one process sees it. `fast`: by so much its clock is ahead of the realm's."""
 
-    def __init__(self, realm: Realm, name: str) -> None:
+    def __init__(self, realm: Realm, name: str, *, fast: Ms = Ms(0)) -> None:
         self.name = name
         self.until: Ms | None = None
-        """What the process waits for, beside facts."""
+        """What the process waits for, beside facts, by the realm's clock."""
+        self._fast = fast
         self._realm = realm
         self._sent: dict[Ticket, tuple[Ticket, Call]] = {}
         self._facts: list[Fact] = []
         self._is_cut = False
 
     def now(self) -> Ms:
-        return self._realm.now()
+        return Ms(self._realm.now() + self._fast)
 
     def submit(self, call: Call) -> None:
         if self._is_cut and not isinstance(call.request, Local):
@@ -114,15 +117,18 @@ class Mortal:
         return sent is not None and self._realm.cancel(sent[0])
 
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
-        self.until = until
+        self.until = None if until is None else Ms(until - self._fast)
         while not self.is_ready:
             await _Rest()
         facts, self._facts = tuple(self._facts), []
         return facts or (Due(),)
 
+    def wake(self) -> None:
+        self.until = self.now()
+
     @property
     def is_ready(self) -> bool:
-        return bool(self._facts) or (self.until is not None and self.until <= self.now())
+        return bool(self._facts) or (self.until is not None and self.until <= self._realm.now())
 
     def hear(self, fact: Fact, known_as: Ticket) -> None:
         """Take a fact of the realm, unless nobody here waits for it any more."""

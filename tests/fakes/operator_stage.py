@@ -7,15 +7,17 @@ import base64
 import msgspec
 
 from tests.promises.objects import a_namespace, an_object
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, Stage, Workload
 from tidegate.model.reading import mapping, mappings
 from tidegate.sandbox.cluster import API_CONTROLLERS
-from tidegate.sandbox.operators import builtin_rows, operators, unserved
+from tidegate.sandbox.operators import operators, unserved
 from tidegate.sandbox.operators.given.bodies import definitions_of, workload_of
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done
 from tidegate.world.line import Line
 
@@ -37,7 +39,7 @@ EVERYWHERE: Body = {
 
 def a_crd(kind: Kind) -> Body:
     """The CRD of a kind as a cluster with its operator has it; also of a kind without a row."""
-    for row in builtin_rows():
+    for row in builtin().rows:
         if row.group == kind.group and kind.name in row.kinds:
             (own,) = definitions_of(msgspec.structs.replace(row, kinds=(kind.name,)))
             return own
@@ -71,10 +73,10 @@ class OperatorStage:
         *,
         seed: int = 0,
     ) -> None:
-        self.rows = builtin_rows() if rows is None else rows
+        self.rows = builtin().rows if rows is None else rows
         controllers = (*API_CONTROLLERS, operators(self.rows))
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
-        self.desk = Desk(Line(self.sandbox), namespace="shop")
+        self.desk = Desk(Exchange(Line(self.sandbox)), namespace="shop")
 
     async def begin(self, *kinds: Kind) -> OperatorStage:
         """Make the namespace, and serve these kinds."""
@@ -86,9 +88,7 @@ class OperatorStage:
         return self
 
     async def wait(self, span: Ms) -> None:
-        until = Ms(self.sandbox.now() + span)
-        while self.sandbox.now() < until:
-            await self.desk.world.wait(until)
+        await self.desk.rest(Ms(self.sandbox.now() + span))
 
     async def operate(self, body: Body) -> None:
         """Make an operator, and let it be available at once."""

@@ -177,6 +177,8 @@ UNITS = {
     for fates in (WELL, MOSTLY_WELL, OFTEN_ILL)
     for most in (2, 3)
 }
+fast_by = st.sampled_from([0, 300, -4_000, 9_000, 16_000, -16_000, 3_600_000, -3_600_000])
+"""By how many milliseconds a clock is ahead of another."""
 FAULTS = st.lists(_fault(), max_size=3).map(tuple)
 _CHANCE = st.booleans()
 

@@ -28,6 +28,7 @@ from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object
 from tidegate.testing.rollouts import Changes, Run, governed
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 CRAFT = Craft(Judge.of(()))
@@ -74,10 +75,11 @@ class Part:
     """How a process plays its part.
 
     `deeds` are done at the turns of its rollout, `answers` when something was told. `changes`: what
-    the policies of its units say otherwise.
+    the policies of its units say otherwise. `fast`: by so many milliseconds its clock is ahead.
     """
 
     holder: str = "one"
+    fast: int = 0
     begins: int = 0
     dies_at: int = 0
     lands: int = 0
@@ -110,14 +112,14 @@ class Stage:
     def actor(self, plan: Plan, part: Part = PLAIN) -> Actor:
         """A process that waits for its beginning."""
         self._actors += 1
-        world = Mortal(self.realm, f"{self._actors}")
+        world = Mortal(self.realm, f"{self._actors}", fast=Ms(part.fast))
         run, script = Run(), Script()
         plan = governed(plan, **part.changes)
         settings = Settings(holder=part.holder)
-        line = Line(world)
-        driver = Driver(line, plan, CRAFT, settings, run.events.append, script.decide)
+        exchange = Exchange(Line(world))
+        driver = Driver(exchange, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)
-        story = _play(line, driver, part, run)
+        story = _play(driver, part, run)
         life = Life(world, story, begins, part.dies_at, part.lands)
         return Actor(plan, life, run, script)
 
@@ -177,7 +179,7 @@ def finished(plan: Plan) -> dict[str, Json]:
     return there
 
 
-async def _play(line: Line, driver: Driver, part: Part, run: Run) -> str:
+async def _play(driver: Driver, part: Part, run: Run) -> str:
     driver.open()
     turn, answers = 0, dict(part.answers)
     while not driver.closed:
@@ -187,7 +189,5 @@ async def _play(line: Line, driver: Driver, part: Part, run: Run) -> str:
         for told in [one for one in answers if run.told(one)]:
             answers.pop(told)(driver)
         if not driver.closed:
-            for fact in await line.wait(driver.alarm):
-                driver.take(fact)
-            driver.ring()
+            await driver.turn()
     return driver.result

@@ -21,6 +21,7 @@ from tidegate.health.judge import Judge
 from tidegate.model.event import Event
 from tidegate.model.plan import Plan
 from tidegate.plan.wire import from_json
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 
@@ -32,7 +33,7 @@ def tell(event: Event) -> None:
 async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
     async with open_world({"": None}, kubeconfig=kubeconfig) as world:
         settings = Settings(holder=holder)
-        return await drive(Driver(Line(world), plan, Craft(Judge.of(())), settings, tell))
+        return await drive(Driver(Exchange(Line(world)), plan, Craft(Judge.of(())), settings, tell))
 
 
 if __name__ == "__main__":

@@ -102,13 +102,10 @@ def assert_counted(record: Record) -> None:
 
 
 def _names(journal: Stored) -> set[str]:
-    lines: Json = msgspec.json.decode(base64.b64decode(text(journal.body, "data", "journal.json")))
-    refs = (
-        [line.get("ref") for line in lines if isinstance(line, dict)]
-        if isinstance(lines, list)
-        else []
-    )
-    return {text(ref, "name") for ref in refs if isinstance(ref, dict)}
+    """The objects of which a Secret of a journal speaks."""
+    told: Json = msgspec.json.decode(base64.b64decode(text(journal.body, "data", "journal.json")))
+    assert isinstance(told, dict)
+    return {text(line, "ref", "name") for line in mappings(told, "entries")}
 
 
 def remembered(record: Record) -> set[str]:

@@ -54,6 +54,9 @@ class ScriptedWorld:
         self.time = max(self.time, until)
         return (Due(),)
 
+    def wake(self) -> None:
+        """Nobody is kept waiting here."""
+
     def tell(self, *facts: Fact) -> None:
         self._facts.extend(facts)
 

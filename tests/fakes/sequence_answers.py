@@ -52,11 +52,11 @@ def owners_of(written: Json) -> list[Owner]:
 
 def spoken_of(sequence: Sequence) -> Fields:
     """Every place that some step of a sequence names."""
-    shape = shape_for(sequence.kind)
+    layout = layout_of(shape_for(sequence.kind))
     found = NOTHING
     for step in sequence.steps:
         for body in _said(step):
-            found |= whole(body, shape)
+            found |= whole(body, layout)
     return Fields(False, found.below).outside(fields_from([["f:metadata", "f:managedFields"]]))
 
 

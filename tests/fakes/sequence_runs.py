@@ -11,6 +11,7 @@ from tidegate.model.objects import Kind, Live, Ref
 from tidegate.sandbox.server.patches import merge_patch
 from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Conflict, Done, Exists, Invalid, Missing, Outcome
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
@@ -20,8 +21,8 @@ NAMESPACE = "ownership"
 
 async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answer]]:
     """What a world answers to each step; the first steps of all go first, then the second ones."""
-    await prepare(Desk(Line(world)))
-    desk = Desk(world)
+    await prepare(Desk(Exchange(Line(world))))
+    desk = Desk(Exchange(world))
     runs = [Run(sequence, f"run-{number}") for number, sequence in enumerate(sequences)]
     await desk.ask(*(Write(verb=Verb.DELETE, ref=run.ref) for run in runs))
     while waiting := [run for run in runs if run.step is not None]:

@@ -15,7 +15,7 @@ from tidegate.world.protocol import World
 
 
 def a_session(world: World) -> Session:
-    return Session(world, make_craft(), own_setting(), Target(simulation=Simulation()))
+    return Session.over(world, make_craft(), own_setting(), Target(simulation=Simulation()))
 
 
 def ruled(unit: Unit, **changes: Unpack[Changes]) -> Unit:

@@ -14,6 +14,7 @@ from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.world.calls import Selection, Verb, View, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done
 
 SHOP = "shop"
@@ -25,7 +26,7 @@ class SmallCluster:
 
     def __init__(self, *controllers: Controller) -> None:
         self.world = Sandbox(controllers=(*API_CONTROLLERS, *controllers, INSTANT_KUBELET))
-        self.desk = Desk(self.world, namespace=SHOP)
+        self.desk = Desk(Exchange(self.world), namespace=SHOP)
 
     async def open(self) -> SmallCluster:
         live_of(await self.desk.create(an_object("v1", "Namespace", SHOP)))

@@ -15,6 +15,7 @@ from tidegate.sandbox.scenario import read_scenario
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, body_of, items_of, live_of
 from tidegate.world.calls import Logs, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Said
 
 POD = Kind("", "v1", "Pod")
@@ -29,7 +30,7 @@ class Stage:
 
     def __init__(self, profile: Profile = SIMPLE, controllers: tuple[Controller, ...] = ()) -> None:
         self.sandbox = Sandbox(controllers=(*API_CONTROLLERS, *controllers, kubelet(profile)))
-        self.desk = Desk(self.sandbox, namespace="shop")
+        self.desk = Desk(Exchange(self.sandbox), namespace="shop")
 
     async def at(self, seconds: float) -> Stage:
         """Let time pass up to shortly behind this moment, so that what is due then is done."""

@@ -57,5 +57,5 @@ async def tell_first(*, ignores_waves: bool = False) -> Story:
     await drive(make_driver(plan, session, Rolling(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()
     background = Background(plan=plan, discretion=Discretion.of(plan))
-    evidence = await collect_evidence(world, failing_spots(course), background)
+    evidence = await collect_evidence(session.world, failing_spots(course), background)
     return Story(plan, start, events, evidence)

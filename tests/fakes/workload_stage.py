@@ -15,6 +15,7 @@ from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.server.store import Event, Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
+from tidegate.world.exchange import Exchange
 
 PLACE = "shop"
 Sample = Callable[[View], Json]
@@ -33,7 +34,7 @@ class Stage:
         observer = Controller("observer", _idle, self._observe)
         self._sandbox = Sandbox(controllers=(*CONTROLLERS, observer))
         self._view = self._sandbox.clusters[""].view
-        self._desk = Desk(self._sandbox, namespace=PLACE)
+        self._desk = Desk(Exchange(self._sandbox), namespace=PLACE)
 
     async def open(self, *, nodes: int = 1) -> Stage:
         await self.apply(_named("v1", "Namespace", PLACE))

@@ -14,6 +14,7 @@ from tests.promises.printing import PrintingPod, in_a_sandbox, on_a_real_server
 from tidegate.model.moment import SECOND, Ms
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of, real_world, sandbox_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -37,15 +38,15 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
 async def desk(world: World) -> Desk:
     """A desk at a line, in a namespace of the test's own."""
     name = f"promise-{next(_numbers)}"
-    line = Line(world)
-    live_of(await Desk(line).create(a_namespace(name)))
-    return Desk(line, namespace=name)
+    exchange = Exchange(Line(world))
+    live_of(await Desk(exchange).create(a_namespace(name)))
+    return Desk(exchange, namespace=name)
 
 
 @pytest.fixture
 def bare(world: World, desk: Desk) -> Desk:
     """A desk at the world itself, in the same namespace: sees what a line mends."""
-    return Desk(world, namespace=desk.namespace)
+    return Desk(Exchange(world), namespace=desk.namespace)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Live, Ref
 from tidegate.testing import Desk, live_in, live_of, real_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -57,9 +58,9 @@ async def _our_kubelet(plane: ControlPlane) -> AsyncIterator[None]:
 async def _settle_in(world: World) -> Desk:
     """A desk in a namespace of its own, in which pods can be made."""
     name = f"living-{next(_numbers)}"
-    line = Line(world)
-    live_of(await Desk(line).create(a_namespace(name)))
-    desk = Desk(line, namespace=name)
+    exchange = Exchange(Line(world))
+    live_of(await Desk(exchange).create(a_namespace(name)))
+    desk = Desk(exchange, namespace=name)
     account = Ref(ACCOUNT, name, "default")
     await desk.settled(account, lambda live: isinstance(live, Live))
     return desk

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.promises.objects import (
+    SECRET,
     a_claim,
     a_config_map,
     a_deployment,
@@ -12,8 +13,10 @@ from tests.promises.objects import (
     a_pod_template,
     a_service,
     a_stateful_set,
+    an_object,
     at,
 )
+from tidegate.model.objects import Kind
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.facts import Done, Invalid
 
@@ -24,6 +27,22 @@ OTHER_IMAGE: Body = {
         "containers": [{"name": "run", "image": "registry.example/app:2"}],
     }
 }
+ELSEWHERE: Body = {
+    "spec": {
+        "restartPolicy": "Never",
+        "containers": [{"name": "run", "image": "registry.example/app:1"}],
+        "nodeSelector": {"disk": "fast"},
+    }
+}
+
+
+def an_indexed_job(completions: int, *, parallelism: int) -> Body:
+    return a_job(completionMode="Indexed", completions=completions, parallelism=parallelism)
+
+
+def a_slice(address_type: str) -> Body:
+    kind = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+    return an_object(kind, "web", addressType=address_type, endpoints=[])
 
 
 @pytest.mark.parametrize(
@@ -52,6 +71,25 @@ OTHER_IMAGE: Body = {
             "data",
             id="ConfigMap-immutable",
         ),
+        pytest.param(
+            a_job(suspend=True),
+            a_job(suspend=True, template=OTHER_IMAGE),
+            "spec.template.spec",
+            id="Job-suspended-template",
+        ),
+        pytest.param(
+            an_indexed_job(2, parallelism=2),
+            an_indexed_job(3, parallelism=2),
+            "spec.completions",
+            id="Job-indexed-completions",
+        ),
+        pytest.param(
+            an_object(SECRET, "login"),
+            an_object(SECRET, "login", type="example.org/login"),
+            "type",
+            id="Secret-type",
+        ),
+        pytest.param(a_slice("IPv4"), a_slice("IPv6"), "addressType", id="EndpointSlice"),
     ],
 )
 async def test_an_immutable_field_is_refused_by_name(
@@ -86,3 +124,19 @@ async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(desk: Desk
     ]
 
     assert all(isinstance(outcome, Done) for outcome in outcomes)
+
+
+async def test_a_job_that_has_not_begun_may_run_elsewhere(desk: Desk) -> None:
+    live_of(await desk.apply(a_job(suspend=True)))
+
+    outcome = await desk.apply(a_job(suspend=True, template=ELSEWHERE))
+
+    assert isinstance(outcome, Done)
+
+
+async def test_an_indexed_job_counts_and_runs_in_step(desk: Desk) -> None:
+    live_of(await desk.apply(an_indexed_job(2, parallelism=2)))
+
+    outcome = await desk.apply(an_indexed_job(3, parallelism=3))
+
+    assert isinstance(outcome, Done)

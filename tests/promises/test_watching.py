@@ -73,7 +73,7 @@ async def test_a_watch_is_resumed_from_the_version_of_its_last_change(bare: Desk
     first = bare.watch(here(bare), since=await version_of(bare))
     await bare.create(labelled(a_config_map("one"), watched="yes"))
     facts = await bare.until(the(Change.ADDED, "one"))
-    bare.world.cancel(first)
+    bare.cancel(first)
     await bare.create(labelled(a_config_map("two"), watched="yes"))
     last = facts[-1]
     assert isinstance(last, Changed)
@@ -153,7 +153,7 @@ async def test_a_cancelled_watch_says_nothing_more(bare: Desk) -> None:
     cancelled = bare.watch(here(bare), since=await version_of(bare))
     other = bare.watch(here(bare), since=await version_of(bare))
 
-    bare.world.cancel(cancelled)
+    bare.cancel(cancelled)
     await bare.create(labelled(a_config_map(), watched="yes"))
     facts = await bare.until(the(Change.ADDED, "web"))
 
@@ -187,9 +187,7 @@ async def test_a_line_tells_what_is_there_before_it_tells_what_changes(desk: Des
 async def test_a_line_goes_on_when_the_server_ends_the_watch(desk: Desk) -> None:
     desk.watch(here(desk))
     await desk.until(is_whole)
-    deadline = Ms(desk.world.now() + 7 * SECOND)
-    while desk.world.now() < deadline:
-        await desk.world.wait(deadline)
+    await desk.rest(Ms(desk.world.now() + 7 * SECOND))
 
     await desk.create(labelled(a_config_map(), watched="yes"))
     facts = await desk.until(the(Change.ADDED, "web"))

@@ -16,6 +16,7 @@ from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Missing
 from tidegate.world.line import Line
 
@@ -70,8 +71,8 @@ async def replaced_in(run: Run, desk: Desk) -> list[tuple[Body, Body, Body]]:
 
 async def test_a_comparison_foresees_what_a_replacement_changes_and_then_nothing() -> None:
     world = Sandbox()
-    await prepare(Desk(Line(world)))
-    desk = Desk(world, namespace=NAMESPACE)
+    await prepare(Desk(Exchange(Line(world))))
+    desk = Desk(Exchange(world), namespace=NAMESPACE)
     sequences = random_sequences(240, seed=11)
 
     replaced = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import Shape, down, shared_by
+from tests.fakes.rollout_cases import Shape, down, fast_by, shared_by
 from tests.fakes.rollout_hooks import (
     HookCase,
     HookShape,
@@ -80,7 +80,8 @@ def test_a_rollout_killed_at_any_turn_runs_no_hook_twice(case: HookCase, variant
         stage = Stage(case)
         dying = stage.actor(plan, Part(dies_at=turn, lands=(turn + variant // 2) % 4))
         stage.play(dying)
-        heir = Part(holder="one" if (turn + variant) % 2 else "two")
+        fast = (0, 16_000, -3_600_000)[turn % 3]
+        heir = Part(holder="one" if (turn + variant) % 2 else "two", fast=fast)
         run = stage.roll_out(plan, heir).run
 
         assert run.result == ("passed" if case.is_well else "failed"), turn
@@ -173,13 +174,15 @@ def test_kill_after_kill_under_faults_runs_no_hook_twice(case: HookCase, kills: 
 
 
 @shared_by(8)
-@given(well_hooked, st.integers(100, 20_000))
-@example(COME_AND_GONE, 100)
-def test_two_rollouts_of_one_plan_run_its_hooks_once(case: HookCase, begins: int) -> None:
+@given(well_hooked, st.integers(100, 20_000), fast_by)
+@example(COME_AND_GONE, 100, 0)
+def test_two_rollouts_of_one_plan_run_its_hooks_once(
+    case: HookCase, begins: int, fast: int
+) -> None:
     stage, plan = Stage(case), case.plan()
     first = stage.actor(plan)
 
-    second = stage.actor(plan, Part(holder="two", begins=begins))
+    second = stage.actor(plan, Part(holder="two", begins=begins, fast=fast))
     stage.play(first, second)
 
     assert (first.run.result, second.run.result) == ("passed", "passed")

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import WELL, Case, cases, shared_by
+from tests.fakes.rollout_cases import WELL, Case, cases, fast_by, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
+from tidegate.engine.heartbeat import LASTS
+from tidegate.engine.stored import SECRET
+from tidegate.model.moment import SECOND
+from tidegate.world.facts import is_refusal
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 small = cases(fates=WELL, faulty=False, most=2)
@@ -36,6 +40,28 @@ def _killed(case: Case, turn: int, variant: int) -> Stage:
     stage = Stage(case)
     stage.play(stage.actor(case.plan(), Part(dies_at=turn, lands=(turn + variant // 2) % 4)))
     return stage
+
+
+@shared_by(20)
+@given(small, st.integers(1, 60), fast_by)
+def test_a_killed_holder_delays_the_next_by_its_term_whatever_the_clocks(
+    case: Case, turn: int, fast: int
+) -> None:
+    plan, stage = case.plan(), Stage(case)
+    stage.play(stage.actor(plan, Part(dies_at=turn, lands=turn % 3)))
+    begins, before = stage.realm.now(), len(stage.realm.landed)
+
+    run = stage.roll_out(plan, Part(holder="two", fast=fast)).run
+
+    assert run.result == "passed"
+    assert stage.objects() == finished(plan)
+    assert_record_in_order(plan, stage.record)
+    taken = [
+        one.at
+        for one in stage.realm.landed[before:]
+        if one.write.ref.kind == SECRET and not is_refusal(one.outcome)
+    ]
+    assert min(taken, default=begins) <= begins + LASTS + 3 * SECOND
 
 
 @shared_by(60)

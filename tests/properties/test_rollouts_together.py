@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.mortal import Absence
-from tests.fakes.rollout_cases import WELL, Case, cases, shared_by
+from tests.fakes.rollout_cases import WELL, Case, cases, fast_by, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage, finished
 from tests.fakes.rollout_record import assert_record_in_order
 from tidegate.world.facts import is_refusal
@@ -15,18 +15,20 @@ from tidegate.world.facts import is_refusal
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = cases(fates=WELL, faulty=False, most=2)
 moments = st.integers(100, 20_000)
+clocks = st.tuples(fast_by, fast_by)
+"""By how much the clock of each process is ahead."""
 absences = st.builds(Absence, moments, st.integers(1, 40), st.sampled_from(["cut", "frozen"]))
 
 
 @shared_by(4)
-@given(calm, moments)
+@given(calm, moments, clocks)
 def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
-    case: Case, begins: int
+    case: Case, begins: int, clocks: tuple[int, int]
 ) -> None:
     stage, plan = Stage(case), case.plan()
-    first = stage.actor(plan)
+    first = stage.actor(plan, Part(fast=clocks[0]))
 
-    second = stage.actor(plan, Part(holder="two", begins=begins))
+    second = stage.actor(plan, Part(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second)
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
@@ -35,12 +37,14 @@ def test_of_two_rollouts_of_one_plan_the_second_finds_nothing_to_do(
 
 
 @shared_by(4)
-@given(calm, moments)
-def test_a_rollout_gives_way_to_one_of_another_plan(case: Case, begins: int) -> None:
+@given(calm, moments, clocks)
+def test_a_rollout_gives_way_to_one_of_another_plan(
+    case: Case, begins: int, clocks: tuple[int, int]
+) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
-    first = stage.actor(case.plan())
+    first = stage.actor(case.plan(), Part(fast=clocks[0]))
 
-    second = stage.actor(newer, Part(holder="two", begins=begins))
+    second = stage.actor(newer, Part(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second)
 
     assert first.run.result in ("passed", "stopped")
@@ -48,14 +52,14 @@ def test_a_rollout_gives_way_to_one_of_another_plan(case: Case, begins: int) -> 
 
 
 @shared_by(4)
-@given(calm, moments, absences)
+@given(calm, moments, absences, clocks)
 def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
-    case: Case, begins: int, absence: Absence
+    case: Case, begins: int, absence: Absence, clocks: tuple[int, int]
 ) -> None:
     stage, plan = Stage(case), case.plan()
-    first = stage.actor(plan)
+    first = stage.actor(plan, Part(fast=clocks[0]))
 
-    second = stage.actor(plan, Part(holder="two", begins=begins))
+    second = stage.actor(plan, Part(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second, happenings=absence.of(first.life))
 
     assert (first.run.result, second.run.result) == ("passed", "passed")
@@ -64,14 +68,14 @@ def test_one_that_was_away_leaves_the_rest_to_another_of_its_plan(
 
 
 @shared_by(4)
-@given(calm, moments, absences)
+@given(calm, moments, absences, clocks)
 def test_one_that_was_away_does_not_undo_a_newer_plan(
-    case: Case, begins: int, absence: Absence
+    case: Case, begins: int, absence: Absence, clocks: tuple[int, int]
 ) -> None:
     stage, newer = Stage(case), case.plan(image="app:2")
-    first = stage.actor(case.plan())
+    first = stage.actor(case.plan(), Part(fast=clocks[0]))
 
-    second = stage.actor(newer, Part(holder="two", begins=begins))
+    second = stage.actor(newer, Part(holder="two", begins=begins, fast=clocks[1]))
     stage.play(first, second, happenings=absence.of(first.life))
 
     error = first.life.error

@@ -1,11 +1,12 @@
 """A world where a rollout is on its way, and a desk at the same world for everybody else.
 
-Whoever waits lets the rollout work: a test does something to the cluster, waits until the rollout
-has heard of it, and claims what came of that. Nothing depends on how fast anybody is.
+Rollouts work while a test waits: a test does something to the cluster, waits until the rollout has
+heard of it, and claims what came of that. Nothing depends on how fast anybody is.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,7 +14,10 @@ from msgspec import structs
 
 from tests.promises.objects import SECRET
 from tidegate.engine.drive import Driver
+from tidegate.engine.site import Settings
 from tidegate.flows.jq import Jq
+from tidegate.flows.means import Craft
+from tidegate.health.judge import Judge
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Kind, Live, Ref
@@ -22,8 +26,9 @@ from tidegate.model.reading import mapping, text
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
-from tidegate.testing.rollouts import PER_ROLLOUT, Run, a_driver, governed, settings_of
+from tidegate.testing.rollouts import Run, governed
 from tidegate.world.calls import Call, Selection, Ticket
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Catalogue, Changed, Due, Fact
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
@@ -37,14 +42,29 @@ HASTY = structs.replace(TIDEGATE, proof=SHORT, settle=SHORT, suspended=SHORT)
 """What needs a while to count counts soon."""
 
 
-class Rolling:
-    """A rollout on its way: what it told, and what it was told of objects."""
+class Listener(Driver):
+    """A rollout of which one can say what it has been told."""
 
-    def __init__(self, world: Shared, driver: Driver, run: Run) -> None:
+    def __init__(self, world: Exchange, plan: Plan, settings: Settings, run: Run, jq: Jq) -> None:
+        super().__init__(world, plan, Craft(Judge.of(()), jq=jq), settings, run.events.append)
+        self.heard: dict[Ref, Live] = {}
+
+    def take(self, fact: Fact) -> None:
+        super().take(fact)
+        if isinstance(fact, Changed):
+            self.heard[fact.live.ref] = fact.live
+
+
+class Rolling:
+    """A rollout on its way, in a task of its own."""
+
+    def __init__(self, world: Exchange, driver: Listener, run: Run) -> None:
         self.run = run
         self._world = world
+        self._party = world.party()
         self._driver = driver
-        self._heard: dict[Ref, Live] = {}
+        driver.open()
+        self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def waits(self, reason: str, *, told: str = "") -> Event:
         """The first event that says that a gate waits for this reason, in these words."""
@@ -61,11 +81,16 @@ class Rolling:
         await self._until(lambda: bool(found()))
         return found()[0]
 
+    async def tells(self, told: Told) -> Event:
+        """The first event of this kind."""
+        await self._until(lambda: bool(self.run.told(told)))
+        return self.run.told(told)[0]
+
     async def hears(self, live: Live) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
 
         def is_known() -> bool:
-            known = self._heard.get(live.ref)
+            known = self._driver.heard.get(live.ref)
             return known is not None and int(known.version) >= int(live.version)
 
         await self._until(is_known)
@@ -85,26 +110,23 @@ class Rolling:
         """Whether any gate has opened."""
         return bool(self.run.told(Told.GATE_OPENED))
 
-    @property
-    def alarm(self) -> Ms | None:
-        return None if self._driver.closed else self._driver.alarm
-
-    def take(self, facts: list[Fact]) -> None:
-        if self._driver.closed:
-            return
-        for fact in facts:
-            if isinstance(fact, Changed) and fact.ticket >= PER_ROLLOUT:
-                self._heard[fact.live.ref] = fact.live
-            self._driver.take(fact)
-        self._driver.ring()
+    async def _work(self) -> None:
+        try:
+            while not self._driver.closed:
+                await self._driver.turn()
+                self._party.wake()
+        finally:
+            self._party.wake()
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         """Wait for a claim about this rollout; one that has ended makes no more of them true."""
         deadline = Ms(self._world.now() + PATIENCE)
         while not holds():
+            if self._task.done():
+                self._task.result()
             if self._driver.closed or self._world.now() >= deadline:
                 raise AssertionError(f"it will not be so; the last told: {self._last_told()}")
-            await self._world.wait(deadline)
+            await self._party.wait(deadline)
 
     def _last_told(self) -> str:
         last = self.run.events[-6:]
@@ -115,44 +137,47 @@ class Rolling:
         return [event for event in waits if event.reason == reason and told in event.sentence]
 
 
-class Shared:
-    """One world for a desk and for rollouts. It has the four methods of a world itself."""
+class Screened:
+    """A line that may hide kinds and keep news back. It has the methods of a world itself."""
 
     def __init__(self, world: World) -> None:
-        self.rollings: list[Rolling] = []
         self.hidden: set[Kind] = set()
         """Kinds that discovery does not tell of yet."""
         self._line = Line(world)
-        self._is_held = False
+        self._last = self._held = Ticket(0)
         self._kept: list[Fact] = []
 
     def now(self) -> Ms:
         return self._line.now()
 
     def submit(self, call: Call) -> None:
+        self._last = call.ticket
         self._line.submit(call)
 
     def cancel(self, ticket: Ticket) -> bool:
         return self._line.cancel(ticket)
 
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
-        alarms = [] if self._is_held else [rolling.alarm for rolling in self.rollings]
-        moments = [one for one in (until, *alarms) if one is not None]
-        facts = [self._hide(fact) for fact in await self._line.wait(min(moments, default=None))]
-        self._kept += facts
-        if not self._is_held:
-            self._work()
-        return tuple(fact for fact in facts if _is_for_desk(fact)) or (Due(),)
+        if self._held or not self._kept:
+            self._kept += map(self._hide, await self._line.wait(until))
+        facts, self._kept = self._kept, [fact for fact in self._kept if self._is_held(fact)]
+        return tuple(fact for fact in facts if not self._is_held(fact)) or (Due(),)
+
+    def wake(self) -> None:
+        self._line.wake()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Rollouts hear of nothing in here, and of everything afterwards, in order."""
-        self._is_held = True
+        """Who asked before hears of nothing in here, and of everything afterwards, in order."""
+        self._held = self._last
         try:
             yield
         finally:
-            self._is_held = False
-        self._work()
+            self._held = Ticket(0)
+        self._line.wake()
+
+    def _is_held(self, fact: Fact) -> bool:
+        return not isinstance(fact, Due) and fact.ticket <= self._held
 
     def _hide(self, fact: Fact) -> Fact:
         match fact:
@@ -162,23 +187,16 @@ class Shared:
             case _:
                 return fact
 
-    def _work(self) -> None:
-        facts, self._kept = self._kept, []
-        for rolling in self.rollings:
-            rolling.take(facts)
-
-
-def _is_for_desk(fact: Fact) -> bool:
-    return not isinstance(fact, Due) and fact.ticket < PER_ROLLOUT
-
 
 class Stage:
     """One namespace of a world. Its name is that of the unit which is rolled out there."""
 
     def __init__(self, world: World, namespace: str) -> None:
         self.namespace = namespace
-        self.world = Shared(world)
-        self.desk = Desk(self.world, namespace=namespace)
+        self.world = Screened(world)
+        self._exchange = Exchange(self.world)
+        self._begun = 0
+        self.desk = Desk(self._exchange, namespace=namespace)
         self.jq = Jq()
 
     def begin(self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT) -> Rolling:
@@ -186,14 +204,11 @@ class Stage:
         return self.start(governed(self.plan(*waves), semantics=semantics))
 
     def start(self, plan: Plan) -> Rolling:
-        """Begin to roll out a plan; each rollout of a world has a name and tickets of its own."""
-        own = settings_of(len(self.world.rollings) + 1)
-        run = Run()
-        driver = a_driver(self.world, plan, run, own, self.jq)
-        rolling = Rolling(self.world, driver, run)
-        self.world.rollings.append(rolling)
-        driver.open()
-        return rolling
+        """Begin to roll out a plan; each rollout of a world has a name of its own."""
+        self._begun += 1
+        run, settings = Run(), Settings(holder=f"{self.namespace}-rollout-{self._begun}")
+        listener = Listener(self._exchange, plan, settings, run, self.jq)
+        return Rolling(self._exchange, listener, run)
 
     async def roll_out(
         self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT

@@ -51,6 +51,9 @@ class Overheard:
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
         return await self._world.wait(until)
 
+    def wake(self) -> None:
+        self._world.wake()
+
     @property
     def writes(self) -> list[Write]:
         requests = (call.request for call in self.calls)
@@ -74,7 +77,7 @@ class Overheard:
 
 def asking(depth: Preflight, number: int = 0) -> Settings:
     known = settings_of(number)
-    return Settings(holder=known.holder, first_ticket=known.first_ticket, preflight=depth)
+    return Settings(holder=known.holder, preflight=depth)
 
 
 def a_large_plan() -> Plan:

@@ -12,6 +12,7 @@ from tests.traces.catalogue import CASES
 from tests.traces.files import FOLDER, write_traces
 from tests.traces.run import Trace, trace
 from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 RUNS = 4
@@ -22,15 +23,15 @@ AT_ONCE = 12
 async def listen(case: Case, number: int, kubeconfig: Path, turns: asyncio.Semaphore) -> Trace:
     """Run one case once, in a namespace of its own."""
     async with turns, real_world(kubeconfig=kubeconfig) as world:
-        line = Line(world)
+        exchange = Exchange(Line(world))
         namespace = f"trace-{number}-{case.name}"[:63].rstrip("-")
         body: Body = {
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": namespace},
         }
-        live_of(await Desk(line).apply(body))
-        return await trace(case, Desk(line, namespace=namespace))
+        live_of(await Desk(exchange).apply(body))
+        return await trace(case, Desk(exchange, namespace=namespace))
 
 
 async def record(case: Case, kubeconfig: Path, turns: asyncio.Semaphore) -> None:

@@ -19,6 +19,7 @@ from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 CONTROLLERS = (
@@ -45,8 +46,8 @@ NODE: Body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "kwok-0"}
 
 async def simulated(case: Case) -> Trace:
     """What the sandbox's controllers say in a case."""
-    line = Line(Sandbox(controllers=CONTROLLERS))
+    exchange = Exchange(Line(Sandbox(controllers=CONTROLLERS)))
     namespace: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trace"}}
     for body in (NODE, namespace):
-        live_of(await Desk(line).create(body))
-    return await trace(case, Desk(line, namespace="trace"))
+        live_of(await Desk(exchange).create(body))
+    return await trace(case, Desk(exchange, namespace="trace"))

@@ -51,6 +51,7 @@ from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Sa
 
 OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
 """What was decided before is out of date: the step begins anew."""
+LOST = Trouble("Overtaken", "another rollout has the unit now")
 
 
 SCHEMA_WITHIN = Ms(3_000)
@@ -126,6 +127,8 @@ class Deeds:
             return Checked(step.id, trouble=_named(fault))
         writes = any(map(site.is_written, examined))
         if writes and (yield from site.take(step.unit)):
+            if site.holds.is_lost(step.unit):
+                return Checked(step.id, trouble=LOST)
             return (yield from self._check(step))
         yield from self._announce(step)
         for spot in spots:
@@ -137,14 +140,14 @@ class Deeds:
     def _announce(self, step: Step) -> Errand[None]:
         """Say which hooks are about to be made: whoever comes after us knows them by that."""
         site = self._site
-        hold, before = site.holds[step.unit], site.holds[step.unit].keeper.entries
+        hold, before = site.holds[step.unit], site.holds[step.unit].record.entries
         fresh: dict[Ref, Entry] = {}
         for _, item, standing in site.examined(step):
             known = before.get(item.ref) or Entry()
             if item.hook is not None and standing.stand in WRITTEN and not is_announced(known):
                 fresh[item.ref] = announcement(standing.live, known)
         for ref, entry in fresh.items():
-            hold.keeper.remember(ref, entry)
+            hold.record.remember(ref, entry)
         if fresh:
             yield from hold.settle(site.world.now)
 
@@ -206,12 +209,12 @@ class Deeds:
         site.outlook.wrote(spot, live)
         unit, body = site.owner[spot], read_body(live)
         seal, is_hook = site.means.seal(unit, item, body), item.hook is not None
-        keeper = site.holds[unit.id].keeper
-        known = keeper.entries.get(item.ref) or Entry()
+        record = site.holds[unit.id].record
+        known = record.entries.get(item.ref) or Entry()
         entry = Entry(item.digest, seal, live.uid, hook=is_hook, ran=known.ran if is_hook else ())
         if (known.opened, known.uid) == (item.digest, live.uid):
             entry = msgspec.structs.replace(entry, opened=known.opened)
-        keeper.remember(item.ref, entry)
+        record.remember(item.ref, entry)
         self._errands.run(site.judge(spot, live, body), self._hear)
         became = written(live, before=before, status=status_name(live, body))
         self._hear(Wrote(command.step, spot, became))
@@ -260,7 +263,7 @@ class Deeds:
             return
         item = next(one for one in items_of(site.steps[command.step]) if one.ref == spot.ref)
         unit = site.owner[spot]
-        known = site.holds[unit.id].keeper.entries.get(spot.ref)
+        known = site.holds[unit.id].record.entries.get(spot.ref)
         seal = known.seal if known is not None and known.uid == live.uid else ""
         changed = site.means.changed(unit, item, read_body(live), seal)
         trouble = Trouble("Changed", changed) if changed else None
@@ -289,13 +292,13 @@ class Deeds:
     def _remember(self, command: Journal) -> None:
         site = self._site
         forget_deleted(site, site.steps[command.step])
-        keeper = site.holds[site.steps[command.step].unit].keeper
+        record = site.holds[site.steps[command.step].unit].record
         for spot, digest, uid in command.opened:
-            known = keeper.entries.get(spot.ref) or Entry()
+            known = record.entries.get(spot.ref) or Entry()
             entry = msgspec.structs.replace(known, digest=digest, uid=uid, opened=digest)
             if spot in command.hooks:
                 entry = msgspec.structs.replace(entry, hook=True, ran=(*known.ran, digest))
-            keeper.remember(spot.ref, entry)
+            record.remember(spot.ref, entry)
         if command.hooks:
             self._errands.run(self._settle_hooks(command), self._hear)
         elif any(item.expires for item in items_of(site.steps[command.step])):

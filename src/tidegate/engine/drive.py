@@ -10,6 +10,7 @@ from typing import TypeAlias
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
+from tidegate.engine.heartbeat import Heartbeat
 from tidegate.engine.hold import SETTLES, Hold
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
@@ -26,23 +27,24 @@ from tidegate.engine.vocabulary import (
     Stopped,
     Superseded,
 )
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, Result, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.unit import UnitId
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
+HELD = "Held"
 Decide: TypeAlias = Callable[[Rollout, Input, Ms], Decision]
 
 
 class Driver:
-    """One rollout on its way. Hand it facts, ring it when its alarm comes."""
+    """One rollout on its way, in a world that it shares with others. Turn it until it is closed."""
 
     def __init__(
         self,
-        world: World,
+        world: Exchange,
         plan: Plan,
         means: Means,
         settings: Settings,
@@ -55,12 +57,14 @@ class Driver:
         self.world = world
         self._plan = self._asked = plan
         self._emit = emit
-        self._site = Site(world, means, settings)
-        self._errands = Errands(world, first=settings.first_ticket)
+        self._site = Site(world, means, settings, self._tell_of_unit, self._lose)
+        self._party = world.party()
+        self._errands = Errands(self._party, self._site.may_write_until)
         self._rollout = Rollout()
         self._inbox: deque[Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
         self._alarm: Ms | None = None
+        self._flush_at: Ms | None = None
         self._begun = False
         self._ending = 0
         """How many units are being let go of."""
@@ -69,6 +73,13 @@ class Driver:
     def open(self) -> None:
         self._errands.run(open_rollout(self._site, self._plan), self._opened)
         self._work()
+
+    async def turn(self, until: Ms | None = None) -> None:
+        """Wait for news, at most until a moment, and do what follows from them."""
+        moments = [one for one in (self.alarm, until) if one is not None]
+        for fact in await self._party.wait(min(moments, default=None)):
+            self.take(fact)
+        self.ring()
 
     def take(self, fact: Fact) -> None:
         match fact:
@@ -92,22 +103,30 @@ class Driver:
             return
         now = self.world.now()
         self._errands.ring(now)
-        for hold in self._site.holds.values():
-            if hold.is_renewal_due(now):
-                self._errands.run(hold.renew(self.world.now), partial(self._renewed, hold))
-            if hold.lease.held and now >= hold.ends:
-                self._let_go(hold)
-            if hold.is_flush_due(now):
-                self._errands.run(hold.flush(self.world.now), lambda _: None)
+        self._keep(now)
         if self._alarm is not None and now >= self._alarm:
             self._inbox.append(Due())
         self._work()
 
     @property
     def alarm(self) -> Ms | None:
-        alarms = [self._alarm, self._errands.alarm]
-        alarms += [hold.alarm for hold in self._site.holds.values()]
+        alarms = [self._alarm, self._errands.alarm, self._flush_at]
+        alarms += [keeping.heartbeat.alarm for keeping in self._site.holds.keepings.values()]
         return min((alarm for alarm in alarms if alarm is not None), default=None)
+
+    def _keep(self, now: Ms) -> None:
+        """Renew heartbeats and write journals where that is due."""
+        for keeping in self._site.holds.keepings.values():
+            heartbeat = keeping.heartbeat
+            if heartbeat.is_due(now):
+                renewed = partial(self._renewed, heartbeat, heartbeat.life)
+                self._errands.run(heartbeat.renew(self.world.now), renewed)
+            if heartbeat.lapses(now):
+                self._let_go(heartbeat.cluster)
+        if self._flush_at is not None and now >= self._flush_at:
+            self._flush_at = None
+            for hold in self._site.holds.flush():
+                self._errands.run(hold.flush(self.world.now), lambda _: None)
 
     def stop(self, reason: str) -> None:
         """Begin nothing more; what is under way ends in good order."""
@@ -116,10 +135,10 @@ class Driver:
             self._work()
         elif not self.result:
             self._errands.withdraw()
-            for hold in self._site.holds.values():
-                hold.drop_errands()
+            self._site.holds.drop_errands()
             now = self.world.now()
             self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
+        self._party.wake()
 
     def supersede(self, plan: Plan) -> bool:
         """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own."""
@@ -127,12 +146,12 @@ class Driver:
             return False
         self._asked = plan
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
-        for hold in self._site.holds.values():
-            hold.lease.plan = plan.digest
+        self._site.holds.plan(plan.digest)
         if self._begun:
             self._inbox.append(Superseded(None))
             self._errands.run(reopen_rollout(self._site, plan), self._opened)
             self._work()
+            self._party.wake()
         return True
 
     def _opened(self, opening: Opening) -> None:
@@ -178,23 +197,33 @@ class Driver:
         for unit in self._rollout.units.values():
             if unit.failed and not unit.ended:
                 forget_failed(self._site, unit)
-        for hold in self._site.holds.values():
-            yield from hold.close(self.world.now)
+        yield from self._site.holds.close()
 
     def _closed(self, _: None) -> None:
         self.closed = True
         self._errands.withdraw()
 
-    def _let_go(self, hold: Hold) -> None:
-        """Somebody else may hold the unit now: nothing of ours may be sent before we know."""
-        hold.lease.held = False
-        self._errands.withdraw_writes()
+    def _let_go(self, cluster: str) -> None:
+        """Somebody else may hold our units now: nothing of ours may be sent before we know."""
+        is_of = self._site.is_of
+        self._errands.withdraw_writes(lambda place, ref: place == cluster and is_of(place, ref))
 
-    def _renewed(self, hold: Hold, _: None) -> None:
-        if not hold.lease.held:
-            self._let_go(hold)
-        if hold.lease.asked_to_go:
-            self.stop("another rollout of the unit takes over")
+    def _renewed(self, heartbeat: Heartbeat, life: int, _: None) -> None:
+        if heartbeat.life != life:
+            self._let_go(heartbeat.cluster)
+        for hold in self._site.holds.take_wishes(heartbeat):
+            self._asked_to_go(hold)
+
+    def _asked_to_go(self, hold: Hold) -> None:
+        """Somebody else wants a unit: it is let go of, and the others go on."""
+        self._lose(hold.unit, f"another rollout of `{hold.unit}` takes over")
+
+    def _lose(self, unit: UnitId, reason: str) -> None:
+        self._inbox.append(Stopped(reason, unit))
+
+    def _tell_of_unit(self, told: Told, unit: UnitId, sentence: str) -> None:
+        reason = HELD if told is Told.UNIT_WAITING else ""
+        self._emit(Event(self.world.now(), told, reason=reason, sentence=sentence, unit=unit))
 
     def _changed(self, cluster: str, fact: Changed) -> None:
         spot = self._site.outlook.changed(cluster, fact)
@@ -214,13 +243,16 @@ class Driver:
             # The end is told here: the journal must know by then which gates opened last.
             for event in decision.events:
                 self._tell(event)
+        holds = self._site.holds
+        if holds.dirty and self._flush_at is None:
+            self._flush_at = Ms(self.world.now() + holds.flushes)
 
     def _finish_unit(self, name: UnitId, result: str) -> None:
         """Remember what is brought, so that its hooks need not run again; let go of the unit."""
         unit, hold = self._rollout.units[name], self._site.holds[name]
-        if result == "passed" and hold.lease.version:
-            hold.keeper.finish(unit.unit.digest)
-        if result == "failed":
+        if result == Result.PASSED and hold.tried:
+            hold.record.finish(unit.unit.digest)
+        if result == Result.FAILED:
             forget_failed(self._site, unit)
         self._ending += 1
         self._errands.run(hold.close(self.world.now), self._let_unit_go)
@@ -246,15 +278,14 @@ class Driver:
 
 
 async def drive(driver: Driver, *, until: Ms | None = None) -> str:
-    """Run a rollout to its end, or to a moment; how it ended, in a word."""
-    world = driver.world
+    """Run a rollout to its end, or to a moment; how it ended, in a word.
+
+    Others of the same world go on beside it, each in a task of its own.
+    """
     driver.open()
     while not driver.closed:
-        alarms = [alarm for alarm in (driver.alarm, until) if alarm is not None]
-        for fact in await world.wait(min(alarms, default=None)):
-            driver.take(fact)
-        driver.ring()
-        if until is not None and world.now() >= until:
+        await driver.turn(until)
+        if until is not None and driver.world.now() >= until:
             until = None
             driver.stop("its time is up")
     return driver.result

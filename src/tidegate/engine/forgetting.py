@@ -25,7 +25,7 @@ def forget_gone(site: Site, stale: dict[UnitId, list[Spot]]) -> list[UnitId]:
         unseen = site.outlook.hidden(spots)
         for spot in spots:
             if spot not in site.outlook.lives and spot not in unseen:
-                site.holds[unit].keeper.forget(spot.ref)
+                site.holds[unit].record.forget(spot.ref)
                 forgetful[unit] = None
     return list(forgetful)
 
@@ -38,10 +38,10 @@ def forget_deleted(site: Site, step: Step) -> None:
 
 
 def forget_object(site: Site, step: Step, ref: Ref) -> None:
-    keeper = site.holds[step.unit].keeper
-    known = keeper.entries.get(ref)
+    record = site.holds[step.unit].record
+    known = record.entries.get(ref)
     if known is not None and not known.hook:
-        keeper.forget(ref)
+        record.forget(ref)
 
 
 def forget_hooks(site: Site, steps: Iterable[Step]) -> None:
@@ -49,7 +49,7 @@ def forget_hooks(site: Site, steps: Iterable[Step]) -> None:
     for step in steps:
         for item in items_of(step):
             if item.hook is not None:
-                site.holds[step.unit].keeper.forget(item.ref)
+                site.holds[step.unit].record.forget(item.ref)
 
 
 def forget_failed(site: Site, unit: UnitRun) -> None:

@@ -1,48 +1,66 @@
-"""A unit in the cluster's keeping: its lease and its journal, and when each wants a write."""
+"""A unit in our keeping: taken by its record, for as long as our heartbeat goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-from tidegate.engine.journal import Keeper
-from tidegate.engine.lease import LASTS, MARGIN, RENEWS, Lease, Now
+from tidegate.engine.heartbeat import Wish
+from tidegate.engine.keeping import Keeping
+from tidegate.engine.neighbours import Neighbour
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.hooks import free
+from tidegate.engine.record import LASTING, Now, Record
 from tidegate.errors import ClusterError, Place
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.event import Told
+from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref, Spot
-from tidegate.world.facts import Failed, Lost, Outcome, Throttled, is_refusal
+from tidegate.model.unit import UnitId
+from tidegate.world.facts import Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
 
 FLUSHES = Ms(1 * SECOND)
-"""How often at most the journal is written while a rollout runs."""
+"""How often at most a journal is written while a rollout runs."""
 SETTLES = Ms(50)
-"""How long one writer of a journal waits for another, before it looks again."""
-PASSING = Lost | Throttled | Failed
-"""Troubles of a cluster, and not with what was asked of it."""
+"""How long one writer of a record waits for another, before it looks again."""
+CLOSES = Ms(1 * MINUTE)
+"""How long troubles of a cluster may keep us from letting a unit go."""
+OVERTAKEN = "cluster.overtaken"
+Tell = Callable[[Told, UnitId, str], None]
+"""Says something of a unit, with a sentence."""
 
 
 @dataclass(slots=True)
 class Hold:
     """What the rollout of one unit keeps in its cluster."""
 
-    lease: Lease
-    keeper: Keeper
+    unit: UnitId
+    record: Record
+    keeping: Keeping
+    plan: str
+    tell: Tell
+    text: str = ""
+    """The digest of what the unit is to become."""
     refs: dict[Ref, None] = field(default_factory=dict)
     """The objects that may be written, in the order in which they became known."""
     hooks: set[Ref] = field(default_factory=set)
     """Those of the present plan."""
-    text: str = ""
-    """The digest of what the unit is to become."""
     begun: Ms | None = None
-    flushed: Ms = Ms(0)
-    flushing: bool = False
-    renewing: bool = False
-    taking: bool = False
-    epoch: int = 0
-    """How often somebody else may have been at work since we knew what is there."""
-    counted: tuple[int, str] = (0, "")
+    busy: bool = False
+    """Its record is being taken or written."""
+    asked_to_go: str = ""
+    """The digest of the plan that somebody else wants to run."""
+    tried: bool = False
+    """Its record may say that we hold it."""
+    _life: int = -1
+    """The life of our heartbeat in which it was taken."""
+    _told: str = ""
+    """The plan that the record names since we wrote it last."""
+    _counted: tuple[int, str] = (0, "")
     """So many of these does the journal name, and this is the text it speaks of."""
+    _said: str = ""
+    """What was told of our waiting."""
 
     def intend(self, text: str) -> None:
         """Bring another text from now on."""
@@ -54,137 +72,175 @@ class Hold:
 
         Names are made of it, so the journal gets to know the same moment.
         """
-        self.begun = self.keeper.begun(self.text, now)
+        self.begun = self.record.begun(self.text, now)
         return self.begun
 
-    def load(self) -> Errand[None]:
-        self._check((yield from self.keeper.load()), "reading")
+    @property
+    def is_ours(self) -> bool:
+        """Whether nobody can have taken it from us, though we may not write at the moment."""
+        return self._life == self.keeping.heartbeat.life and self.record.is_ours
 
-    def take(self, now: Now) -> Errand[None]:
-        """Hold the unit, and count its objects as its own before they are written."""
-        while self.taking:
+    def is_taken(self, now: Ms) -> bool:
+        """Whether its objects may be written."""
+        is_good = self.is_ours and self.keeping.heartbeat.is_good(now)
+        return is_good and self._counted == (len(self.refs), self.text)
+
+    def take(self, now: Now, *, waits: bool = True) -> Errand[None]:
+        """Hold the unit, and count its objects as its own before they are written.
+
+        `waits`: also for another process that holds it. Otherwise it may not be taken then.
+        """
+        while self.busy:
             yield Pause(Ms(now() + SETTLES))
-        self.taking = True
+        self.busy = True
         while not self.is_taken(now()):
-            if not self.lease.is_good(now()):
-                yield from self._acquire(now)
-            yield from self._free_earlier(now)
-            known = (len(self.refs), self.text)
-            begun = now() if self.begun is None else self.begun
-            self.keeper.expect(self.lease.plan, self.refs, text=self.text, now=begun)
-            refused = yield from self._write(now)
-            if refused is None:
-                self.counted = known
-            else:
-                yield from self._bear(refused, "writing", now)
-        self.taking = False
+            yield from self.be_alive(now)
+            if self.is_ours:
+                yield from self._free_earlier(now)
+                yield from self._bear((yield from self._count(now)), "writing", now)
+                continue
+            if self._life >= 0:
+                yield from self._bear((yield from self.record.read(now)), "reading", now)
+            if not (yield from self.await_holder(now, waits=waits)):
+                break
+            yield from self._seize(now)
+        self.busy = False
+
+    def be_alive(self, now: Now) -> Errand[None]:
+        """Have our heartbeat go on before anything is taken by it."""
+        refused = yield from self.keeping.heartbeat.begin(now)
+        if refused is not None:
+            raise refusal_error(refused, "taking the lease", where=self._place)
+
+    def _seize(self, now: Now) -> Errand[None]:
+        """Make the record ours, over what we know of it."""
+        heartbeat, record = self.keeping.heartbeat, self.record
+        life, known, self._counted = heartbeat.life, record.epoch, (0, "")
+        record.claim(heartbeat.holder)
+        self.tried = True
+        if record.is_large(self.refs) or record.earlier_hooks(self.text):
+            refused = yield from record.write_claim(now)
+        else:
+            refused = yield from self._count(now)
+        if record.is_ours:
+            self._life, self._told = life, record.plan
+            self._say("")
+        elif record.epoch == known:
+            yield from self._bear(refused, "writing", now)
+
+    def _count(self, now: Now) -> Errand[Outcome | None]:
+        known = (len(self.refs), self.text)
+        begun = now() if self.begun is None else self.begun
+        self.record.expect(self.plan, self.refs, text=self.text, now=begun)
+        refused = yield from self.record.write(now)
+        if refused is None:
+            self._counted, self._told = known, self.record.plan
+        return refused
+
+    def await_holder(self, now: Now, *, waits: bool = True) -> Errand[bool]:
+        """Wait until nobody else holds the unit. Whoever did may have written until then.
+
+        False: somebody holds it, and is not waited for.
+        """
+        record, keeping, unit = self.record, self.keeping, self.record.unit
+        while (holder := record.holder) not in ("", keeping.heartbeat.holder):
+            self._refuse_overtaken()
+            if keeping.neighbours.is_dead(holder, record.seen_at):
+                break
+            keeping.waiting[unit] = record
+            seen = yield from keeping.look(record, now)
+            if seen is not None and seen.dead_at is None:
+                if not waits:
+                    keeping.waiting.pop(unit, None)
+                    return False
+                yield from self._urge(seen)
+        keeping.waiting.pop(unit, None)
+        self._refuse_overtaken()
+        record.epoch += holder != "" and not record.is_ours
+        return True
+
+    def _urge(self, seen: Neighbour) -> Errand[None]:
+        """Have the holder know that another plan waits, and everybody that we wait."""
+        record, name = self.record, self.record.ref.name
+        if record.plan != self.plan and name not in seen.asked:
+            wish = Wish(record.turn, self.plan)
+            (asked,) = yield (self.keeping.neighbours.ask_to_go(record.holder, name, wish),)
+            if isinstance(asked, LASTING):
+                raise refusal_error(asked, "asking for the unit", where=self._place)
+            seen.asked |= frozenset() if is_refusal(asked) else {name}
+        since = datetime.fromtimestamp(seen.first // SECOND, UTC)
+        asked_to = ", and was asked to give way" if name in seen.asked else ""
+        self._say(f"`{record.holder}` holds it, as we see since {since:%H:%M:%S} UTC{asked_to}")
+
+    def _say(self, sentence: str) -> None:
+        """Tell what we wait for, once; and that we go on, if we have waited."""
+        if sentence != self._said:
+            self._said = sentence
+            told = Told.UNIT_WAITING if sentence else Told.UNIT_TAKEN
+            self.tell(told, self.unit, sentence)
 
     def _free_earlier(self, now: Now) -> Errand[None]:
         """Let go of hooks of a rollout that did not come to its end."""
-        refs = (ref for ref in self.keeper.earlier_hooks(self.text) if ref not in self.hooks)
-        yield from free([Spot(self.lease.cluster, ref) for ref in refs], now)
+        refs = (ref for ref in self.record.earlier_hooks(self.text) if ref not in self.hooks)
+        yield from free([Spot(self.record.cluster, ref) for ref in refs], now)
 
-    def is_taken(self, now: Ms) -> bool:
-        return self.lease.is_good(now) and self.counted == (len(self.refs), self.text)
-
-    def _acquire(self, now: Now) -> Errand[None]:
-        """What was ours may be somebody else's by now, and the journal with it."""
-        self.lease.held, self.lease.contested, self.counted = False, False, (0, "")
-        refused = yield from self.lease.acquire(now)
-        if refused is not None:
-            raise refusal_error(refused, "taking the lease", where=self._place)
-        if not self.lease.held:
-            raise self._overtaken()
-        known = self.keeper.news
-        while (unread := (yield from self.keeper.load())) is not None:
-            yield from self._bear(unread, "reading", now)
-        # Who came and went since we looked has left the lease as if nobody had been there.
-        self.epoch += self.lease.contested or self.keeper.news != known
-
-    def _bear(self, refused: Outcome, deed: str, now: Now) -> Errand[None]:
+    def _bear(self, refused: Outcome | None, deed: str, now: Now) -> Errand[None]:
         """Wait until a trouble of the cluster is over; one with what was asked is an error."""
-        if not isinstance(refused, PASSING):
-            self._check(refused, deed)
-        yield Pause(Ms(now() + FLUSHES))
-
-    def is_renewal_due(self, now: Ms) -> bool:
-        return self.lease.held and not self.renewing and now >= self.lease.renewed + RENEWS
-
-    def renew(self, now: Now) -> Errand[None]:
-        self.renewing = True
-        yield from self.lease.renew(now)
-        self.renewing = False
-
-    def is_flush_due(self, now: Ms) -> bool:
-        return self._wants_flush and now >= self.flushed + FLUSHES
-
-    @property
-    def _wants_flush(self) -> bool:
-        """Whoever takes the unit must first read what somebody else may have written."""
-        is_free = not self.flushing and not self.taking
-        return is_free and self.lease.held and self.keeper.is_dirty
+        if isinstance(refused, LASTING):
+            raise refusal_error(refused, f"{deed} the journal", where=self._place)
+        if refused is not None:
+            yield Pause(Ms(now() + FLUSHES))
 
     def flush(self, now: Now) -> Errand[Outcome | None]:
         """Write the journal if it is ours; what is refused is tried again with the next flush."""
-        while self.taking:
+        while self.busy:
             yield Pause(Ms(now() + SETTLES))
-        return (yield from self._write(now)) if self.lease.is_good(now()) else None
-
-    def _write(self, now: Now) -> Errand[Outcome | None]:
-        while self.flushing:
-            yield Pause(Ms(now() + SETTLES))
-        self.flushing, self.flushed = True, now()
-        refused = yield from self.keeper.store()
-        self.flushing = False
+        if not self.record.is_ours:
+            return None
+        self.busy = True
+        refused = yield from self.record.write(now)
+        self.busy = False
         return refused
 
     def settle(self, now: Now) -> Errand[None]:
-        """Write the journal until all of it is written, for as long as the unit is ours."""
-        while self.lease.is_good(now()):
+        """Write the journal until all of it is written, for as long as the record is ours."""
+        while self.record.is_ours:
             refused = yield from self.flush(now)
             if refused is None:
                 return
             yield from self._bear(refused, "writing", now)
 
     def close(self, now: Now) -> Errand[None]:
-        """Write what is not written yet, and let go, which a renewal on its way would undo."""
-        yield from self.settle(now)
-        if self.keeper.is_dirty or self.flushing:
-            # Its time was up; nobody may have taken it yet.
-            self.lease.held = False
-            yield from self.lease.regain(now)
-            yield from self.settle(now)
-        while self.renewing:
+        """Write what is not written yet and let go, with one write.
+
+        That is safe though our time may be up: if somebody took the unit, nothing is written.
+        """
+        while self.busy:
             yield Pause(Ms(now() + SETTLES))
-        yield from self.lease.release(now)
+        ends = now() + CLOSES
+        if self.tried and not self.record.is_ours:
+            yield from self.record.read(now)
+        while self.tried and self.record.is_ours and now() < ends:
+            self.record.release()
+            refused = yield from self.flush(now)
+            if refused is None:
+                break
+            yield from self._bear(refused, "writing", now)
+        self.tried, self._life = False, -1
 
     def drop_errands(self) -> None:
         """Whoever was writing here was withdrawn."""
-        self.flushing = self.renewing = self.taking = False
-
-    @property
-    def ends(self) -> Ms:
-        """When writing must stop unless the lease is renewed before."""
-        return Ms(self.lease.renewed + LASTS - MARGIN)
-
-    @property
-    def alarm(self) -> Ms | None:
-        if not self.lease.held:
-            return None
-        renewal = self.ends if self.renewing else Ms(self.lease.renewed + RENEWS)
-        if self._wants_flush:
-            return min(renewal, Ms(self.flushed + FLUSHES))
-        return renewal
+        self.busy = False
 
     @property
     def _place(self) -> Place:
-        return Place(f"unit {self.lease.unit}")
+        return Place(f"unit {self.record.unit}")
 
-    def _check(self, refused: Outcome | None, deed: str) -> None:
-        if refused is not None and is_refusal(refused):
-            raise refusal_error(refused, f"{deed} the journal", where=self._place)
-
-    def _overtaken(self) -> ClusterError:
-        problem = f"another rollout of `{self.lease.unit}` took over while this one was cut off"
+    def _refuse_overtaken(self) -> None:
+        """Who was away while another plan was brought leaves the unit alone: that is the newer."""
+        was_there = self._life < 0 and not self.record.was_away
+        if was_there or self.record.plan in ("", self.plan, self._told):
+            return
+        problem = f"another rollout of `{self.record.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"
-        return ClusterError("cluster.overtaken", problem, where=self._place, hint=hint)
+        raise ClusterError(OVERTAKEN, problem, where=self._place, hint=hint)

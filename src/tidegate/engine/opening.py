@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.engine.belongings import losses, taken_over, written_twice
 from tidegate.engine.forgetting import forget_gone
-from tidegate.engine.lease import ASKS_AGAIN
+from tidegate.engine.heartbeat import ASKS_AGAIN
 from tidegate.engine.means import Found
 from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.errands import Errand, Pause
@@ -23,6 +23,8 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.unit import UnitId
+from tidegate.world.facts import is_refusal
+from tidegate.world.refusals import refusal_error
 
 PASSING = frozenset(
     f"cluster.{word}"
@@ -46,8 +48,9 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     spots = [Spot(step.cluster, item.ref) for step in asked.steps for item in items_of(step)]
     clusters = (unit.cluster for unit in asked.units)
     refuse((yield from site.outlook.catalogue(clusters)), site)
-    for unit in asked.units:
-        yield from site.holds[unit.id].load()
+    unread = yield from site.holds.load(unit.id for unit in asked.units)
+    if unread is not None and is_refusal(unread):
+        raise refusal_error(unread, "reading the journal", where=site.place)
     stale = site.stale(asked)
     leaving = [spot for gone in stale.values() for spot in gone]
     site.outlook.want(leaving)
@@ -64,11 +67,7 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     due = dict.fromkeys((*_due(site, examined), *forgetful))
     if faults and not site.settings.keeps_going:
         due = {}
-    contested = False
-    for name in due:
-        if name not in wrong:
-            contested |= yield from site.take(name)
-    if contested:
+    if (yield from site.take_all(name for name in due if name not in wrong)):
         # Another rollout was at work until now: what it left is what counts.
         return (yield from open_rollout(site, asked))
     taken = [] if faults else taken_over(site, examined)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from tidegate.engine.hold import Hold
-from tidegate.engine.journal import NAMESPACE, Keeper
-from tidegate.engine.lease import Lease
+from tidegate.engine.hold import Tell
+from tidegate.engine.holds import Holds, Lost
 from tidegate.engine.means import Body, Means
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand
@@ -15,13 +15,16 @@ from tidegate.engine.reach.outlook import Outlook
 from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Surroundings
 from tidegate.engine.reach.writing import read_body
+from tidegate.engine.stored import NAMESPACE
 from tidegate.engine.vocabulary import Judged, Standing
 from tidegate.errors import Place
-from tidegate.model.objects import Live, Spot, as_served, identity
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Live, Ref, Spot, as_served, identity
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.unit import UnitId
+from tidegate.world.calls import Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Refusal
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 MOST_NAMED = 5
@@ -29,20 +32,21 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a rollout is run. `holder` names this process in leases."""
+    """How a rollout is run. `holder` names this very run in leases; no other has this name."""
 
     holder: str
     namespace: str = NAMESPACE
     keeps_going: bool = False
     """A unit with a fault is left out, and what waits for it; the others begin."""
     preflight: Preflight = Preflight.LOCAL
-    first_ticket: int = 1
 
 
 class Site:
     """All that an errand may ask for."""
 
-    def __init__(self, world: World, means: Means, settings: Settings) -> None:
+    def __init__(
+        self, world: Exchange, means: Means, settings: Settings, tell: Tell, lost: Lost
+    ) -> None:
         self.world = world
         self.means = means
         self.settings = settings
@@ -55,21 +59,14 @@ class Site:
         self.owner: dict[Spot, PlannedUnit] = {}
         self.writers: dict[Spot, set[UnitId]] = {}
         """All units that write an object; there should be one."""
-        self.holds: dict[UnitId, Hold] = {}
+        self.holds = Holds(settings.holder, settings.namespace, world.now, tell, lost)
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
         """Take units and steps into view."""
         known = self.examiner.units
         for unit in units:
             known[unit.id] = unit
-            if unit.id in self.holds:
-                self.holds[unit.id].intend(unit.digest)
-            else:
-                place, name = self.settings.namespace, str(unit.id)
-                lease = Lease(name, unit.cluster, self.settings.holder, digest, place)
-                self.holds[unit.id] = Hold(
-                    lease, Keeper(name, unit.cluster, place), text=unit.digest
-                )
+            self.holds.add(unit, digest)
         for step in steps:
             self.steps[step.id] = step
             self._by_unit.setdefault(step.unit, {})[step.id] = None
@@ -113,7 +110,7 @@ class Site:
         return Judged(spot, live.uid, live.generation, live.version, verdict, status)
 
     def stand(self, step: Step) -> tuple[Standing, ...]:
-        entries = self.holds[step.unit].keeper.entries
+        entries = self.holds[step.unit].record.entries
         return tuple(self.examiner.stand(step, one, entries.get(one.ref)) for one in items_of(step))
 
     def examined(self, step: Step) -> list[Examined]:
@@ -125,10 +122,10 @@ class Site:
         step, item, _ = examined
         if item.deed is not Deed.APPLY:
             return self.is_written(examined)
-        keeper, unit = self.holds[step.unit].keeper, self.examiner.units[step.unit]
+        record, unit = self.holds[step.unit].record, self.examiner.units[step.unit]
         if item.hook is not None:
-            return unit.policy.runs_hooks or not keeper.is_done(unit.digest)
-        known = keeper.entries.get(item.ref)
+            return unit.policy.runs_hooks or not record.is_done(unit.digest)
+        known = record.entries.get(item.ref)
         written = self.is_written(examined)
         return written or known is None or known.opened != item.digest
 
@@ -150,13 +147,13 @@ class Site:
         }
         found: dict[UnitId, dict[Spot, None]] = {}
         for name in (unit.id for unit in plan.units if unit.policy.prunes):
-            hold = self.holds[name]
-            keeper, cluster = hold.keeper, hold.keeper.cluster
-            known = [ref for ref, entry in keeper.entries.items() if not entry.hook]
+            record = self.holds[name].record
+            cluster = record.cluster
+            known = [ref for ref, entry in record.entries.items() if not entry.hook]
             for ref in known:
                 if (cluster, *identity(ref)) not in wanted:
                     served = as_served(ref, self.outlook.served.get(cluster, {}))
-                    keeper.rename(ref, served)
+                    record.rename(ref, served)
                     found.setdefault(name, {})[Spot(cluster, served)] = None
         return {name: list(spots) for name, spots in found.items()}
 
@@ -169,23 +166,38 @@ class Site:
     @property
     def place(self) -> Place:
         """Where to look when the cluster says no: the units that are rolled out."""
-        names = [str(name) for name in self.holds]
+        names = [str(name) for name in self.holds.names()]
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         return Place(f"unit {', '.join(names[:MOST_NAMED])}{more}")
 
     def take(self, unit: UnitId) -> Errand[bool]:
-        """Hold a unit, whose objects are counted as its own before they are written.
+        """Hold a unit. True: somebody else was at work there, and what we know of it is old."""
+        contested = yield from self.holds.take(unit)
+        if contested:
+            self._forget({unit})
+        return contested
 
-        True: somebody else was at work there, and its objects must be looked at again.
-        """
-        hold = self.holds[unit]
-        if hold.is_taken(self.world.now()):
-            return False
-        before = hold.epoch
-        yield from hold.take(self.world.now)
-        if hold.epoch != before:
-            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.id == unit)
-        return hold.epoch != before
+    def take_all(self, units: Iterable[UnitId]) -> Errand[bool]:
+        """Hold units side by side; the same is true."""
+        contested = yield from self.holds.take_all(units)
+        self._forget(frozenset(contested))
+        return bool(contested)
+
+    def _forget(self, units: AbstractSet[UnitId]) -> None:
+        """Have the objects of units looked at again."""
+        if units:
+            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.id in units)
+
+    def may_write_until(self, ask: Ask) -> Ms | None:
+        """The moment after which a write of ours must not leave; None where there is none."""
+        write = ask.request
+        if not isinstance(write, Write) or write.dry_run or not self.is_of(ask.cluster, write.ref):
+            return None
+        return self.holds.keepings[ask.cluster].heartbeat.may_write_until
+
+    def is_of(self, cluster: str, ref: Ref) -> bool:
+        """Whether an object is of this rollout."""
+        return Spot(cluster, ref) in self.owner
 
 
 def refuse(refused: Refusal | None, site: Site) -> None:

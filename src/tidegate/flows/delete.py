@@ -22,7 +22,7 @@ from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
 from tidegate.plan.pruning import Stale
-from tidegate.world.protocol import World
+from tidegate.world.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ async def plan_deletion(unit: Unit, session: Session) -> Deletion:
     )
 
 
-async def _lives(wanted: Manifests, entries: Iterable[Ref], world: World) -> list[Stale]:
+async def _lives(wanted: Manifests, entries: Iterable[Ref], world: Exchange) -> list[Stale]:
     """What there is of a unit.
 
     Hooks are looked for among all objects of their kinds: they are remembered only for as long as
@@ -113,7 +113,7 @@ def refuse_other(found: Deletion, shown: str) -> None:
         raise PlanError("plan.moved", problem, hint=hint)
 
 
-async def finish_deletion(found: Deletion, world: World) -> None:
+async def finish_deletion(found: Deletion, world: Exchange) -> None:
     """Forget a unit that is gone. What still asks to be deleted needs its journal."""
     if not found.asking:
         await forget_unit(found.remembered.unit, world)

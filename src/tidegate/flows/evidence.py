@@ -15,6 +15,7 @@ from tidegate.errors import foreign
 from tidegate.flows.lacks import PATIENCE, POD, find_lacks
 from tidegate.flows.makers import find_item, find_makers, step_of
 from tidegate.flows.wiring import why_unserved
+from tidegate.knowledge.catalogue import Catalogue
 from tidegate.model.labels import write_labels
 from tidegate.model.objects import Json, Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan
@@ -31,9 +32,9 @@ from tidegate.report.rollout.evidence import (
     PodEnd,
 )
 from tidegate.report.rollout.failure import failing_spots, refused_spots
-from tidegate.sandbox.operators.catalogue import Catalogue
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, List, Logs, Request, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Listed, Outcome, Said
 from tidegate.world.protocol import World
 
@@ -55,25 +56,27 @@ Body = dict[str, Json]
 class Background:
     """What is known besides the cluster: what was to be done, and what operators do.
 
-    `discretion` knows what must not be said.
+    `discretion` knows what must not be said. `behind`: the world behind the door; a simulated one
+    can be looked into.
     """
 
     plan: Plan = field(default_factory=lambda: Plan.of(Fragment()))
     catalogue: Catalogue = field(default_factory=lambda: Catalogue({}, {}))
     discretion: Discretion = field(default_factory=Discretion)
+    behind: World | None = None
 
 
-async def inquire(world: World, course: Course, background: Background) -> tuple[Evidence, ...]:
+async def inquire(world: Exchange, course: Course, background: Background) -> tuple[Evidence, ...]:
     """What is known of the objects that a rollout failed for."""
     refused = () if course.failures() else refused_spots(course)
-    catalogue = background.catalogue
+    behind, catalogue = background.behind, background.catalogue
     return (
         *await collect_evidence(world, failing_spots(course), background),
         *(
             Evidence(
                 ref=spot.ref,
                 cluster=spot.cluster,
-                unserved=why_unserved(world, spot.ref.kind, catalogue),
+                unserved=why_unserved(behind, spot.ref.kind, catalogue),
             )
             for spot in refused
         ),
@@ -81,7 +84,7 @@ async def inquire(world: World, course: Course, background: Background) -> tuple
 
 
 async def collect_evidence(
-    world: World, spots: Iterable[Spot], background: Background
+    world: Exchange, spots: Iterable[Spot], background: Background
 ) -> tuple[Evidence, ...]:
     """What is known of these objects."""
     return tuple([await _Asking(world, one.cluster, background).about(one.ref) for one in spots])
@@ -90,7 +93,7 @@ async def collect_evidence(
 class _Asking:
     """Questions to one cluster."""
 
-    def __init__(self, world: World, cluster: str, background: Background) -> None:
+    def __init__(self, world: Exchange, cluster: str, background: Background) -> None:
         self._world = world
         self._cluster = cluster
         self._background = background
@@ -99,7 +102,8 @@ class _Asking:
         (found,) = await self._ask(Get(ref))
         live = found.live if isinstance(found, Done) else None
         lacks = await self._lacks(ref, live)
-        unserved = why_unserved(self._world, ref.kind, self._background.catalogue)
+        background = self._background
+        unserved = why_unserved(background.behind, ref.kind, background.catalogue)
         if live is None:
             return Evidence(ref=ref, cluster=self._cluster, lacks=lacks, unserved=unserved)
         pods = await self._pods(live)

@@ -21,11 +21,11 @@ from tidegate.health.argo import builtin_rows as argo_rows
 from tidegate.health.argo import judge as judge_as_argo
 from tidegate.health.judge import ARGO, KSTATUS, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules, read_verdict
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import part, text
 from tidegate.model.verdict import Verdict
-from tidegate.sandbox.operators.reader import builtin_rows
 
 STDIN = "-"
 NANOSECONDS = 1_000_000
@@ -84,7 +84,7 @@ class Bench:
             is_leaving = verdict.reason == "PendingDeletion"
             has_row = argo_rows().find(kind.group, kind.name) is not None
             return Rule.ROW if has_row and not is_leaving else Rule.ARGO
-        row = self.judge.rows.get((kind.group, kind.name))
+        row = self.judge.known.row_of(kind)
         return Rule.ROW if row is not None and row.ready_when else Rule.KSTATUS
 
 
@@ -102,7 +102,7 @@ async def judge_files(
         scripts = read_lua_rules(_content(str(health_rules)), str(health_rules))
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
-        bench = Bench(Judge.of(builtin_rows()), dialect, scripts, lua, _present())
+        bench = Bench(Judge.of(builtin().rows), dialect, scripts, lua, _present())
         return await _hear_all(bench, documents)
 
 

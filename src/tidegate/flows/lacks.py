@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.references import needs_of
+from tidegate.knowledge.settings import settings_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, text
-from tidegate.sandbox.operators.catalogue import Catalogue
-from tidegate.sandbox.operators.references import needs_of
-from tidegate.sandbox.physics.kubelet.needs import settings_of
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, Kinds
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue as ServedKinds
 from tidegate.world.facts import Missing, NotServed
-from tidegate.world.protocol import World
 
 POD = Kind("", "v1", "Pod")
 ACCOUNT = Kind("", "v1", "ServiceAccount")
@@ -30,7 +30,7 @@ Body = dict[str, Json]
 
 
 async def find_lacks(
-    world: World, ref: Ref, body: Body, catalogue: Catalogue, *, cluster: str = ""
+    world: Exchange, ref: Ref, body: Body, catalogue: Catalogue, *, cluster: str = ""
 ) -> list[Ref]:
     """What an object needs and the cluster says is not there, each once."""
     wanted = dict.fromkeys((*_of_pods(ref, body), *_of_operator(ref, body, catalogue)))
@@ -57,7 +57,7 @@ def _of_pods(ref: Ref, body: Body) -> Iterator[Ref]:
 
 
 def _of_operator(ref: Ref, body: Body, catalogue: Catalogue) -> Iterator[Ref]:
-    row = catalogue.rows.get((ref.kind.group, ref.kind.name))
+    row = catalogue.row_of(ref.kind)
     for need in needs_of(row, body, ref.kind) if row else ():
         yield Ref(Kind(need.group, "", need.kind), need.namespace, need.name)
 

@@ -8,17 +8,17 @@ from tidegate.flows.means import stale_of
 from tidegate.model.objects import identity
 from tidegate.model.plan import Plan, PlannedUnit, items_of
 from tidegate.plan.pruning import Stale, prune_units
-from tidegate.world.protocol import World
+from tidegate.world.exchange import Exchange
 
 
-async def with_prunes(plan: Plan, world: World) -> Plan:
+async def with_prunes(plan: Plan, world: Exchange) -> Plan:
     """The plan with the deletions that a rollout which prunes would add to it."""
     pruning = [unit for unit in plan.units if unit.policy.prunes]
     leaving = [(unit, await _stale(plan, unit, world)) for unit in pruning]
     return prune_units(plan, leaving)
 
 
-async def _stale(plan: Plan, unit: PlannedUnit, world: World) -> list[Stale]:
+async def _stale(plan: Plan, unit: PlannedUnit, world: Exchange) -> list[Stale]:
     wanted = {
         identity(item.ref)
         for step in plan.steps

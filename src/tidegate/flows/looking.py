@@ -10,26 +10,24 @@ from tidegate.errors import Place
 from tidegate.model.objects import Json, Kind, Live, Ref, as_served
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, Kinds, List, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, Done, Listed, Missing, NotServed, is_refusal
-from tidegate.world.line import Line
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 ABSENT = Missing | NotServed
 
 
-async def look_at(world: World, refs: Iterable[Ref], *, cluster: str = "") -> list[Live]:
+async def look_at(world: Exchange, refs: Iterable[Ref], *, cluster: str = "") -> list[Live]:
     """Those of these objects that live, in the same order. Raises ClusterError.
 
     An object is the same in all versions of its kind: one whose version is no longer served is
     looked for in a version that is.
     """
-    line = Line(world)
-    (catalogue,) = await ask(line, Kinds(), cluster=cluster)
+    (catalogue,) = await ask(world, Kinds(), cluster=cluster)
     kinds = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
     served = dict.fromkeys(one.kind for one in kinds)
     wanted = dict.fromkeys(as_served(ref, served) for ref in refs)
-    outcomes = await ask(line, *map(Get, wanted), cluster=cluster)
+    outcomes = await ask(world, *map(Get, wanted), cluster=cluster)
     found = []
     for ref, outcome in zip(wanted, outcomes, strict=True):
         if isinstance(outcome, Done) and outcome.live is not None:
@@ -40,11 +38,11 @@ async def look_at(world: World, refs: Iterable[Ref], *, cluster: str = "") -> li
 
 
 async def look_in(
-    world: World, places: Iterable[tuple[Kind, str]], *, cluster: str = ""
+    world: Exchange, places: Iterable[tuple[Kind, str]], *, cluster: str = ""
 ) -> list[Live]:
     """All objects of these kinds in these namespaces. Raises ClusterError."""
     wanted = [Selection(*place) for place in dict.fromkeys(places)]
-    outcomes = await ask(Line(world), *map(List, wanted), cluster=cluster)
+    outcomes = await ask(world, *map(List, wanted), cluster=cluster)
     found: list[Live] = []
     for selection, outcome in zip(wanted, outcomes, strict=True):
         if isinstance(outcome, Listed):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.references import products_of
+from tidegate.knowledge.templates import scope_of
 from tidegate.model.objects import Json, Kind, Ref, identity
 from tidegate.model.plan import Deed, Item, Plan, Step
 from tidegate.model.reading import text
 from tidegate.report.rollout.evidence import Comes, Maker
-from tidegate.sandbox.operators.catalogue import Catalogue
-from tidegate.sandbox.operators.references import products_of
-from tidegate.sandbox.operators.templates import scope_of
 
 
 def find_makers(plan: Plan, wanted: Ref, catalogue: Catalogue, *, here: str) -> Iterator[Maker]:
@@ -37,7 +37,7 @@ def _made_by(item: Item, catalogue: Catalogue) -> set[tuple[str, str, str, str]]
         return set()
     kind = item.ref.kind
     made = {identity(item.ref)}
-    row = catalogue.rows.get((kind.group, kind.name))
+    row = catalogue.row_of(kind)
     if row is not None:
         scope = scope_of(msgspec.json.decode(item.body), kind)
         made |= {identity(_ref_of(one.body)) for one in products_of(row, scope)}

@@ -17,7 +17,8 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.rendering import Directory
 from tidegate.render.plain import read_directory
 from tidegate.world.ask import ask
-from tidegate.world.calls import Call, Kinds, List, Selection, Ticket, Verb, Watch, Write
+from tidegate.world.calls import Kinds, List, Selection, Ticket, Verb, Watch, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import (
     Answer,
     Catalogue,
@@ -29,7 +30,6 @@ from tidegate.world.facts import (
     is_refusal,
 )
 from tidegate.world.line import Line
-from tidegate.world.protocol import World
 
 DEFAULT = "default"
 TRY_AGAIN = Ms(SECOND)
@@ -59,7 +59,7 @@ async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> l
         problem = "there is no object to apply"
         hint = "name files or directories with Kubernetes manifests"
         raise DocumentError("documents.empty", problem, where=Place(str(files[0])), hint=hint)
-    world = make_living(simulation)
+    world = Exchange(Line(make_living(simulation)))
     cluster_wide = await _cluster_wide(world, documents)
     writes = [_write_of(document, cluster_wide) for document in documents]
     kinds = list({**{write.ref.kind: None for write in writes}, **dict.fromkeys(WATCHED)})
@@ -68,7 +68,7 @@ async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> l
     return [one for one in happenings if one.change != "added" or _uid(one) not in given]
 
 
-async def _given(world: World, kinds: Iterable[Kind]) -> set[str]:
+async def _given(world: Exchange, kinds: Iterable[Kind]) -> set[str]:
     """What is there before the story begins, and is no part of it."""
     pages = await ask(world, *(List(Selection(kind)) for kind in kinds))
     return {live.uid for page in pages if isinstance(page, Listed) for live in page.items}
@@ -78,7 +78,7 @@ def _uid(happening: Happening) -> str:
     return happening.live.uid if happening.live else ""
 
 
-async def _cluster_wide(world: World, documents: Iterable[Document]) -> set[tuple[str, str]]:
+async def _cluster_wide(world: Exchange, documents: Iterable[Document]) -> set[tuple[str, str]]:
     """The kinds that have no namespace, by group and name: the cluster's, and those to come."""
     (catalogue,) = await ask(world, Kinds())
     served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
@@ -122,44 +122,45 @@ def _write_of(document: Document, cluster_wide: set[tuple[str, str]]) -> Write:
 class _Player:
     """Applies, watches, and writes down what it sees."""
 
-    def __init__(self, world: World, writes: Iterable[Write]) -> None:
-        self._line = Line(world)
+    def __init__(self, world: Exchange, writes: Iterable[Write]) -> None:
+        self._world = world
+        self._party = world.party()
         self._start = world.now()
-        self._applying = {
-            Ticket(number): _Applying(write) for number, write in enumerate(writes, start=1_000)
-        }
-        self._again: dict[Ticket, Ms] = {}
+        self._writes = tuple(writes)
+        self._applying: dict[Ticket, _Applying] = {}
+        self._again: list[tuple[Ms, _Applying]] = []
         self._seen: list[Happening] = []
 
     async def run(self, kinds: Iterable[Kind], until: Ms) -> list[Happening]:
-        for number, kind in enumerate(kinds, start=1):
-            self._line.submit(Call(ticket=Ticket(number), request=Watch(Selection(kind))))
-        for ticket, applying in self._applying.items():
-            self._submit(ticket, applying)
+        for kind in kinds:
+            self._party.submit(Watch(Selection(kind)))
+        for write in self._writes:
+            self._submit(_Applying(write))
         end = Ms(self._start + until)
-        while self._line.now() < end:
-            for fact in await self._line.wait(min([end, *self._again.values()])):
+        while self._world.now() < end:
+            for fact in await self._party.wait(min([end, *(moment for moment, _ in self._again)])):
                 self._hear(fact)
             self._retry()
         return self._seen
 
-    def _submit(self, ticket: Ticket, applying: _Applying) -> None:
+    def _submit(self, applying: _Applying) -> None:
         applying.tries += 1
-        self._line.submit(Call(ticket=ticket, request=applying.write))
+        self._applying[self._party.submit(applying.write)] = applying
 
     def _retry(self) -> None:
-        now = self._line.now()
-        for ticket in [ticket for ticket, moment in self._again.items() if moment <= now]:
-            del self._again[ticket]
-            self._submit(ticket, self._applying[ticket])
+        now = self._world.now()
+        due = [applying for moment, applying in self._again if moment <= now]
+        self._again = [one for one in self._again if one[0] > now]
+        for applying in due:
+            self._submit(applying)
 
     def _hear(self, fact: Fact) -> None:
-        at = Ms(self._line.now() - self._start)
+        at = Ms(self._world.now() - self._start)
         match fact:
             case Changed():
                 self._seen.append(Happening(at, fact.change.value, fact.live.ref, fact.live))
             case Answer() if fact.ticket in self._applying:
-                self._settle(fact, self._applying[fact.ticket], at)
+                self._settle(fact, self._applying.pop(fact.ticket), at)
             case _:
                 pass
 
@@ -171,4 +172,4 @@ class _Player:
             why = fact.outcome.message
             self._seen.append(Happening(at, "refused", applying.write.ref, why=why))
         if isinstance(fact.outcome, NotServed | Missing) and applying.tries < TRIES:
-            self._again[fact.ticket] = Ms(self._line.now() + TRY_AGAIN)
+            self._again.append((Ms(self._world.now() + TRY_AGAIN), applying))

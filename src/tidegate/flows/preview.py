@@ -23,9 +23,8 @@ from tidegate.model.unit import Unit
 from tidegate.plan.wire import to_json
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Forbidden, Listed, NotServed, Outcome, is_refusal
-from tidegate.world.line import Line
-from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
 
@@ -92,7 +91,7 @@ def _decode(live: bytes) -> Body:
 
 
 async def _seals(
-    replaced: dict[Spot, tuple[Item, PlannedUnit]], bodies: dict[Spot, Body], world: World
+    replaced: dict[Spot, tuple[Item, PlannedUnit]], bodies: dict[Spot, Body], world: Exchange
 ) -> dict[Spot, str]:
     """What was recorded when these very texts were put there; of others nothing is needed."""
     units = {unit.id: unit for _, unit in replaced.values()}
@@ -107,7 +106,7 @@ async def _seals(
     return seals
 
 
-async def _lives(world: World, spots: Collection[Spot]) -> dict[Spot, bytes]:
+async def _lives(world: Exchange, spots: Collection[Spot]) -> dict[Spot, bytes]:
     """Those of these objects that live."""
     found: dict[Spot, bytes] = {}
     for cluster in dict.fromkeys(spot.cluster for spot in spots):
@@ -117,21 +116,21 @@ async def _lives(world: World, spots: Collection[Spot]) -> dict[Spot, bytes]:
     return found
 
 
-async def _lives_in(world: World, cluster: str, refs: Collection[Ref]) -> dict[Ref, bytes]:
+async def _lives_in(world: Exchange, cluster: str, refs: Collection[Ref]) -> dict[Ref, bytes]:
     """The same in one cluster; of a kind that is not served, none does.
 
     Whoever may not see the whole cluster is content with the namespaces of these.
     """
-    line, homes = Line(world), dict[Kind, dict[str, None]]()
+    homes = dict[Kind, dict[str, None]]()
     for ref in sorted(refs):
         homes.setdefault(ref.kind, {})[ref.namespace] = None
     whole = [Selection(kind) for kind in homes]
-    answers = await ask(line, *map(List, whole), cluster=cluster)
+    answers = await ask(world, *map(List, whole), cluster=cluster)
     pages = list(zip(whole, answers, strict=True))
     closed = [part.kind for part, page in pages if isinstance(page, Forbidden)]
     parts = [Selection(kind, home) for kind in closed for home in homes[kind]]
     pages = [one for one in pages if one[0].kind not in closed]
-    pages += zip(parts, await ask(line, *map(List, parts), cluster=cluster), strict=True)
+    pages += zip(parts, await ask(world, *map(List, parts), cluster=cluster), strict=True)
     found = (live for part, page in pages for live in _items(page, part.kind))
     return {live.ref: msgspec.json.encode(read_body(live)) for live in found if live.ref in refs}
 

@@ -10,16 +10,13 @@ from tidegate.engine.drive import Driver, drive
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.flows.evidence import Background, inquire
-from tidegate.flows.pace import Paced
 from tidegate.flows.session import Session, own_name
-from tidegate.flows.wiring import known_operators
 from tidegate.model.event import Event, Result
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.world.line import Line
 
 __all__ = ["Audience", "Ended", "Preflight", "Rolling", "make_driver", "roll_out"]
 
@@ -66,8 +63,10 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
     audience.begin(plan, clock=world.now, stop=driver.stop)
     until = None if rolling.within is None else Ms(world.now() + rolling.within)
     result = Result(await drive(driver, until=until))
-    known = known_operators(session.target.simulation)
-    background = Background(plan=plan, catalogue=known, discretion=discretion)
+    known = session.craft.rules.known
+    background = Background(
+        plan=plan, catalogue=known, discretion=discretion, behind=session.behind
+    )
     evidence = await inquire(world, audience.course, background)
     return Ended(Result.FORBIDDEN if _is_forbidden(audience.course) else result, evidence)
 
@@ -76,14 +75,13 @@ def make_driver(
     plan: Plan, session: Session, rolling: Rolling, emit: Callable[[Event], None]
 ) -> Driver:
     """A rollout that is not begun."""
-    # A line waits until there is news; the pace is outside of it, so that a stop is heard at once.
-    world = Paced(Line(session.world), rolling.pace)
+    session.paced.keep(rolling.pace)
     settings = Settings(
         holder=rolling.holder or own_name(),
         keeps_going=rolling.keeps_going,
         preflight=rolling.preflight,
     )
-    return Driver(world, plan, session.craft, settings, emit)
+    return Driver(session.world, plan, session.craft, settings, emit)
 
 
 def _is_forbidden(course: Course) -> bool:

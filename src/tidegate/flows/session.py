@@ -17,15 +17,18 @@ from pathlib import Path
 from tidegate.errors import ClusterError, ConfigError
 from tidegate.flows.lua import lua_workers
 from tidegate.flows.means import Craft
+from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
-from tidegate.flows.wiring import Simulation, Worker, known_operators, make_living, open_world
+from tidegate.flows.wiring import Simulation, Worker, known_to, make_living, open_world
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.model.objects import Served
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http, Kinds
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, Said
+from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
 NOT_THERE = frozenset(
@@ -56,17 +59,27 @@ class Target:
 
 @dataclass(slots=True)
 class Session:
-    """A world, how what lives there is judged, and how things may be had that are to be rendered.
+    """A world that rollouts and questions share, and how what lives there is judged.
 
-    Which kinds a cluster serves, and which version it has, is asked once.
+    `behind`: the world behind the door; a simulated one can be looked into. `setting`: how things
+    may be had that are to be rendered. Which kinds a cluster serves, and which version it has, is
+    asked once.
     """
 
-    world: World
+    world: Exchange
+    paced: Paced
+    behind: World
     craft: Craft
     setting: Setting
     target: Target
     _kinds: dict[str, tuple[Served, ...]] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def over(cls, world: World, craft: Craft, setting: Setting, target: Target) -> Session:
+        """Everybody who uses a world goes through its one line."""
+        paced = Paced(Line(world))
+        return cls(Exchange(paced), paced, world, craft, setting, target)
 
     async def kinds(self, cluster: str = "") -> tuple[Served, ...]:
         """What a cluster served when it was first asked."""
@@ -97,7 +110,7 @@ async def open_session(target: Target, setting: Setting) -> AsyncIterator[Sessio
         world = await stack.enter_async_context(_open_world(target, workers))
         craft = make_craft(target.simulation, scripts)
         stack.callback(craft.jq.close)
-        yield Session(world, craft, setting, target)
+        yield Session.over(world, craft, setting, target)
 
 
 @asynccontextmanager
@@ -118,7 +131,7 @@ async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterat
 
 def make_craft(simulation: Simulation | None = None, scripts: LuaRules = NO_RULES) -> Craft:
     """Judgement with everything that is known of operators."""
-    return Craft(Judge.of(known_operators(simulation).rows.values()), scripts)
+    return Craft(Judge.of(known_to(simulation).rows), scripts)
 
 
 def own_name() -> str:

@@ -8,7 +8,7 @@ from tidegate.errors import Place, PlanError, foreign
 from tidegate.flows.looking import body_of, look_at
 from tidegate.flows.session import Session
 from tidegate.model.plan import Item, Plan, PlannedUnit, items_of
-from tidegate.world.protocol import World
+from tidegate.world.exchange import Exchange
 
 HINT = f"remove it from one of the two units; without `{REFUSES_SHARED}` this one takes it over"
 
@@ -26,7 +26,7 @@ async def refuse_shared(plan: Plan, session: Session) -> None:
         raise ExceptionGroup("several objects belong to other units", errors)
 
 
-async def _shared(unit: PlannedUnit, plan: Plan, world: World) -> list[PlanError]:
+async def _shared(unit: PlannedUnit, plan: Plan, world: Exchange) -> list[PlanError]:
     steps = (step for step in plan.steps if step.unit == unit.id)
     items: dict[tuple[str, ...], Item] = {
         (item.ref.kind.name, item.ref.kind.group, item.ref.namespace, item.ref.name): item

@@ -104,7 +104,7 @@ def _unchecked(plan: Plan, session: Session) -> Iterator[Ref]:
     for step in plan.steps:
         unit = units.get(step.unit)
         for item in items_of(step) if unit is not None and not step.last else ():
-            row = craft.rules.rows.get((item.ref.kind.group, item.ref.kind.name))
+            row = craft.rules.known.row_of(item.ref.kind)
             if unit is None or row is None or not row.ready_when:
                 continue
             body = msgspec.json.decode(item.body)

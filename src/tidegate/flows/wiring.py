@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +16,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import NotServed, Outcome, Said, is_refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
@@ -26,13 +27,12 @@ class _Version(msgspec.Struct, rename="camel"):
 
 
 if TYPE_CHECKING:
-    from tidegate.model.operators import Hold, Row
-    from tidegate.sandbox.operators.catalogue import Catalogue
+    from tidegate.knowledge.catalogue import Catalogue
+    from tidegate.model.operators import Knowledge, Operator
     from tidegate.sandbox.operators.given.bodies import Seat
     from tidegate.sandbox.physics.course import Profile
     from tidegate.sandbox.scenario import Scenario
 
-Read = TypeVar("Read")
 Worker = Callable[[bytes], bytes]
 """Work that is done beside the world, by name: a script, an expansion."""
 
@@ -61,7 +61,8 @@ async def open_world(
     }
     async with KubeWorld(targets, watching=watching, workers=workers) as world:
         for name, target in targets.items():
-            (outcome,) = await ask(world, Http("/version"), cluster=name, within=CONNECTING)
+            question = Http("/version")
+            (outcome,) = await ask(Exchange(world), question, cluster=name, within=CONNECTING)
             _check_version(outcome, server=target.server, where=target.place)
         yield world
 
@@ -98,13 +99,12 @@ def make_living(
     from tidegate.sandbox.living import base_objects, living
     from tidegate.sandbox.operators.given.arrival import arrive
     from tidegate.sandbox.operators.given.bodies import at_once, together
-    from tidegate.sandbox.operators.pacing import paced
     from tidegate.sandbox.world import Sandbox
 
-    rows, story = _rows(simulation), _story(simulation)
-    seats = _seats(simulation, story)
-    profile = _profile(simulation, rows).with_rules((*at_once(seats), *story.behaviours))
-    controllers = living(profile, paced(rows, profile.stages), _holds(simulation))
+    known, story = known_to(simulation), _story(simulation)
+    seats = _seats(known.operators, story)
+    profile = _profile(simulation, known).with_rules((*at_once(seats), *story.behaviours))
+    controllers = living(profile, known)
     seed = simulation.seed or story.seed
     sandbox = Sandbox(
         clusters, seed=seed, faults=story.faults, controllers=controllers, workers=workers
@@ -120,8 +120,9 @@ def given_bodies(simulation: Simulation) -> list[dict[str, Json]]:
     """What is in a simulated cluster already, besides what every cluster has."""
     from tidegate.sandbox.operators.given.bodies import bodies_of, together
 
-    story = _story(simulation)
-    return together(bodies_of(_seats(simulation, story), _rows(simulation)), story.given.objects)
+    known, story = known_to(simulation), _story(simulation)
+    seats = _seats(known.operators, story)
+    return together(bodies_of(seats, known.rows), story.given.objects)
 
 
 async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
@@ -132,88 +133,71 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
     from tidegate.sandbox.living import LOOKED_AT, inhabitants
     from tidegate.sandbox.loose import Loose
     from tidegate.sandbox.operators.given.bodies import kinds_of
-    from tidegate.sandbox.operators.pacing import paced
     from tidegate.world.line import Line
 
-    rows, story = _rows(simulation), _story(simulation)
-    profile = _profile(simulation, rows).with_rules(story.behaviours)
-    controllers = inhabitants(profile, paced(rows, profile.stages), _holds(simulation))
-    kinds = (*LOOKED_AT, *kinds_of(_seats(simulation, story), rows))
-    await Loose(Line(world), controllers, kinds=kinds).run(until)
+    known, story = known_to(simulation), _story(simulation)
+    controllers = inhabitants(_profile(simulation, known).with_rules(story.behaviours), known)
+    kinds = (*LOOKED_AT, *kinds_of(_seats(known.operators, story), known.rows))
+    await Loose(Exchange(Line(world)), controllers, kinds=kinds).run(until)
 
 
-def known_operators(simulation: Simulation | None = None) -> Catalogue:
-    """What is known of operators: what tidegate brings, and the user's own in a simulation."""
-    from tidegate.sandbox.operators.catalogue import Catalogue
+def known_to(simulation: Simulation | None) -> Knowledge:
+    """What is known of kinds: what tidegate brings, and the user's own in a simulation."""
+    from tidegate.knowledge.reader import builtin, read_knowledge
 
-    return Catalogue.of(_rows(simulation or Simulation()))
+    own = simulation.operators if simulation else None
+    if own is None:
+        return builtin()
+    return builtin().and_more(read_knowledge(own.read_bytes(), str(own)))
 
 
-def why_unserved(world: World, kind: Kind, catalogue: Catalogue) -> str:
+def why_unserved(world: World | None, kind: Kind, catalogue: Catalogue) -> str:
     """Why nobody serves a custom kind in a simulated cluster, and what to do about it.
 
     Empty where somebody does. Of a real cluster nobody can say: its operators may be anywhere.
     """
+    from tidegate.sandbox.operators import presence
     from tidegate.sandbox.world import Sandbox
 
-    row = catalogue.row_of(kind)
+    row = presence.row_for(catalogue, kind)
     if not isinstance(world, Sandbox) or row is None:
         return ""
     for cluster in world.clusters.values():
-        if not catalogue.is_served(cluster.view, kind):
-            why = catalogue.why_unserved(cluster.view, kind)
+        if not presence.is_served(catalogue, cluster.view, kind):
+            why = presence.why_unserved(catalogue, cluster.view, kind)
             given = f"; a scenario has it with `given: {{operators: [{row.operator}]}}`"
             return why + (given if row.operator else "")
     return ""
 
 
 def _story(simulation: Simulation) -> Scenario:
-    from tidegate.sandbox.operators.reader import read_operators
     from tidegate.sandbox.scenario import Scenario, read_scenario
 
     if simulation.scenario is None:
         return Scenario()
-    own = [one.name for one in _read_with(read_operators, simulation.operators) or ()]
+    names = [one.name for one in known_to(simulation).operators]
     text = simulation.scenario.read_bytes()
-    return read_scenario(text, str(simulation.scenario), operators=own)
+    return read_scenario(text, str(simulation.scenario), operators=names)
 
 
-def _seats(simulation: Simulation, story: Scenario) -> list[Seat]:
+def _seats(operators: Iterable[Operator], story: Scenario) -> list[Seat]:
     """The operators that are there already, each with its namespace."""
     from tidegate.sandbox.operators.given.bodies import Seat
-    from tidegate.sandbox.operators.reader import builtin_operators, read_operators
 
-    own = _read_with(read_operators, simulation.operators) or ()
-    known = {one.name: one for one in (*builtin_operators(), *own)}
+    known = {one.name: one for one in operators}
     return [
         Seat(known[one.name], one.namespace or known[one.name].namespace)
         for one in story.given.operators
     ]
 
 
-def _profile(simulation: Simulation, rows: tuple[Row, ...]) -> Profile:
+def _profile(simulation: Simulation, known: Knowledge) -> Profile:
     from tidegate.sandbox.physics.profile import read_profile, typical
 
     if simulation.profile is None:
         return typical()
     text = simulation.profile.read_bytes()
-    return read_profile(text, str(simulation.profile), onto=typical(), operators=rows)
-
-
-def _rows(simulation: Simulation) -> tuple[Row, ...]:
-    from tidegate.sandbox.operators.reader import builtin_rows, read_rows
-
-    return (*builtin_rows(), *(_read_with(read_rows, simulation.operators) or ()))
-
-
-def _holds(simulation: Simulation) -> tuple[Hold, ...]:
-    from tidegate.sandbox.operators.reader import read_holds
-
-    return _read_with(read_holds, simulation.operators) or ()
-
-
-def _read_with(read: Callable[[bytes, str], Read], path: Path | None) -> Read | None:
-    return None if path is None else read(path.read_bytes(), str(path))
+    return read_profile(text, str(simulation.profile), onto=typical(), operators=known.rows)
 
 
 def make_sandbox(*, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCHING) -> World:

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from tidegate.health import argo, kstatus
 from tidegate.health.rows import judge_row
+from tidegate.knowledge.catalogue import Catalogue
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Row
@@ -23,16 +24,11 @@ KSTATUS = "kstatus"
 class Judge:
     """Knows what is known of operators' kinds beside the rules of the dialects."""
 
-    rows: dict[tuple[str, str], Row]
+    known: Catalogue
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Judge:
-        """Of two rows for a kind, the first counts."""
-        known: dict[tuple[str, str], Row] = {}
-        for row in rows:
-            for kind in row.kinds:
-                known.setdefault((row.group, kind), row)
-        return cls(known)
+        return cls(Catalogue.of(rows))
 
     def judge(self, body: dict[str, Json], now: Ms, *, rules: str = ARGO) -> Verdict:
         """A verdict that no rule of the dialect gave is not `checked`."""
@@ -42,6 +38,6 @@ class Judge:
         if verdict is not None and verdict.checked:
             return verdict
         kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-        row = self.rows.get((kind.group, kind.name))
+        row = self.known.row_of(kind)
         fallen = judge_row(body, row) if row and row.ready_when else kstatus.judge(body, now)
         return structs.replace(fallen, checked=False)

@@ -92,6 +92,9 @@ class KubeWorld:
         facts, self._facts = tuple(self._facts), []
         return facts or (Due(),)
 
+    def wake(self) -> None:
+        self._arrived.set()
+
     async def _arrival(self, until: Ms | None) -> None:
         if self._facts:
             return

@@ -10,7 +10,7 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 
-VERSION = 1
+VERSION = 2
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import NewType
+from typing import Annotated, NewType, TypeAlias
+
+import msgspec
 
 Ms = NewType("Ms", int)
 
 SECOND = Ms(1_000)
 MINUTE = Ms(60_000)
 HOUR = Ms(3_600_000)
+
+Span: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": 1})]
+"""A duration as users write it, like `1m30s`."""
+Seconds: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": SECOND})]
+"""The same without fractions, as times in statuses and headers are."""
+SomeSeconds: TypeAlias = Annotated[Ms, msgspec.Meta(ge=SECOND, extra={"step": SECOND})]
 
 _UNITS = {
     "ns": Fraction(1, 1_000_000),

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from tidegate.model.moment import Ms
+from tidegate.model.moment import Ms, Span
 from tidegate.model.objects import Ref
 
 EVERY = "*"
@@ -111,7 +111,7 @@ class ServiceProduct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class Pace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Objects for which a stage takes longer or shorter; `*` in a pattern stands for any text."""
 
-    after: Ms
+    after: Span
     group: str = EVERY
     kind: str = EVERY
     namespace: str = EVERY
@@ -134,7 +134,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     name: str
-    after: Ms = Ms(0)
+    after: Span = Ms(0)
     paces: tuple[Pace, ...] = ()
     writes: dict[str, object] = {}
     produces: tuple[Product, ...] = ()
@@ -212,3 +212,18 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     source: str
     workloads: tuple[Workload, ...]
     services: tuple[ServiceProduct, ...] = ()
+
+
+class Knowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that some files know. Of two entries about the same, the later one counts."""
+
+    operators: tuple[Operator, ...] = ()
+    rows: tuple[Row, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+    def and_more(self, other: Knowledge) -> Knowledge:
+        return Knowledge(
+            operators=(*self.operators, *other.operators),
+            rows=(*self.rows, *other.rows),
+            holds=(*self.holds, *other.holds),
+        )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import Hold, Row
+from tidegate.model.operators import Knowledge
 from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
@@ -23,7 +21,7 @@ from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
 from tidegate.sandbox.operators.holds import held
 from tidegate.sandbox.operators.interpreter import operators
-from tidegate.sandbox.operators.reader import builtin_holds
+from tidegate.sandbox.operators.pacing import paced
 from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.server.store import Stored
@@ -67,26 +65,19 @@ LOOKED_AT = (
 """What a kubelet has to see of a cluster that is not its own."""
 
 
-def living(
-    profile: Profile, rows: Iterable[Row], holds: tuple[Hold, ...] = ()
-) -> tuple[Controller, ...]:
-    """Every controller, with durations from a profile and operators from rows.
-
-    `holds` come before those that tidegate brings.
-    """
-    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *inhabitants(profile, rows, holds))
+def living(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
+    """Every controller, with durations from a profile and operators from what is known."""
+    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *inhabitants(profile, known))
 
 
-def inhabitants(
-    profile: Profile, rows: Iterable[Row], holds: tuple[Hold, ...] = ()
-) -> tuple[Controller, ...]:
+def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
     """Those that a control plane does not bring: a kubelet and operators."""
-    known = (*holds, *builtin_holds())
+    holds = known.holds[::-1]
 
     def is_held(view: View, pod: Stored) -> str:
-        return held(view, pod, known)
+        return held(view, pod, holds)
 
-    return (kubelet(profile, held=is_held), operators(rows))
+    return (kubelet(profile, held=is_held), operators(paced(known.rows, profile.stages)))
 
 
 def base_objects() -> list[Body]:

@@ -16,11 +16,9 @@ from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.sandbox.agenda import Agenda, Deed
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Roster
 from tidegate.sandbox.server.store import Event, Stored, owner_uids
-from tidegate.world.calls import Call, Selection, Ticket, Watch
+from tidegate.world.calls import Selection, Ticket, Watch
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Change, Changed, Fact, Outcome
-from tidegate.world.protocol import World
-
-FIRST_CALL = 1_000_000
 
 
 class Seen:
@@ -58,28 +56,28 @@ class Seen:
 
 
 class Loose:
-    """Controllers at work on a line, for as long as somebody runs them."""
+    """Controllers at work in a world, for as long as somebody runs them."""
 
     def __init__(
-        self, line: World, controllers: Sequence[Controller], *, kinds: Iterable[Kind]
+        self, world: Exchange, controllers: Sequence[Controller], *, kinds: Iterable[Kind]
     ) -> None:
-        self._line = line
+        self._world = world
+        self._party = world.party()
         self._roster = Roster(controllers)
         self._view = Seen()
         self._agenda = Agenda()
         self._planned: set[tuple[str, Ref]] = set()
         self._waiting: dict[Ticket, tuple[Controller, Ref, Looking]] = {}
-        self._last = FIRST_CALL
-        for number, kind in enumerate(kinds, start=1):
-            line.submit(Call(ticket=Ticket(number), request=Watch(Selection(kind))))
+        for kind in kinds:
+            self._party.submit(Watch(Selection(kind)))
 
     async def run(self, until: Ms) -> None:
         """Let them work up to a moment."""
-        while self._line.now() < until:
+        while self._world.now() < until:
             due = self._agenda.next_moment()
-            for fact in await self._line.wait(until if due is None else min(until, due)):
+            for fact in await self._party.wait(until if due is None else min(until, due)):
                 self._hear(fact)
-            while deed := self._agenda.take(self._line.now()):
+            while deed := self._agenda.take(self._world.now()):
                 deed()
 
     def _hear(self, fact: Fact) -> None:
@@ -99,7 +97,7 @@ class Loose:
         key = (controller.name, ref)
         if key not in self._planned:
             self._planned.add(key)
-            self._agenda.add(Ms(self._line.now() + pause), lambda: self._look(controller, ref))
+            self._agenda.add(Ms(self._world.now() + pause), lambda: self._look(controller, ref))
 
     def _look(self, controller: Controller, ref: Ref) -> None:
         """One look at a time for each object: a second one waits for the first to end."""
@@ -110,7 +108,7 @@ class Loose:
         if busy:
             self._plan(controller, ref, controller.delay)
             return
-        looking = controller.react(self._view, ref, self._line.now())
+        looking = controller.react(self._view, ref, self._world.now())
         self._go_on(controller, ref, looking, None)
 
     def _go_on(
@@ -125,14 +123,12 @@ class Loose:
             match wanted:
                 case At():
                     deed = self._reminder(controller, ref)
-                    self._agenda.add(max(wanted.moment, Ms(self._line.now() + 1)), deed)
+                    self._agenda.add(max(wanted.moment, Ms(self._world.now() + 1)), deed)
                 case Print():
                     pass
                 case _:
-                    self._last += 1
-                    ticket = Ticket(self._last)
+                    ticket = self._party.submit(wanted)
                     self._waiting[ticket] = (controller, ref, looking)
-                    self._line.submit(Call(ticket=ticket, request=wanted))
                     return
 
     def _reminder(self, controller: Controller, ref: Ref) -> Deed:

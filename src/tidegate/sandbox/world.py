@@ -78,6 +78,7 @@ class Sandbox:
         self._watches: dict[Ticket, str] = {}
         self._local: deque[tuple[Ticket, asyncio.Future[bytes]]] = deque()
         self._waiting = False
+        self._is_woken = False
         self.clusters = {name: self._cluster(f"{seed}/{name}") for name in clusters}
         for moment in self._faults.moments():
             self._agenda.add(moment.at, self._happening(moment))
@@ -115,19 +116,22 @@ class Sandbox:
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
         if self._waiting:
             raise RuntimeError("a world has one waiter")
-        self._waiting = True
+        self._waiting, self._is_woken = True, False
         try:
             # Others on this event loop, a signal's handler among them, get their turn.
             await asyncio.sleep(0)  # noqa: TID251
-            while not self._facts:
+            while not self._facts and not self._is_woken:
                 if self._local:
                     await self._finish_local()
                 elif not self._advance(until):
-                    return (Due(),)
+                    break
         finally:
             self._waiting = False
         facts, self._facts = tuple(self._facts), []
-        return facts
+        return facts or (Due(),)
+
+    def wake(self) -> None:
+        self._is_woken = True
 
     def _advance(self, until: Ms | None) -> bool:
         """Move to the next thing that happens; False where the moment waited for is earlier."""
@@ -244,10 +248,15 @@ class Sandbox:
         self._local.append((ticket, loop.run_in_executor(None, worker, local.argument)))
 
     async def _finish_local(self) -> None:
-        """Answers to local work come in the order in which it was handed out."""
-        ticket, work = self._local.popleft()
+        """Answers to local work come in the order in which it was handed out.
+
+        Whoever waits may be cancelled, and the work still has its answer.
+        """
+        ticket, work = self._local[0]
+        await asyncio.wait((work,))
+        self._local.popleft()
         try:
-            outcome: Outcome = Said(await work)
+            outcome: Outcome = Said(work.result())
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
             outcome = Failed(0, type(error).__name__, str(error))
         self._tell(Answer(ticket, outcome))

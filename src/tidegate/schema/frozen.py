@@ -38,6 +38,7 @@ POD = (
     "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
     "to 1 if it was previously negative)"
 )
+SMALLER = "field can not be less than status.capacity"
 CONTAINERS = "pod updates may not add or remove containers"
 
 
@@ -97,8 +98,12 @@ def _says(value: Json) -> Callable[[Body], Json]:
     return lambda _body: value
 
 
-def _is_unsuspended(live: Body, _wanted: Body) -> bool:
-    return part(live, "spec", "suspend") is not True
+def _is_suspended(live: Body, _wanted: Body) -> bool:
+    return part(live, "spec", "suspend") is True
+
+
+def _is_unsuspended(live: Body, wanted: Body) -> bool:
+    return not _is_suspended(live, wanted)
 
 
 def _is_counted(live: Body, wanted: Body) -> bool:
@@ -121,12 +126,14 @@ def _completions(job: Body) -> Json:
     return 1 if part(job, "spec", "parallelism") is None else None
 
 
-def _cannot_grow(live: Body, wanted: Body) -> bool:
-    """A claim can ask for more once it is bound, and never for less."""
+def _is_unbound(live: Body, _wanted: Body) -> bool:
+    return text(live, "status", "phase") != "Bound"
+
+
+def _shrinks(live: Body, wanted: Body) -> bool:
     path = ("spec", "resources", "requests", "storage")
     before, after = (quantity_of(part(body, *path)) for body in (live, wanted))
-    is_less = before is not None and after is not None and after < before
-    return is_less or text(live, "status", "phase") != "Bound"
+    return before is not None and after is not None and after < before
 
 
 def _is_established(live: Body, _wanted: Body) -> bool:
@@ -200,7 +207,8 @@ ROWS: dict[tuple[str, str], tuple[Frozen, ...]] = {
     ),
     ("", "PersistentVolumeClaim"): (
         Frozen(at("spec"), _each("spec", CLAIM_MAY), message=CLAIM),
-        Frozen(at("spec.resources.requests"), (), _cannot_grow, CLAIM, "spec"),
+        Frozen(at("spec.resources.requests"), (), _is_unbound, CLAIM, "spec"),
+        Frozen(at("spec.resources.requests.storage"), (), _shrinks, SMALLER),
         *(
             Frozen(at(place), (), _is_set(place), CLAIM, "spec")
             for place in ("spec.volumeName", "spec.storageClassName")
@@ -235,7 +243,12 @@ ROWS: dict[tuple[str, str], tuple[Frozen, ...]] = {
         Frozen(at("spec.completions"), (), _is_counted, unsaid=_completions),
         Frozen(at("spec.completions"), (), _is_out_of_step, OUT_OF_STEP),
         Frozen(at("spec.template"), (), _is_unsuspended),
-        Frozen(at("spec.template"), _each("spec.template", SCHEDULING)),
+        Frozen(
+            at("spec.template"),
+            _each("spec.template", SCHEDULING),
+            _is_suspended,
+            field="spec.template.spec",
+        ),
     ),
     ("certificates.k8s.io", "CertificateSigningRequest"): WHOLE_SPEC,
     ("certificates.k8s.io", "ClusterTrustBundle"): (Frozen(at("spec.signerName")),),

@@ -1,7 +1,7 @@
 """A desk at the door: the simple verbs, and waiting for what a watch tells.
 
     async with real_world(kubeconfig=path) as world:
-        desk = Desk(Line(world), namespace="shop")
+        desk = Desk(Exchange(Line(world)), namespace="shop")
         outcome = await desk.apply({"apiVersion": "v1", "kind": "ConfigMap", ...})
 
 Works alike on every world. Bodies are plain dicts; those without a namespace get the desk's.
@@ -19,7 +19,6 @@ from tidegate.model.identity import Identity
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Propagation, Ref
 from tidegate.world.calls import (
-    Call,
     Get,
     Kinds,
     List,
@@ -32,19 +31,18 @@ from tidegate.world.calls import (
     Watch,
     Write,
 )
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import (
     Answer,
     Catalogue,
     Change,
     Changed,
     Done,
-    Due,
     Fact,
     Listed,
     Outcome,
     is_refusal,
 )
-from tidegate.world.protocol import World
 
 Body = dict[str, Json]
 PATIENCE = Ms(30 * SECOND)
@@ -70,13 +68,13 @@ class Desk:
     """One caller of a world, with a namespace and the rights of `identity`."""
 
     def __init__(
-        self, world: World, *, namespace: str = "default", identity: Identity | None = None
+        self, world: Exchange, *, namespace: str = "default", identity: Identity | None = None
     ) -> None:
         self.world = world
+        self._party = world.party()
         self.namespace = namespace
         self._identity = identity
         self._scopes: dict[Kind, bool] = {}
-        self._tickets = 0
         self._inbox: deque[Fact] = deque()
 
     async def ask(self, *requests: Request) -> tuple[Outcome, ...]:
@@ -87,10 +85,10 @@ class Desk:
         while waiting:
             if self.world.now() >= deadline:
                 raise AssertionError(f"no answer to {len(waiting)} calls within {ANSWERS} ms")
-            for fact in await self.world.wait(deadline):
+            for fact in await self._party.wait(deadline):
                 if isinstance(fact, Answer) and fact.ticket in waiting:
                     outcomes[waiting.pop(fact.ticket)] = fact.outcome
-                elif not isinstance(fact, Due):
+                else:
                     self._inbox.append(fact)
         return tuple(outcomes[place] for place in range(len(requests)))
 
@@ -128,8 +126,17 @@ class Desk:
     def watch(
         self, selection: Selection, *, since: str = "", within: tuple[str, ...] = ()
     ) -> Ticket:
-        """Begin to watch; `until` hears what it tells, `world.cancel` ends it."""
+        """Begin to watch; `until` hears what it tells, `cancel` ends it."""
         return self._submit(Watch(selection, since, within))
+
+    def cancel(self, ticket: Ticket) -> bool:
+        """Forget a call or end a watch; what it has told already is kept for `until`."""
+        return self._party.cancel(ticket)
+
+    async def rest(self, until: Ms) -> None:
+        """Let time pass; what a watch tells meanwhile is kept for `until`."""
+        while self.world.now() < until:
+            self._inbox.extend(await self._party.wait(until))
 
     async def until(self, heard: Callable[[Fact], bool], *, within: Ms = PATIENCE) -> list[Fact]:
         """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
@@ -143,16 +150,14 @@ class Desk:
             if self.world.now() >= deadline:
                 last = ", ".join(map(_brief, facts[-5:])) or "nothing"
                 raise AssertionError(f"not heard within {within} ms; the last heard: {last}")
-            self._inbox.extend(
-                fact for fact in await self.world.wait(deadline) if not isinstance(fact, Due)
-            )
+            self._inbox.extend(await self._party.wait(deadline))
 
     async def settled(
         self, ref: Ref, holds: Callable[[Live | None], bool], *, within: Ms = PATIENCE
     ) -> Live | None:
         """The object as soon as a claim holds of it; None stands for an object that is not there.
 
-        The world must be a line, whose watches begin with what is there.
+        There must be a line in between, whose watches begin with what is there.
         """
         selection = Selection(ref.kind, ref.namespace, fields=f"metadata.name={ref.name}")
         ticket = self.watch(selection)
@@ -169,7 +174,7 @@ class Desk:
             return whole and holds(seen)
 
         await self.until(heard, within=within)
-        self.world.cancel(ticket)
+        self.cancel(ticket)
         return seen
 
     async def eventually(
@@ -185,16 +190,11 @@ class Desk:
             pause = Ms(self.world.now() + ASK_AGAIN)
             if pause > deadline:
                 raise AssertionError(f"still {_outcome_words(outcome)} after {within} ms")
-            while self.world.now() < pause:
-                facts = await self.world.wait(pause)
-                self._inbox.extend(fact for fact in facts if not isinstance(fact, Due))
+            await self.rest(pause)
         return outcome
 
     def _submit(self, request: Request) -> Ticket:
-        self._tickets += 1
-        ticket = Ticket(self._tickets)
-        self.world.submit(Call(ticket=ticket, request=request, identity=self._identity))
-        return ticket
+        return self._party.submit(request, identity=self._identity)
 
     async def _write(self, verb: Verb, body: Body, options: Options) -> Outcome:
         ref = await self.ref(body)

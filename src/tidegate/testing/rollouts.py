@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from tidegate.engine.drive import Driver
+from tidegate.engine.drive import Driver, drive
 from tidegate.engine.site import Settings
 from tidegate.flows.jq import Jq
 from tidegate.flows.means import Craft
@@ -17,12 +17,11 @@ from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import Semantics
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
 LONGEST = Ms(60 * MINUTE)
-PER_ROLLOUT = 1_000_000
-"""Tickets that are set aside for each rollout of a world."""
 
 
 class Changes(TypedDict, total=False):
@@ -52,14 +51,14 @@ class Run:
         return [event for event in self.events if event.told in kinds]
 
 
-def a_driver(world: World, plan: Plan, run: Run, settings: Settings, jq: Jq) -> Driver:
+def a_driver(world: Exchange, plan: Plan, run: Run, settings: Settings, jq: Jq) -> Driver:
     """A rollout that is not begun."""
     return Driver(world, plan, Craft(Judge.of(()), jq=jq), settings, run.events.append)
 
 
 def settings_of(number: int = 0) -> Settings:
-    """Rollouts that share a world have numbers of their own."""
-    return Settings(holder=f"rollout-{number}", first_ticket=1 + number * PER_ROLLOUT)
+    """Rollouts that share a world have names of their own."""
+    return Settings(holder=f"rollout-{number}")
 
 
 def governed(plan: Plan, **changes: Unpack[Changes]) -> Plan:
@@ -73,26 +72,12 @@ def governed(plan: Plan, **changes: Unpack[Changes]) -> Plan:
 
 async def roll_out(world: World, plan: Plan, settings: Settings | None = None) -> Run:
     """Run a plan to its end; one that has no end is an AssertionError."""
-    run = Run()
-    line = Line(world)
+    run, exchange = Run(), Exchange(Line(world))
+    ends = Ms(world.now() + LONGEST)
     with closing(Jq()) as jq:
-        await turn_all(line, [a_driver(line, plan, run, settings or settings_of(), jq)])
+        driver = a_driver(exchange, plan, run, settings or settings_of(), jq)
+        await drive(driver, until=ends)
+    if world.now() >= ends:
+        raise AssertionError(f"not at rest after {LONGEST} ms")
     run.result = run.events[-1].reason
     return run
-
-
-async def turn_all(line: World, drivers: list[Driver]) -> None:
-    """Turn several rollouts of one world until all are closed."""
-    ends = Ms(line.now() + LONGEST)
-    for driver in drivers:
-        driver.open()
-    while not all(driver.closed for driver in drivers):
-        alarms = [driver.alarm for driver in drivers if not driver.closed]
-        until = min([alarm for alarm in alarms if alarm is not None], default=ends)
-        for fact in await line.wait(min(until, ends)):
-            for driver in drivers:
-                driver.take(fact)
-        for driver in drivers:
-            driver.ring()
-        if line.now() >= ends:
-            raise AssertionError(f"not at rest after {LONGEST} ms")

@@ -17,6 +17,7 @@ from tidegate.flows.wiring import (
 )
 from tidegate.model.moment import Ms
 from tidegate.testing.desk import Desk
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import is_refusal
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
@@ -39,7 +40,7 @@ def sandbox_world(*, scenario: Path | None = None, seed: int = 0, watching: Ms =
 
 async def give(world: World, simulation: Simulation) -> None:
     """Put into a cluster what a simulated one would have already; new kinds take a moment."""
-    desk = Desk(Line(world))
+    desk = Desk(Exchange(Line(world)))
     for body in given_bodies(simulation):
         await desk.eventually(partial(desk.apply, body), lambda outcome: not is_refusal(outcome))
 

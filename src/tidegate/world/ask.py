@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from tidegate.model.identity import Identity
 from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, Request, Ticket
+from tidegate.world.calls import Request
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Loss, Lost, Outcome, Sent
-from tidegate.world.protocol import World
-
-FIRST_TICKET = 1 << 40
-"""Above every ticket that a rollout hands out."""
 
 
 async def ask(
-    world: World,
+    world: Exchange,
     *requests: Request,
     cluster: str = "",
     identity: Identity | None = None,
@@ -21,21 +18,22 @@ async def ask(
 ) -> tuple[Outcome, ...]:
     """Submit these, wait, hand back the outcomes in the same order.
 
-    What has no answer after `within` is withdrawn and counts as lost. Nobody else may be waiting
-    on the world: facts that are no answers to these requests are dropped.
+    What has no answer after `within`, or when the asker is cancelled, is withdrawn and counts as
+    lost. Rollouts of the same world go on meanwhile.
     """
-    waiting = {Ticket(FIRST_TICKET + place): place for place in range(len(requests))}
-    for ticket, place in waiting.items():
-        world.submit(
-            Call(ticket=ticket, request=requests[place], cluster=cluster, identity=identity)
-        )
+    party, outcomes = world.party(), dict[int, Outcome]()
+    waiting = {
+        party.submit(request, cluster=cluster, identity=identity): place
+        for place, request in enumerate(requests)
+    }
     deadline = None if within is None else Ms(world.now() + within)
-    outcomes: dict[int, Outcome] = {}
-    while waiting and (deadline is None or world.now() < deadline):
-        for fact in await world.wait(deadline):
-            if isinstance(fact, Answer) and fact.ticket in waiting:
-                outcomes[waiting.pop(fact.ticket)] = fact.outcome
-    for ticket, place in waiting.items():
-        sent = Sent.NO if world.cancel(ticket) else Sent.MAYBE
-        outcomes[place] = Lost(sent, Loss.WITHDRAWN, "no answer in time")
+    try:
+        while waiting and (deadline is None or world.now() < deadline):
+            for fact in await party.wait(deadline):
+                if isinstance(fact, Answer):
+                    outcomes[waiting.pop(fact.ticket)] = fact.outcome
+    finally:
+        for ticket, place in waiting.items():
+            sent = Sent.NO if party.cancel(ticket) else Sent.MAYBE
+            outcomes[place] = Lost(sent, Loss.WITHDRAWN, "no answer in time")
     return tuple(outcomes[place] for place in range(len(requests)))

@@ -12,6 +12,7 @@ from typing import NewType
 import msgspec
 
 from tidegate.model.identity import Identity
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Propagation, Ref
 
 Ticket = NewType("Ticket", int)
@@ -125,13 +126,14 @@ Request = Get | List | Watch | Write | Kinds | Logs | Http | Local
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A request on its way. Urgent ones pass the others."""
+    """A request on its way. Urgent ones pass the others. `until`: after that it is not sent."""
 
     ticket: Ticket
     request: Request
     cluster: str = ""
     identity: Identity | None = None
     urgent: bool = False
+    until: Ms | None = None
 
 
 def is_repeatable(request: Request) -> bool:

@@ -75,6 +75,7 @@ class Courier:
         self._lanes: dict[str, _Lane] = {}
         self._parcels: dict[Ticket, _Parcel] = {}
         self._resting: list[tuple[Ms, Ticket]] = []
+        self._late: list[_Parcel] = []
 
     def accept(self, call: Call, now: Ms) -> None:
         """Take a call; `release` says when it goes."""
@@ -89,6 +90,12 @@ class Courier:
             if parcel := self._parcels.get(ticket):
                 self._queue(parcel)
         return [parcel.call for lane in self._lanes.values() for parcel in self._depart(lane, now)]
+
+    def late(self) -> list[tuple[Ticket, Outcome]]:
+        """The calls that `release` has given up, since their moment had passed."""
+        late, self._late = self._late, []
+        lost = Lost(Sent.NO, Loss.LATE, "its time was up before it was sent")
+        return [(parcel.call.ticket, _final(parcel, lost)) for parcel in late]
 
     def answered(self, ticket: Ticket, outcome: Outcome, now: Ms) -> Outcome | None:
         """Hear what became of a call. None: it goes again, or nobody wants to know any more."""
@@ -130,6 +137,9 @@ class Courier:
     def _depart(self, lane: _Lane, now: Ms) -> list[_Parcel]:
         departing = []
         while parcel := lane.take():
+            if parcel.call.until is not None and now >= parcel.call.until:
+                self._late.append(self._parcels.pop(parcel.call.ticket))
+                continue
             parcel.attempts += 1
             parcel.sent_at = now
             parcel.flying = True

@@ -134,6 +134,8 @@ class Loss(StrEnum):
     DISCONNECTED = "disconnected"
     CREDENTIALS = "credentials"
     WITHDRAWN = "withdrawn"
+    LATE = "late"
+    """The moment had passed until which it was to be sent."""
 
 
 class Lost(msgspec.Struct, frozen=True):

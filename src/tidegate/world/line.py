@@ -1,8 +1,8 @@
-"""A world wrapped with courier and mirrors: the same four methods, kept promises.
+"""A world wrapped with courier and mirrors: the same methods, kept promises.
 
 Calls go when the courier lets them and come back when they are settled. A watch is kept whole by a
 mirror: it tells what is there, is answered once that is complete, and then tells every change,
-over lost streams and expired versions. Callers hold a line; worlds send once.
+over lost streams and expired versions. Worlds send once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Watching:
 
 
 class Line:
-    """What callers hold."""
+    """What stands above a world, once."""
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class Line:
         self._alarm: Ms | None = None
         """No mirror's alarm is earlier; once it has come, they are all looked at."""
         self._told: list[Fact] = []
+        self._is_woken = False
 
     def now(self) -> Ms:
         return self._world.now()
@@ -85,6 +86,8 @@ class Line:
         else:
             self._courier.accept(call, now)
         self._release(now)
+        if self._told:
+            self._world.wake()
 
     def cancel(self, ticket: Ticket) -> bool:
         self._told = [fact for fact in self._told if getattr(fact, "ticket", None) != ticket]
@@ -96,15 +99,20 @@ class Line:
         return unsent and not maybe_sent
 
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        self._is_woken = False
         self._ring(self.now())
-        while not self._told:
+        while not self._told and not self._is_woken:
             for fact in await self._world.wait(self._earliest(until)):
                 self._take(fact, self.now())
             self._ring(self.now())
-            if until is not None and self.now() >= until and not self._told:
-                return (Due(),)
+            if until is not None and self.now() >= until:
+                break
         told, self._told = tuple(self._told), []
-        return told
+        return told or (Due(),)
+
+    def wake(self) -> None:
+        self._is_woken = True
+        self._world.wake()
 
     def _drop_watch(self, ticket: Ticket) -> bool:
         watching = self._watchings.pop(ticket, None)
@@ -126,6 +134,7 @@ class Line:
     def _release(self, now: Ms) -> None:
         for call in self._courier.release(now):
             self._world.submit(call)
+        self._told += [Answer(ticket, lost) for ticket, lost in self._courier.late()]
 
     def _take(self, fact: Fact, now: Ms) -> None:
         match fact:

@@ -1,4 +1,4 @@
-"""The door: everything the engine knows of a cluster goes through these four methods."""
+"""The door: everything the engine knows of a cluster goes through these methods."""
 
 from __future__ import annotations
 
@@ -26,4 +26,8 @@ class World(Protocol):
 
     async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
         """The only pause: facts as soon as there are any, `Due` when `until` comes first."""
+        ...
+
+    def wake(self) -> None:
+        """Let a wait that is pending end now, with what there is."""
         ...

@@ -44,6 +44,7 @@ REFUSALS: dict[type[Refusal], Advice] = {
 LOSSES = {
     Loss.CREDENTIALS: Advice("cluster.credentials", "mend the credentials of this user"),
     Loss.DISCONNECTED: Advice("cluster.disconnected", "is this the address of an API server?"),
+    Loss.LATE: Advice("cluster.timeout", "try again, or allow more time"),
     Loss.PROXY: Advice("cluster.proxy", "check `proxy-url` of this cluster"),
     Loss.REFUSED: Advice("cluster.unreachable", "is the server running, and its address right?"),
     Loss.TIMEOUT: Advice("cluster.timeout", "is the server reachable from here (VPN, firewall)?"),

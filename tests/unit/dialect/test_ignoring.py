@@ -75,17 +75,17 @@ def test_entries_of_several_documents_count_together() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("spec: {}\n", "1 this is no list of differences to ignore"),
-        ("- web\n", "1 this is no list of differences to ignore"),
-        ("ignoreDifferences: web\n", "1 this is no list of differences to ignore"),
+        ("spec: {}\n", "1 a list of differences to ignore has no key `spec`"),
+        ("- web\n", "1 an entry must be a mapping, not text"),
+        ("ignoreDifferences: web\n", "1 `ignoreDifferences` must be a list, not text"),
         (
             "- kind: A\n  jsonPointer: [/a]\n  jsonPointers: [/a]\n",
             "2 an entry has no key `jsonPointer`",
         ),
-        ("- kind: 1\n  jsonPointers: [/a]\n", "1 `kind` must be a text"),
+        ("- kind: 1\n  jsonPointers: [/a]\n", "1 `kind` must be text, not a whole number"),
         ("- group: apps\n  jsonPointers: [/a]\n", "1 an entry needs `kind`"),
         ("- kind: A\n", "1 an entry names no field"),
-        ("- kind: A\n  jsonPointers: /a\n", "2 `jsonPointers` must be a list of texts"),
+        ("- kind: A\n  jsonPointers: /a\n", "2 `jsonPointers` must be a list, not text"),
         ("- kind: A\n  jsonPointers:\n  - spec/a\n", "3 `spec/a` is no JSON pointer"),
         (
             "- kind: A\n  jqPathExpressions:\n  - map(.a)\n",
@@ -108,7 +108,7 @@ def test_a_key_that_is_written_twice_is_told_with_its_line() -> None:
 
     (problem,) = mistakes(text)
 
-    assert problem.startswith("3 the key `[0].jsonPointers` is written twice")
+    assert problem.startswith("3 `jsonPointers` is written twice, first in line 2")
 
 
 def test_what_is_no_yaml_is_told_with_its_line() -> None:

@@ -1,81 +1,145 @@
-"""The parts of a journal hold what is remembered, also after that has changed."""
+"""The parts of a large journal hold what is remembered, also after that has changed."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.engine.journal import PER_PART, Keeper
 from tidegate.engine.reach.errands import Pause
+from tidegate.engine.record import PER_PART, Record
 from tidegate.model.journal import Entry
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.world.calls import Write
-from tidegate.world.facts import Done
+from tidegate.model.objects import Kind, Live, Ref
+from tidegate.world.calls import Get, Request, Write
+from tidegate.world.facts import Conflict, Done, Missing, Outcome
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
+MANY = [f"m{number}" for number in range(PER_PART + 1)]
+
+
+class Secrets:
+    """A cluster that has nothing but the Secrets of one record."""
+
+    def __init__(self) -> None:
+        self.stored: dict[Ref, Live] = {}
+        self.written: dict[str, list[str]] = {}
+        """The names in each Secret that was written since somebody looked."""
+
+    def answer(self, request: Request) -> Outcome:
+        assert isinstance(request, Get | Write)
+        ref = request.ref
+        known = self.stored.get(ref)
+        if not isinstance(request, Write):
+            return Missing("") if known is None else Done(known)
+        if (known.version if known else "") != request.version:
+            return Conflict("changed")
+        version = str(int(request.version or 0) + 1)
+        self.stored[ref] = live = Live(ref, "uid", 1, version, request.body)
+        self.written[ref.name] = names_in(request.body)
+        return Done(live)
+
+    def write(self, record: Record) -> dict[str, list[str]]:
+        """Write a record; the parts that this took, or the head if there are none."""
+        self.written.clear()
+        errand = record.write(lambda: Ms(0))
+        wish = next(errand)
+        while True:
+            assert not isinstance(wish, Pause)
+            try:
+                wish = errand.send(tuple(self.answer(ask.request) for ask in wish))
+            except StopIteration as end:
+                self.refused = end.value
+                break
+        parts = {name: names for name, names in self.written.items() if "." in name}
+        return parts or dict(self.written)
+
+
+def names_in(body: bytes) -> list[str]:
+    text = base64.b64decode(msgspec.json.decode(body)["data"]["journal.json"])
+    return [line["ref"]["name"] for line in msgspec.json.decode(text)["entries"]]
 
 
 def a_ref(name: str) -> Ref:
     return Ref(CONFIG_MAP, "default", name)
 
 
-def a_keeper(*names: str) -> Keeper:
-    keeper = Keeper("shop", "")
-    keeper.expect("plan", map(a_ref, names), text="text", now=Ms(0))
-    return keeper
-
-
-def stored(keeper: Keeper) -> dict[str, list[str]]:
-    """The names in each part that is written now."""
-    errand = keeper.store()
-    parts: dict[str, list[str]] = {}
-    wish = next(errand)
-    while True:
-        assert not isinstance(wish, Pause)
-        for ask in wish:
-            assert isinstance(ask.request, Write)
-            if "." in ask.request.ref.name:
-                parts[ask.request.ref.name] = names_in(ask.request.body)
-        try:
-            wish = errand.send(tuple(Done() for _ in wish))
-        except StopIteration:
-            return parts
-
-
-def names_in(body: bytes) -> list[str]:
-    text = base64.b64decode(msgspec.json.decode(body)["data"]["journal.json"])
-    return [line["ref"]["name"] for line in msgspec.json.decode(text)]
+def a_record(names: Iterable[str], holder: str = "me") -> Record:
+    record = Record("shop", "")
+    record.claim(holder)
+    record.expect("plan", map(a_ref, names), text="text", now=Ms(0))
+    return record
 
 
 def test_what_comes_later_is_in_the_next_writing() -> None:
-    keeper = a_keeper("a", "c")
-    (before,) = stored(keeper).values()
+    secrets, record = Secrets(), a_record(["a", "c"])
+    (before,) = secrets.write(record).values()
 
-    keeper.remember(a_ref("b"), Entry("digest"))
-    (after,) = stored(keeper).values()
+    record.remember(a_ref("b"), Entry("digest"))
+    (after,) = secrets.write(record).values()
 
     assert (before, after) == (["a", "c"], ["a", "b", "c"])
 
 
 def test_what_is_forgotten_is_not() -> None:
-    keeper = a_keeper("a", "b")
-    stored(keeper)
+    secrets, record = Secrets(), a_record(["a", "b"])
+    secrets.write(record)
 
-    keeper.forget(a_ref("a"))
-    (left,) = stored(keeper).values()
+    record.forget(a_ref("a"))
+    (left,) = secrets.write(record).values()
 
     assert left == ["b"]
 
 
 def test_only_the_part_of_what_has_changed_is_written() -> None:
-    keeper = a_keeper(*(f"m{number}" for number in range(PER_PART + 1)))
-    whole = stored(keeper)
+    secrets, record = Secrets(), a_record(MANY)
+    whole = secrets.write(record)
 
-    keeper.remember(a_ref("m7"), Entry("digest"))
-    changed = stored(keeper)
+    record.remember(a_ref("m7"), Entry("digest"))
+    changed = secrets.write(record)
 
     assert len(whole) == 2
     assert sum(map(len, whole.values())) == PER_PART + 1
     assert [name for name, names in whole.items() if "m7" in names] == list(changed)
+
+
+def test_what_was_in_one_secret_is_in_parts_when_it_has_grown() -> None:
+    secrets, record = Secrets(), a_record(["a"])
+    secrets.write(record)
+
+    record.expect("plan", map(a_ref, MANY), text="text", now=Ms(0))
+    secrets.write(record)
+    again = Record("shop", "")
+    read(secrets, again)
+
+    assert set(again.entries) == {a_ref(name) for name in ("a", *MANY)}
+    assert len(again.secrets) == 3
+
+
+def test_who_had_a_large_unit_before_cannot_write_its_parts() -> None:
+    secrets, late = Secrets(), a_record(MANY)
+    secrets.write(late)
+    heir = Record("shop", "")
+    read(secrets, heir)
+    heir.claim("heir")
+    heir.expect("plan", map(a_ref, MANY), text="text", now=Ms(0))
+    secrets.write(heir)
+
+    late.remember(a_ref("m7"), Entry("late"))
+    written = secrets.write(late)
+
+    assert written == {}
+    assert isinstance(secrets.refused, Conflict)
+    assert (heir.is_ours, late.is_ours) == (True, False)
+
+
+def read(secrets: Secrets, record: Record) -> None:
+    errand = record.read(lambda: Ms(0))
+    wish = next(errand)
+    while True:
+        assert not isinstance(wish, Pause)
+        try:
+            wish = errand.send(tuple(secrets.answer(ask.request) for ask in wish))
+        except StopIteration:
+            return

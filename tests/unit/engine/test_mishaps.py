@@ -53,7 +53,9 @@ def test_a_rollout_is_over_only_when_its_journal_is_written() -> None:
 
 
 def test_a_server_that_refuses_the_journal_for_a_while_costs_time() -> None:
-    secrets = CallFault(Refuse(ERROR), Match(kind="Secret", verbs=("apply",)), Often(times=7))
+    secrets = CallFault(
+        Refuse(ERROR), Match(kind="Secret", verbs=("create", "replace")), Often(times=7)
+    )
     case = replace(TWO_UNITS, faults=(secrets,))
 
     run = Stage(case).roll_out(case.plan()).run

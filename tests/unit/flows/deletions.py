@@ -23,6 +23,7 @@ from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Listed
 from tidegate.world.protocol import World
 
@@ -88,16 +89,16 @@ async def delete(world: World, unit: Unit, *, confirmed: bool = False) -> list[E
     found = await plan_deletion(ruled(unit, consents=confirmed), a_session(world))
     events = await run(world, found.plan)
     assert events[-1].reason == "passed"
-    await finish_deletion(found, world)
+    await finish_deletion(found, Exchange(world))
     return events
 
 
 async def remembered_of(world: World, unit: Unit) -> Remembered:
-    return await read_journal(plan_unit(unit), world)
+    return await read_journal(plan_unit(unit), Exchange(world))
 
 
 async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:
-    (page,) = await ask(world, List(Selection(kind, namespace)))
+    (page,) = await ask(Exchange(world), List(Selection(kind, namespace)))
     assert isinstance(page, Listed)
     found = [live.ref.name for live in page.items]
     return sorted(name for name in found if name != "kube-root-ca.crt")

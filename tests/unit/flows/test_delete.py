@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import (
@@ -21,8 +23,8 @@ from tests.unit.flows.deletions import (
     waves_of,
 )
 from tidegate.engine.drive import drive
-from tidegate.engine.journal import NAMESPACE
-from tidegate.engine.lease import LEASE
+from tidegate.engine.heartbeat import LEASE, lease_ref
+from tidegate.engine.stored import NAMESPACE, put, read_head
 from tidegate.errors import PlanError
 from tidegate.flows.delete import Deletion, plan_deletion, refuse_other
 from tidegate.flows.journal import forget_unit
@@ -34,9 +36,12 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.policy import Policy
 from tidegate.plan.build import plan_unit
+from tidegate.testing.builders import an_object
 from tidegate.world.ask import ask
-from tidegate.world.calls import List, Selection, Verb, Write
-from tidegate.world.facts import Listed, is_refusal
+from tidegate.world.calls import Get, Verb, Write
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Done, is_refusal
+from tidegate.world.protocol import World
 
 FIRST = Path(__file__).parents[3] / "examples" / "first"
 
@@ -78,7 +83,7 @@ async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
     await delete(world, chosen)
 
     after = await remembered_of(world, chosen)
-    assert len(before.secrets) == 2
+    assert len(before.secrets) == 1
     assert after.secrets == ()
     assert await names(world, SECRET, NAMESPACE) == []
     assert await names(world, LEASE, NAMESPACE) == []
@@ -185,20 +190,37 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
         refuse_other(found, seen.plan.digest)
 
 
-async def test_a_unit_that_somebody_holds_is_remembered(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lives", [True, False])
+async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
+    tmp_path: Path, *, lives: bool
+) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    (page,) = await ask(world, List(Selection(LEASE, NAMESPACE)))
-    assert isinstance(page, Listed)
-    held = b'{"spec":{"holderIdentity":"another"}}'
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=page.items[0].ref, body=held))
+    (record,) = (await remembered_of(world, chosen)).secrets
+    await hold(world, record, "another")
+    if lives:
+        ref = lease_ref("another")
+        body = an_object("coordination.k8s.io/v1 Lease", ref.name, namespace=ref.namespace)
+        write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
+        (made,) = await ask(Exchange(world), write)
+        assert not is_refusal(made)
+
+    gone = await forget_unit(plan_unit(chosen), Exchange(world))
+
+    assert gone is not lives
+    assert len((await remembered_of(world, chosen)).secrets) == int(lives)
+
+
+async def hold(world: World, record: Ref, holder: str) -> None:
+    """Have a record say who holds its unit."""
+    (found,) = await ask(Exchange(world), Get(record))
+    assert isinstance(found, Done)
+    assert found.live is not None
+    head = read_head(found.live)
+    held = put(record, "", structs.replace(head, holder=holder), found.live.version)
+    (outcome,) = await ask(Exchange(world), held)
     assert not is_refusal(outcome)
-
-    gone = await forget_unit(plan_unit(chosen), world)
-
-    assert not gone
-    assert len((await remembered_of(world, chosen)).secrets) == 2
 
 
 async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
@@ -213,7 +235,7 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     left = await names(world, SETTINGS)
     freed = b'{"metadata":{"finalizers":null}}'
     ref = Ref(SETTINGS, "default", "held")
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=ref, body=freed))
+    (outcome,) = await ask(Exchange(world), Write(verb=Verb.PATCH, ref=ref, body=freed))
 
     events = await delete(world, chosen)
 

@@ -27,6 +27,7 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
+from tidegate.world.exchange import Exchange
 from tidegate.world.protocol import World
 
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
@@ -132,7 +133,7 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     before = store.version
 
     found = await plan_deletion(chosen, a_session(world))
-    await finish_deletion(found, world)
+    await finish_deletion(found, Exchange(world))
 
     assert (found.going, found.is_due) == ((), False)
     assert store.version == before

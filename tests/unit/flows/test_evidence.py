@@ -15,6 +15,7 @@ from tidegate.testing.builders import a_config_map, an_object
 from tidegate.testing.desk import Body
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import is_refusal
 from tidegate.world.protocol import World
 
@@ -53,7 +54,9 @@ async def living_with(*bodies: Body) -> World:
     world = make_living(Simulation())
     for body in bodies:
         text, ref = msgspec.json.encode(body), ref_of(body)
-        (outcome,) = await ask(world, Write(verb=Verb.APPLY, ref=ref, body=text, manager="me"))
+        (outcome,) = await ask(
+            Exchange(world), Write(verb=Verb.APPLY, ref=ref, body=text, manager="me")
+        )
         assert not is_refusal(outcome)
     end = Ms(world.now() + 2 * MINUTE)
     while world.now() < end:
@@ -63,7 +66,7 @@ async def living_with(*bodies: Body) -> World:
 
 async def evidence_of(world: World, body: Body, *hidden: str) -> Evidence:
     (found,) = await collect_evidence(
-        world, [Spot("", ref_of(body))], Background(discretion=Discretion(hidden))
+        Exchange(world), [Spot("", ref_of(body))], Background(discretion=Discretion(hidden))
     )
     return found
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.flows.evidence import Background, collect_evidence
-from tidegate.flows.wiring import Simulation, known_operators, make_living
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.reader import builtin
 from tidegate.model.objects import Json, Kind, Ref, Spot
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.evidence import Comes, Evidence
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_config_map, a_plan, an_object
 from tidegate.testing.desk import Body
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -36,15 +39,16 @@ def reads(kind: str, name: str, *, optional: bool = False) -> Body:
 
 async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Evidence:
     world = await living_with(there)
-    background = Background(plan=plan, catalogue=known_operators())
-    (found,) = await collect_evidence(world, [Spot("", ref)], background)
+    known = Catalogue.of(builtin().rows)
+    background = Background(plan=plan, catalogue=known, behind=world)
+    (found,) = await collect_evidence(Exchange(world), [Spot("", ref)], background)
     return found
 
 
 async def living_with(bodies: Iterable[Body]) -> World:
     world = make_living(Simulation())
     for body in bodies:
-        live_of(await Desk(Line(world)).apply(body))
+        live_of(await Desk(Exchange(Line(world))).apply(body))
     return world
 
 

@@ -8,16 +8,16 @@ from tidegate.engine.drive import Driver, drive
 from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.health.judge import Judge
+from tidegate.knowledge.reader import builtin
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Plan
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan
 from tidegate.testing.rollouts import settings_of
-from tidegate.world.facts import Due
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -26,20 +26,26 @@ SWIFT = 10_000.0
 
 
 def a_world() -> Sandbox:
-    sandbox = Sandbox(controllers=living(typical(), builtin_rows()))
+    sandbox = Sandbox(controllers=living(typical(), builtin()))
     sandbox.give(base_objects())
     return sandbox
 
 
+def a_paced_world(pace: float) -> Paced:
+    world = Paced(Line(a_world()))
+    world.keep(pace)
+    return world
+
+
 def a_driver(world: World, events: list[Event], plan: Plan = PLAN) -> Driver:
-    return Driver(world, plan, Craft(Judge.of(())), settings_of(), events.append)
+    return Driver(Exchange(world), plan, Craft(Judge.of(())), settings_of(), events.append)
 
 
 async def test_the_same_happens_at_any_pace() -> None:
     free, paced = list[Event](), list[Event]()
 
     await drive(a_driver(Line(a_world()), free))
-    await drive(a_driver(Paced(Line(a_world()), SWIFT), paced))
+    await drive(a_driver(a_paced_world(SWIFT), paced))
 
     assert paced == free
 
@@ -47,7 +53,7 @@ async def test_the_same_happens_at_any_pace() -> None:
 async def test_time_passes_in_proportion() -> None:
     """Waits are never too short; how much too long they are is not asked."""
     loop = asyncio.get_running_loop()
-    world = Paced(a_world(), pace=100.0)
+    world = a_paced_world(100.0)
     end = Ms(world.now() + 20 * SECOND)
 
     begun = loop.time()
@@ -57,20 +63,10 @@ async def test_time_passes_in_proportion() -> None:
     assert loop.time() - begun >= 0.19
 
 
-async def test_a_wait_lets_go_though_nothing_happens() -> None:
-    world = Paced(Line(a_world()))
-    begun = world.now()
-
-    facts = await world.wait(None)
-
-    assert facts == (Due(),)
-    assert world.now() - begun <= 200
-
-
 async def test_a_rollout_that_is_stopped_before_it_begins_ends() -> None:
     """Nothing is under way then, and no answer would ever end the wait."""
     events = list[Event]()
-    driver = a_driver(Paced(Line(a_world())), events)
+    driver = a_driver(Line(a_world()), events)
     asyncio.get_running_loop().call_soon(driver.stop, "interrupted")
 
     result = await drive(driver)
@@ -79,12 +75,12 @@ async def test_a_rollout_that_is_stopped_before_it_begins_ends() -> None:
     assert [event.told for event in events] == [Told.ROLLOUT_ENDED]
 
 
-async def test_whoever_wants_to_be_done_need_not_wait() -> None:
-    world = Paced(a_world(), pace=0.001)
-    end = Ms(world.now() + 20 * SECOND)
-    asyncio.get_running_loop().call_soon(world.hurry)
+async def test_a_stop_does_not_wait_for_real_time() -> None:
+    """At this pace a rollout takes hours."""
+    events = list[Event]()
+    driver = a_driver(a_paced_world(0.001), events)
+    asyncio.get_running_loop().call_later(0.01, driver.stop, "interrupted")
 
-    while world.now() < end:
-        await world.wait(end)
+    result = await drive(driver)
 
-    assert world.now() == end
+    assert result == "stopped"

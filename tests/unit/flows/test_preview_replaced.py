@@ -14,6 +14,7 @@ from tidegate.model.change import Fate
 from tidegate.model.objects import Ref, Spot
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import is_refusal
 from tidegate.world.protocol import World
 
@@ -23,7 +24,9 @@ ONE = Ref(SETTINGS, "default", "one")
 async def add(world: World, manager: str) -> None:
     """Somebody adds a field to the object."""
     body = msgspec.json.encode({"data": {manager: "here"}})
-    (outcome,) = await ask(world, Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager))
+    (outcome,) = await ask(
+        Exchange(world), Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager)
+    )
     assert not is_refusal(outcome)
 
 

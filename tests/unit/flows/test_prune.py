@@ -29,6 +29,7 @@ from tidegate.sandbox.world import Sandbox
 from tidegate.testing.rollouts import Changes
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import is_refusal
 from tidegate.world.protocol import World
 
@@ -153,7 +154,7 @@ async def test_what_somebody_else_deleted_is_forgotten_with_the_next_write(tmp_p
     world = await brought(tmp_path, a_setting("old"))
     chosen = a_directory(tmp_path, a_setting("stays", 2))
     ref = Ref(SETTINGS, "default", "old")
-    (outcome,) = await ask(world, Write(verb=Verb.DELETE, ref=ref))
+    (outcome,) = await ask(Exchange(world), Write(verb=Verb.DELETE, ref=ref))
 
     events = await prune(world, chosen)
 

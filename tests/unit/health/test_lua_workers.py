@@ -13,6 +13,7 @@ from tidegate.model.verdict import Health, Verdict
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.ask import ask
 from tidegate.world.calls import Local
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Said
 
 BODY: dict[str, Json] = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
@@ -62,7 +63,7 @@ async def test_an_object_too_large_for_lua_costs_no_more_than_its_worker() -> No
 async def test_a_world_runs_scripts_for_whoever_asks_through_the_door() -> None:
     async with lua_workers() as lua:
         world = Sandbox(workers={"lua": lua})
-        outcomes = await ask(world, *(request(FINE) for _ in range(20)))
+        outcomes = await ask(Exchange(world), *(request(FINE) for _ in range(20)))
 
     replies = [one.body for one in outcomes if isinstance(one, Said)]
     assert [verdict(reply).health for reply in replies] == [Health.HEALTHY] * 20
@@ -71,7 +72,7 @@ async def test_a_world_runs_scripts_for_whoever_asks_through_the_door() -> None:
 async def test_a_world_hears_of_a_script_that_does_not_end() -> None:
     async with lua_workers() as lua:
         world = Sandbox(workers={"lua": lua})
-        (lost, found) = await ask(world, request(ENDLESS_MATCH), request(FINE))
+        (lost, found) = await ask(Exchange(world), request(ENDLESS_MATCH), request(FINE))
 
     assert isinstance(lost, Said)
     assert isinstance(found, Said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.errors import OperatorsError
+from tidegate.errors import TidegateError
 from tidegate.health.argo import judge
 from tidegate.health.row_files import read_health_rows
 from tidegate.health.rows import Rows, judge_cases, judge_row
@@ -153,22 +153,22 @@ def test_an_operator_that_has_not_looked_yet_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "line"),
+    ("wrong", "line", "code"),
     [
-        ("rows:\n- {group: a, kinds: [B], source: c}", 2),
-        ("rows:\n- {group: a, kinds: [B], source: c, cases: [{health: Well}]}", 2),
-        ("rows:\n- {group: a, kinds: [B], source: c, cases: [], when: []}", 2),
-        ("rows:\n- {group: a, kinds: [B], source: c, cases: [], observed: '..'}", 2),
-        ("rows: 3", 1),
-        ("row: []", 1),
+        ("rows:\n- {group: a, kinds: [B], source: c}", 2, "file.missing"),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [{health: Well}]}", 2, "file.value"),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [], when: []}", 2, "file.key"),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [], observed: '..'}", 2, "health.row"),
+        ("rows: 3", 1, "file.type"),
+        ("row: []", 1, "file.key"),
     ],
 )
-def test_a_row_that_is_wrong_is_refused_at_its_place(wrong: str, line: int) -> None:
+def test_a_row_that_is_wrong_is_refused_at_its_place(wrong: str, line: int, code: str) -> None:
     with pytest.raises(ExceptionGroup) as refusal:
         read_health_rows(wrong.encode(), "mine.yaml")
 
     (error,) = refusal.value.exceptions
-    assert isinstance(error, OperatorsError)
-    assert error.code == "health.row"
+    assert isinstance(error, TidegateError)
+    assert error.code == code
     assert error.where is not None
     assert (error.where.name, error.where.line) == ("mine.yaml", line)

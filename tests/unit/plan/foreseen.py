@@ -15,6 +15,7 @@ from tidegate.plan.diff.owned import fields_of
 from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of
 from tidegate.world.calls import Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
@@ -34,8 +35,8 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
 
     Our manager applies everything twice: the second time is foreseen, too.
     """
-    await prepare(Desk(Line(world)))
-    desk = Desk(world, namespace=NAMESPACE)
+    await prepare(Desk(Exchange(Line(world))))
+    desk = Desk(Exchange(world), namespace=NAMESPACE)
     surprises = []
     for number, sequence in enumerate(sequences):
         run = Run(_forced(sequence), f"foreseen-{number}")

@@ -12,14 +12,15 @@ from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption
 from tidegate.plan.diff.owned import entries_of, fields_of
 from tidegate.testing import Body, Desk, body_of, sandbox_world
 from tidegate.world.calls import PatchForm
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Conflict
 from tidegate.world.line import Line
 
 
 async def a_desk() -> Desk:
-    line = Line(sandbox_world())
-    await Desk(line).create(a_namespace("shop"))
-    return Desk(line, namespace="shop")
+    exchange = Exchange(Line(sandbox_world()))
+    await Desk(exchange).create(a_namespace("shop"))
+    return Desk(exchange, namespace="shop")
 
 
 def an_entry(manager: str, fields: Body, **parts: Json) -> Body:

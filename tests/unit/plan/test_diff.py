@@ -24,14 +24,15 @@ from tidegate.model.reading import mapping
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 
 async def really_applied(body: Body) -> Body:
     """The body as it lives in the sandbox after we applied it."""
-    line = Line(sandbox_world())
-    await Desk(line).create(a_namespace("shop"))
-    return body_of(await Desk(line, namespace="shop").apply(body, manager=OURS))
+    exchange = Exchange(Line(sandbox_world()))
+    await Desk(exchange).create(a_namespace("shop"))
+    return body_of(await Desk(exchange, namespace="shop").apply(body, manager=OURS))
 
 
 def a_workload(**container: Json) -> Body:

@@ -22,6 +22,7 @@ from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
 from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
 from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 SETTINGS = a_config_map(color="red")
@@ -29,9 +30,9 @@ SETTINGS = a_config_map(color="red")
 
 async def really_put(body: Body, *patches: tuple[str, Body]) -> Body:
     """The body as it lives in the sandbox: created by us, then patched by these managers."""
-    line = Line(sandbox_world())
-    await Desk(line).create(a_namespace("shop"))
-    desk = Desk(line, namespace="shop")
+    exchange = Exchange(Line(sandbox_world()))
+    await Desk(exchange).create(a_namespace("shop"))
+    desk = Desk(exchange, namespace="shop")
     live = body_of(await desk.create(body, manager=OURS))
     for manager, patch in patches:
         live = body_of(await desk.patch(await desk.ref(body), patch, manager=manager))

@@ -4,14 +4,15 @@ from tests.promises.objects import SECRET, a_config_map, a_namespace, an_object
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
 from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 
 async def drifted(patch: Body) -> tuple[str, str]:
     """The seal of what we applied, before and after somebody else patched it."""
-    line = Line(sandbox_world())
-    await Desk(line).create(a_namespace("shop"))
-    desk = Desk(line, namespace="shop")
+    exchange = Exchange(Line(sandbox_world()))
+    await Desk(exchange).create(a_namespace("shop"))
+    desk = Desk(exchange, namespace="shop")
     before = body_of(await desk.apply(a_config_map(color="red"), manager=OURS))
     after = body_of(await desk.patch(await desk.ref(before), patch, manager="anna"))
     return seal(before, OURS), seal(after, OURS)

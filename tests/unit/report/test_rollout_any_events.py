@@ -37,6 +37,7 @@ EVENTS = some.builds(
     reason=some.sampled_from(["", "passed", "failed", "stopped", "invalid", "Unready"]),
     sentence=SENTENCES,
     until=MOMENTS,
+    unit=some.sampled_from(["", "default/first", "default/second"]),
 )
 STORIES = some.lists(EVENTS, max_size=40)
 VIEWS = some.builds(

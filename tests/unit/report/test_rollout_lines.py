@@ -18,10 +18,13 @@ from tests.unit.report.telling import (
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Step
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.lines import Lines
 
 WEB, DB = a_ref("web"), a_ref("db")
 ONE, TWO, THREE = a_step("wave 1", WEB, DB), a_step("wave 2"), a_step("wave 3", a_ref("late"))
+
+SHOP = UnitId.plain("default", "shop")
 
 
 def lines_of(events: Iterable[Event], *steps: Step) -> list[str]:
@@ -175,3 +178,16 @@ def test_steps_that_are_left_out_are_told_though_nothing_follows() -> None:
     lines.take(Event(Ms(3_000), Told.STEP_SKIPPED, TWO.id))
 
     assert lines.pass_time(Ms(3_100)) == ["     3.0s  rollout  skipped wave 2 (0 objects)"]
+
+
+def test_a_unit_that_somebody_else_holds_is_told_until_it_is_ours() -> None:
+    held = "`ci-7` holds it"
+    events = [
+        Event(Ms(1_000), Told.UNIT_WAITING, reason="Held", sentence=held, unit=SHOP),
+        Event(Ms(9_000), Told.UNIT_TAKEN, unit=SHOP),
+    ]
+
+    assert lines_of(events) == [
+        "     1.0s  rollout  waits for unit default/shop: `ci-7` holds it",
+        "     9.0s  rollout  goes on with unit default/shop",
+    ]

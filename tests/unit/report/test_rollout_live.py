@@ -15,12 +15,15 @@ from tests.unit.report.telling import (
 )
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.live import View, final_rows, frame
 from tidegate.report.rollout.rows import plain
 
 WEB, DB = a_ref("web"), a_ref("db")
 ONE, TWO = a_step("wave 1", WEB, DB), a_step("wave 2", a_ref("late"))
+
+SHOP = UnitId.plain("default", "shop")
 
 
 def seen(course: Course, at: int, **look: int) -> list[str]:
@@ -201,3 +204,12 @@ def test_a_step_that_writes_says_how_far_it_is() -> None:
     course = told(course_of(ONE), *applied(ONE, 0)[:3])
 
     assert seen(course, 500)[0].startswith("⠋ wave 1    applies 1 of 2 objects")
+
+
+def test_a_unit_that_somebody_else_holds_is_shown_until_it_is_ours() -> None:
+    held = Event(Ms(1_000), Told.UNIT_WAITING, sentence="`ci-7` holds it", unit=SHOP)
+    waiting = seen(told(course_of(ONE), held), 9_000)
+    taken = seen(told(course_of(ONE), held, Event(Ms(9_000), Told.UNIT_TAKEN, unit=SHOP)), 9_000)
+
+    assert waiting[0] == "◦ waits for unit default/shop: `ci-7` holds it          8.0s"
+    assert not [row for row in taken if "ci-7" in row]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
-from tidegate.errors import ScenarioError
+from tidegate.errors import TidegateError
 from tidegate.model.moment import Ms
-from tidegate.sandbox.physics.behaviours import FORMS
+from tidegate.sandbox.physics.behaviours import Behaviour
 from tidegate.sandbox.physics.course import Failure, Fit, Named, Profile, Rule, Subject
 from tidegate.sandbox.scenario import read_scenario
 
@@ -138,16 +140,16 @@ def test_a_scenario_has_behaviours_in_order() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "word"),
     [
-        ("times: 1", "scenario.missing", "effect"),
-        ("effect: fail", "scenario.effect", "fail"),
-        ("effect: fails, every: 2", "scenario.key", "every"),
-        ("effect: fails, exit: 256", "scenario.value", "255"),
-        ("effect: fails, after: 1500ms", "scenario.value", "whole seconds"),
-        ("effect: crashes", "scenario.missing", "after"),
-        ("effect: flaps", "scenario.missing", "every"),
-        ("effect: slow", "scenario.missing", "by"),
-        ("effect: prints", "scenario.missing", "lines"),
-        ("effect: fails, when: {verb: get}", "scenario.key", "verb"),
+        ("times: 1", "file.missing", "effect"),
+        ("effect: fail", "file.value", "fail"),
+        ("effect: fails, every: 2", "file.key", "every"),
+        ("effect: fails, exit: 256", "file.value", "255"),
+        ("effect: fails, after: 1500ms", "file.value", "whole seconds"),
+        ("effect: crashes", "file.missing", "after"),
+        ("effect: flaps", "file.missing", "every"),
+        ("effect: slow", "file.missing", "by"),
+        ("effect: prints", "file.missing", "lines"),
+        ("effect: fails, when: {verb: get}", "file.key", "verb"),
     ],
 )
 def test_a_mistake_in_a_behaviour_is_told_with_its_line(text: str, code: str, word: str) -> None:
@@ -155,7 +157,7 @@ def test_a_mistake_in_a_behaviour_is_told_with_its_line(text: str, code: str, wo
         rule_of(text)
 
     (error,) = caught.value.exceptions
-    assert isinstance(error, ScenarioError)
+    assert isinstance(error, TidegateError)
     assert error.code == code
     assert word in error.problem
     assert error.where is not None
@@ -166,6 +168,7 @@ def test_a_mistake_in_a_behaviour_is_told_with_its_line(text: str, code: str, wo
 def test_every_effect_can_be_read() -> None:
     needed = {"crashes": "after: 1s", "flaps": "every: 1s", "slow": "by: 1s", "prints": "lines: a"}
 
-    rules = [rule_of(f"effect: {name}, {needed.get(name, '')}") for name in FORMS]
+    names = [one.__struct_config__.tag for one in get_args(Behaviour)]
+    rules = [rule_of(f"effect: {name}, {needed.get(name, '')}") for name in names]
 
     assert all(rule.changes for rule in rules)

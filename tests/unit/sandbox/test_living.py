@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from tests.promises.objects import a_container, a_job, a_pod_template, a_stateful_set
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Live
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
 
 def a_cluster() -> Desk:
-    sandbox = Sandbox(controllers=living(typical(), builtin_rows()))
+    sandbox = Sandbox(controllers=living(typical(), builtin()))
     sandbox.give(base_objects())
-    return Desk(Line(sandbox))
+    return Desk(Exchange(Line(sandbox)))
 
 
 def a_vault() -> Body:
@@ -32,9 +33,7 @@ def is_ready(live: Live | None) -> bool:
 async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
     desk = a_cluster()
     vault = live_of(await desk.apply(a_vault())).ref
-    deadline = Ms(desk.world.now() + 2 * MINUTE)
-    while desk.world.now() < deadline:
-        await desk.world.wait(deadline)
+    await desk.rest(Ms(desk.world.now() + 2 * MINUTE))
 
     sealed = live_of(await desk.get(vault))
     live_of(await desk.apply(a_job("vault-unseal")))

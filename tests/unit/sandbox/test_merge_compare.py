@@ -6,8 +6,9 @@ import pytest
 
 from tests.fakes.sequence_answers import gate_shape
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.compare import Comparison, compare, fields_of, whole
+from tidegate.sandbox.ownership.compare import Comparison, compare, read_intent, whole
 from tidegate.sandbox.ownership.fields import Fields, write_fields
+from tidegate.sandbox.ownership.layout import layout_of
 from tidegate.schema.shape import DEDUCED
 
 Written = dict[str, Json]
@@ -92,11 +93,11 @@ def test_what_is_shared_is_not_looked_at() -> None:
     ],
 )
 def test_an_intent_names_leaves_items_and_free_names(value: Json, fields: Written) -> None:
-    assert write_fields(fields_of(value, gate_shape())) == fields
+    assert write_fields(read_intent(value, gate_shape())[0]) == fields
 
 
 def test_a_whole_value_has_its_containers_too() -> None:
-    found = whole({"spec": {"set": ["x"]}}, gate_shape())
+    found = whole({"spec": {"set": ["x"]}}, layout_of(gate_shape()))
 
     assert isinstance(found, Fields)
     assert write_fields(found) == {

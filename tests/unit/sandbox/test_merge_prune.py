@@ -8,7 +8,7 @@ from tests.fakes.sequence_answers import shape_for
 from tests.fakes.sequence_runs import Run, named, prepare
 from tests.fakes.write_sequences import Deed, Sequence, Step, random_sequences
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.compare import fields_of, is_one_piece
+from tidegate.sandbox.ownership.compare import is_one_piece, read_intent
 from tidegate.sandbox.ownership.elements import FIELD, Element, item_element
 from tidegate.sandbox.ownership.fields import NOTHING, Fields
 from tidegate.sandbox.ownership.layout import Layout, layout_of
@@ -18,9 +18,14 @@ from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.schema.shape import Shape
 from tidegate.testing import Desk
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Missing
 
 SEQUENCES = random_sequences(80, seed=7)
+
+
+def fields_of(value: Json, shape: Shape) -> Fields:
+    return read_intent(value, shape)[0]
 
 
 def applied_to(
@@ -46,7 +51,7 @@ def applied_to(
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.shows)
 async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
     sandbox = Sandbox()
-    await prepare(Desk(sandbox))
+    await prepare(Desk(Exchange(sandbox)))
     server = sandbox.clusters[""].server
     shape, run = shape_for(sequence.kind), Run(sequence, "thing")
     while (step := run.step) is not None:

@@ -6,15 +6,13 @@ import msgspec
 import pytest
 
 from tests.fakes.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
-from tests.promises.objects import DEPLOYMENT, SECRET, a_namespace
+from tests.promises.objects import SECRET, a_namespace
+from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.operators import builtin_rows, read_rows
 from tidegate.sandbox.operators.pacing import paced
-from tidegate.sandbox.operators.workloads import speaks_for
 from tidegate.sandbox.physics.course import StageFit, StageRule
-from tidegate.sandbox.server.store import Stored
 from tidegate.testing import items_of, live_of
 from tidegate.world.calls import Selection
 
@@ -45,7 +43,7 @@ rows:
 
 
 def a_widget_stage(*rules: StageRule) -> OperatorStage:
-    return OperatorStage(paced(read_rows(ROWS, "rows.yaml"), rules))
+    return OperatorStage(paced(read_knowledge(ROWS, "rows.yaml").rows, rules))
 
 
 async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs() -> None:
@@ -104,7 +102,9 @@ async def test_a_kind_without_a_row_has_the_operator_of_its_group() -> None:
 
 
 async def test_an_operator_outside_of_the_cluster_is_always_there() -> None:
-    rows = read_rows(ROWS.replace(b"names: [widget-operator]", b"outside: true"), "rows.yaml")
+    rows = read_knowledge(
+        ROWS.replace(b"names: [widget-operator]", b"outside: true"), "rows.yaml"
+    ).rows
     stage = await OperatorStage(rows).begin(WIDGET)
 
     widget = await stage.make(WIDGET, "it", {})
@@ -153,7 +153,7 @@ async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> 
 
 
 async def test_a_rule_about_another_group_changes_nothing() -> None:
-    rows = read_rows(ROWS, "rows.yaml")
+    rows = read_knowledge(ROWS, "rows.yaml").rows
     rule = StageRule(StageFit(group="other.example.com"), Ms(0))
 
     assert paced(rows, [rule]) == rows
@@ -161,7 +161,7 @@ async def test_a_rule_about_another_group_changes_nothing() -> None:
 
 async def test_a_kind_without_a_row_can_be_given_its_time_too() -> None:
     rule = StageRule(StageFit(group="widgets.*", kind="Widget"), Ms(2 * MINUTE))
-    stage = await OperatorStage(paced(builtin_rows(), [rule])).begin(WIDGET)
+    stage = await OperatorStage(paced(builtin().rows, [rule])).begin(WIDGET)
     await stage.operate(WIDGETS)
     widget = await stage.make(WIDGET, "it", {})
 
@@ -273,42 +273,6 @@ async def test_the_same_seed_gives_the_same_bytes() -> None:
     assert await run() == await run()
 
 
-def a_workload(name: str, image: str, **labels: str) -> Stored:
-    body = an_operator(name, image, **labels)
-    return Stored(Ref(DEPLOYMENT, "system", name), body, (), 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "image", "group", "kind"),
-    [
-        ("widgets", "registry.example/any:1", "widgets.example.com", "Widget"),
-        ("x", "registry.example/acme/widgets-thing:1", "widgets.example.com", "Widget"),
-        ("widget-operator", "registry.example/any:1", "example.com", "Widget"),
-        ("acme-controller", "registry.example/any:1", "acme.io", "Anvil"),
-    ],
-)
-def test_a_workload_speaks_for_a_group_that_it_names(
-    name: str, image: str, group: str, kind: str
-) -> None:
-    assert speaks_for(a_workload(name, image), Kind(group, "v1", kind))
-
-
-@pytest.mark.parametrize(
-    ("name", "image", "group", "kind"),
-    [
-        ("web", "registry.example/shop/web:1", "widgets.example.com", "Widget"),
-        ("acme-web", "registry.example/acme/web:1", "acme.io", "Anvil"),
-        ("apps-controller", "registry.example/any:1", "apps.acme.io", "Anvil"),
-        ("k8s-controller", "registry.example/any:1", "k8s.io", "Anvil"),
-        ("widget", "registry.example/widget:1", "example.com", "Widget"),
-    ],
-)
-def test_a_workload_that_only_shares_a_word_speaks_for_nobody(
-    name: str, image: str, group: str, kind: str
-) -> None:
-    assert not speaks_for(a_workload(name, image), Kind(group, "v1", kind))
-
-
 async def test_a_namespace_that_goes_takes_everything_with_it() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
@@ -320,3 +284,28 @@ async def test_a_namespace_that_goes_takes_everything_with_it() -> None:
 
     assert not await stage.exists(SEALED, "login")
     assert not await stage.exists(SECRET, "login")
+
+
+OWN = """
+rows:
+- group: {group}
+  kinds: [{kind}]
+  versions: [{version}]
+  source: our own operator
+  served_by: {{names: [ours]}}
+  stages:
+  - {{name: done, after: 2s, writes: {{phase: Done}}}}
+"""
+
+
+@pytest.mark.parametrize("kind", [SEALED, WIDGET], ids=["one that is shipped", "a new one"])
+async def test_a_row_of_a_user_is_played_in_the_place_of_any_other(kind: Kind) -> None:
+    text = OWN.format(group=kind.group, kind=kind.name, version=kind.version)
+    own = read_knowledge(text.encode(), "rows.yaml")
+    stage = await OperatorStage(builtin().and_more(own).rows).begin(kind)
+    await stage.operate(an_operator("ours"))
+
+    made = await stage.make(kind, "it", {})
+    await stage.wait(Ms(MINUTE))
+
+    assert await stage.status(made) == {"phase": "Done"}

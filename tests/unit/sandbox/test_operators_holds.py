@@ -7,9 +7,9 @@ import pytest
 from tests.fakes.operator_stage import OperatorStage
 from tests.promises.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
 from tidegate.errors import TidegateError
+from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.operators.holds import held
-from tidegate.sandbox.operators.reader import builtin_holds, read_holds
 from tidegate.sandbox.server.store import Stored
 from tidegate.testing import Body, live_of
 
@@ -24,7 +24,7 @@ def a_pod(labels: dict[str, Json], **container: Json) -> Stored:
 
 
 async def why(stage: OperatorStage, pod: Stored) -> str:
-    return held(stage.sandbox.clusters[""].view, pod, builtin_holds())
+    return held(stage.sandbox.clusters[""].view, pod, builtin().holds)
 
 
 async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
@@ -77,8 +77,12 @@ async def test_other_pods_are_not_held() -> None:
 
 def test_a_wrong_hold_is_told_with_its_line() -> None:
     with pytest.raises(ExceptionGroup) as caught:
-        read_holds(b"holds:\n- name: x\n", "rows.yaml")
+        read_knowledge(b"holds:\n- name: x\n", "rows.yaml")
 
-    (error,) = caught.value.exceptions
-    assert isinstance(error, TidegateError)
-    assert (error.code, str(error.where)) == ("operators.missing", "rows.yaml:2:3 (holds[0])")
+    errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
+    assert {(one.code, str(one.where)) for one in errors} == {
+        ("file.missing", "rows.yaml:2:3 (holds[0])")
+    }
+    assert [one.problem for one in errors] == [
+        f"an entry of `holds` needs `{key}`" for key in ("source", "pods", "reason", "until_jobs")
+    ]

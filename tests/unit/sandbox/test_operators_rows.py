@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from tests.fakes.operator_stage import OperatorStage, an_operator, operators_of
+from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.stages import shows
 from tidegate.model.checks import all_hold
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Kind
+from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import EVERY, Row
-from tidegate.sandbox.operators import builtin_rows
-from tidegate.sandbox.operators.reader import builtin_operators
-from tidegate.sandbox.operators.statuses import as_json, shows
 from tidegate.testing import Body
 
 KINDS = [
     pytest.param(row, Kind(row.group, row.versions[0], kind), id=f"{kind}.{row.group}")
-    for row in builtin_rows()
+    for row in builtin().rows
     if row.group != EVERY
     for kind in row.kinds
 ]
-OPERATORS = {operator.name: operator for operator in builtin_operators()}
+OPERATORS = {operator.name: operator for operator in builtin().operators}
 ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute")
 GATEWAY = Kind("gateway.networking.k8s.io", "v1", "Gateway")
 CONTENT = Kind("snapshot.storage.k8s.io", "v1", "VolumeSnapshotContent")
@@ -66,17 +67,17 @@ async def test_a_kind_without_its_operator_never_gets_a_status(row: Row, kind: K
     assert row.source
 
 
-@pytest.mark.parametrize("row", builtin_rows(), ids=lambda row: f"{row.kinds[0]}.{row.group}")
+@pytest.mark.parametrize("row", builtin().rows, ids=lambda row: f"{row.kinds[0]}.{row.group}")
 def test_what_an_operator_writes_while_it_waits_does_not_look_ready(row: Row) -> None:
     last = row.stages[-1].writes
 
     waiting = [need.unmet for need in row.needs if need.unmet]
 
-    assert not any(shows(as_json(one), as_json(last)) for one in waiting)
+    assert not any(shows(cast("Json", one), cast("Json", last)) for one in waiting)
 
 
 def test_no_kind_has_two_rows() -> None:
-    kinds = [(row.group, kind) for row in builtin_rows() for kind in row.kinds]
+    kinds = [(row.group, kind) for row in builtin().rows for kind in row.kinds]
 
     assert len(kinds) == len(set(kinds))
     assert len(kinds) > 120

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.errors import ScenarioError
+from tidegate.errors import TidegateError
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms, format_duration
-from tidegate.sandbox.operators import builtin_rows
 from tidegate.sandbox.physics.course import (
     Course,
     Fit,
@@ -72,7 +72,7 @@ def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
 def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
     text = "stages:\n- {when: {kind: Cluster, name: 'big-*', stage: healthy}, after: 10m}\n"
 
-    profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin_rows())
+    profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
 
     fit = StageFit(kind="Cluster", name="big-*", stage="healthy")
     assert profile.stages == (StageRule(fit, Ms(600_000)),)
@@ -89,11 +89,11 @@ def test_a_stage_that_no_row_has_is_a_mistake(when: str, hint: str) -> None:
     text = f"stages:\n- {{when: {when}, after: 1m}}\n"
 
     with pytest.raises(ExceptionGroup) as caught:
-        read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin_rows())
+        read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
 
     (error,) = caught.value.exceptions
-    assert isinstance(error, ScenarioError)
-    assert (error.code, error.hint) == ("scenario.value", hint)
+    assert isinstance(error, TidegateError)
+    assert (error.code, error.hint) == ("file.value", hint)
     assert str(error.where).endswith("(stages[0].when.stage)")
 
 
@@ -105,23 +105,23 @@ def test_a_profile_may_be_empty(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "word"),
     [
-        ("speed: 1", "scenario.key", "speed"),
-        ("durations: {pul: 1s}", "scenario.key", "pul"),
-        ("durations: {pull: fast}", "scenario.duration", "pull"),
-        ("durations: {pull: 100ms}", "scenario.value", "whole seconds"),
-        ("durations: {dial: 0s}", "scenario.value", "dial"),
-        ("durations: {poll: 0s}", "scenario.value", "poll"),
-        ("rules: [{wenn: {}}]", "scenario.key", "wenn"),
-        ("rules: [{when: {verb: get}}]", "scenario.key", "verb"),
-        ("rules: [{dials: 'yes'}]", "scenario.type", "dials"),
-        ("stages: [{when: {kind: Cluster}}]", "scenario.missing", "after"),
-        ("stages: [{when: {image: a}, after: 1s}]", "scenario.key", "image"),
-        ("stages: [{after: soon}]", "scenario.duration", "after"),
-        ("polls: ['(']", "scenario.value", "polls"),
-        ("assumptions: [{name: a, claim: b}]", "scenario.missing", "source"),
-        ("[]", "scenario.type", "a profile must be a mapping"),
-        ("name: a\n---\nname: b", "scenario.documents", "one document"),
-        ("name: a\nname: b", "scenario.duplicate", "name"),
+        ("speed: 1", "file.key", "speed"),
+        ("durations: {pul: 1s}", "file.key", "pul"),
+        ("durations: {pull: fast}", "file.duration", "pull"),
+        ("durations: {pull: 100ms}", "file.value", "whole seconds"),
+        ("durations: {dial: 0s}", "file.value", "dial"),
+        ("durations: {poll: 0s}", "file.value", "poll"),
+        ("rules: [{wenn: {}}]", "file.key", "wenn"),
+        ("rules: [{when: {verb: get}}]", "file.key", "verb"),
+        ("rules: [{dials: 'yes'}]", "file.type", "dials"),
+        ("stages: [{when: {kind: Cluster}}]", "file.missing", "after"),
+        ("stages: [{when: {image: a}, after: 1s}]", "file.key", "image"),
+        ("stages: [{after: soon}]", "file.duration", "after"),
+        ("polls: ['(']", "file.value", "polls"),
+        ("assumptions: [{name: a, claim: b}]", "file.missing", "source"),
+        ("[]", "file.type", "a profile must be a mapping"),
+        ("name: a\n---\nname: b", "file.documents", "one document"),
+        ("name: a\nname: b", "file.duplicate", "name"),
     ],
 )
 def test_a_mistake_in_a_profile_is_told_with_its_line(text: str, code: str, word: str) -> None:
@@ -129,7 +129,7 @@ def test_a_mistake_in_a_profile_is_told_with_its_line(text: str, code: str, word
         profile_of(text)
 
     (error,) = caught.value.exceptions
-    assert isinstance(error, ScenarioError)
+    assert isinstance(error, TidegateError)
     assert error.code == code
     assert word in error.problem
     assert error.where is not None
@@ -165,7 +165,7 @@ def test_the_page_lists_every_duration_with_what_is_typical() -> None:
 
 def test_the_examples_of_the_page_can_be_read() -> None:
     whole, stages = (
-        read_profile(example.encode(), "page.md", onto=typical(), operators=builtin_rows())
+        read_profile(example.encode(), "page.md", onto=typical(), operators=builtin().rows)
         for example in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
     )
 

@@ -8,6 +8,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.ask import ask
 from tidegate.world.calls import Kinds, Verb, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, NotServed
 
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
@@ -23,7 +24,7 @@ async def test_a_review_is_not_served_and_not_kept_as_an_object() -> None:
     }
     question = Write(verb=Verb.CREATE, ref=Ref(REVIEW, "", "a"), body=msgspec.json.encode(body))
 
-    catalogue, answer = await ask(world, Kinds(), question)
+    catalogue, answer = await ask(Exchange(world), Kinds(), question)
 
     assert isinstance(catalogue, Catalogue)
     assert REVIEW not in {served.kind for served in catalogue.kinds}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Roster, View
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.operators.reader import builtin_rows
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.server.store import Event
 from tidegate.sandbox.world import START, Sandbox, creation
@@ -120,7 +120,7 @@ class Overlooked:
 
 
 async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> None:
-    controllers = living(typical(), builtin_rows())
+    controllers = living(typical(), builtin())
     overlooked = Overlooked(controllers)
     observer = Controller("observer", idle, overlooked.concerns)
     sandbox = Sandbox(controllers=(*controllers, observer))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.errors import ScenarioError, TidegateError
+from tidegate.errors import TidegateError
 from tidegate.model.moment import Ms
 from tidegate.sandbox.faults import (
     CONFLICT,
@@ -40,7 +40,7 @@ def errors_of(text: str) -> list[TidegateError]:
 
 def error_of(text: str) -> TidegateError:
     (error,) = errors_of(f"seed: 1\nfaults:\n- {{{text}}}\n")
-    assert isinstance(error, ScenarioError)
+    assert isinstance(error, TidegateError)
     assert error.hint
     return error
 
@@ -135,8 +135,8 @@ def test_a_fault_says_whom_it_meets(text: str, when: Match) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "field", "problem"),
     [
-        ("effects: error", "missing", "faults[0]", "a fault needs `effect`"),
-        ("effect: throttled", "effect", "effect", "there is no effect `throttled`"),
+        ("effects: error", "missing", "faults[0]", "an entry of `faults` needs `effect`"),
+        ("effect: throttled", "value", "effect", "there is no effect `throttled`"),
         ("effect: [error]", "type", "effect", "`effect` must be text"),
         ("effect: error, every-nth: 3", "key", "every-nth", "`error` has no key `every-nth`"),
         ("effect: error, by: 3s", "key", "by", "`error` has no key `by`"),
@@ -157,8 +157,8 @@ def test_a_fault_says_whom_it_meets(text: str, when: Match) -> None:
         (
             "effect: error, when: {verb: [get, 7]}",
             "type",
-            "when.verb",
-            "`verb` must be a text or a list of texts",
+            "when.verb[1]",
+            "an entry of `verb` must be text, not a whole number",
         ),
         ("effect: error, when: {verb: post}", "value", "when.verb", "there is no verb `post`"),
         (
@@ -227,13 +227,13 @@ def test_a_fault_says_whom_it_meets(text: str, when: Match) -> None:
             "`by` is `-2s`, and time does not run backwards",
         ),
         ("effect: throttle, after: 1500ms", "value", "after", "must be whole seconds"),
-        ("effect: throttle, after: 0s", "value", "after", "must be whole seconds"),
+        ("effect: throttle, after: 0s", "value", "after", "`after` must be 1s or more"),
     ],
 )
 def test_a_mistake_is_one_error_at_its_key(text: str, code: str, field: str, problem: str) -> None:
     error = error_of(text)
 
-    assert error.code == f"scenario.{code}"
+    assert error.code == (f"scenario.{code}" if code == "contradiction" else f"file.{code}")
     assert problem in error.problem
     assert error.where is not None
     assert (error.where.name, error.where.line) == ("s.yaml", 3)
@@ -261,22 +261,22 @@ def test_all_mistakes_are_told_at_once_by_line() -> None:
     )
 
     assert [(error.code, error.where.line if error.where else 0) for error in errors] == [
-        ("scenario.duration", 3),
-        ("scenario.value", 4),
-        ("scenario.type", 5),
-        ("scenario.effect", 6),
-        ("scenario.duplicate", 9),
-        ("scenario.key", 10),
+        ("file.duration", 3),
+        ("file.value", 4),
+        ("file.type", 5),
+        ("file.value", 6),
+        ("file.duplicate", 9),
+        ("file.key", 10),
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "code", "line"),
     [
-        ("- effect: error\n", "scenario.type", 1),
-        ("faults: error\n", "scenario.type", 1),
-        ("seed: x\n", "scenario.type", 1),
-        ("seed: 1\n---\nseed: 2\n", "scenario.documents", 3),
+        ("- effect: error\n", "file.type", 1),
+        ("faults: error\n", "file.type", 1),
+        ("seed: x\n", "file.type", 1),
+        ("seed: 1\n---\nseed: 2\n", "file.documents", 3),
         ("seed: [1\n", "documents.syntax", 1),
     ],
 )
@@ -310,11 +310,21 @@ def test_an_operator_of_a_user_is_known_beside_those_that_are_shipped() -> None:
     ("text", "code", "problem", "hint"),
     [
         ("[certmanager]", "value", "there is no operator `certmanager`", "did you mean `cert-man"),
-        ("[{operator: flux}]", "missing", "an operator needs `name`", "there are `argo-cd`, "),
+        (
+            "[{operator: flux}]",
+            "missing",
+            "an entry of `operators` needs `name`",
+            "add it: `name` is text",
+        ),
         ("[flux, {name: flux}]", "contradiction", "the operator `flux` is given twice", "remove"),
-        ("[{name: 7}]", "type", "`name` must be text", "put it in quotes"),
-        ("[7]", "type", "an entry of `operators` must be a mapping", "write keys and values"),
-        ("flux", "type", "`operators` must be a list", "write each entry"),
+        ("[{name: 7}]", "type", "`name` must be text, not a whole number", "put it in quotes"),
+        (
+            "[7]",
+            "type",
+            "an entry of `operators` must be text or a mapping, not a whole number",
+            "put it in quotes",
+        ),
+        ("flux", "type", "`operators` must be a list, not text", "write each entry"),
     ],
 )
 def test_an_operator_that_cannot_be_there_is_told(
@@ -322,7 +332,8 @@ def test_an_operator_that_cannot_be_there_is_told(
 ) -> None:
     error = errors_of(f"given:\n  operators: {text}\n")[0]
 
-    assert (error.code, error.problem) == (f"scenario.{code}", problem)
+    group = "scenario" if code == "contradiction" else "file"
+    assert (error.code, error.problem) == (f"{group}.{code}", problem)
     assert error.hint.startswith(hint)
     assert error.where is not None
     assert error.where.line == 2

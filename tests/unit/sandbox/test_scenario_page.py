@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import UnionType
+from typing import get_args
 
 import pytest
 
+from tidegate.sandbox.fault_forms import OFTEN, FaultForm
 from tidegate.sandbox.faults import VERBS, Match
-from tidegate.sandbox.physics.behaviours import FORMS
+from tidegate.sandbox.physics.behaviours import Behaviour
 from tidegate.sandbox.physics.course import Fit
-from tidegate.sandbox.scenario import _FORMS, Given, Scenario, read_scenario
+from tidegate.sandbox.scenario import Given, Scenario, read_scenario
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
 FAULTS, BEHAVIOURS = PAGE.split("## What befalls containers")
@@ -33,6 +36,14 @@ def effects(part: str) -> dict[str, set[str]]:
     return {effect: set(re.findall(r"`([a-z]+)`", keys)) for effect, keys in shown}
 
 
+def forms(union: UnionType) -> dict[str, set[str]]:
+    """The effects that can be read, each with its own keys."""
+    return {
+        str(one.__struct_config__.tag): set(one.__struct_encode_fields__) - {"when"}
+        for one in get_args(union)
+    }
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_can_be_read(example: str) -> None:
     scenario = read_scenario(example.encode(), "page.md")
@@ -46,8 +57,7 @@ def test_there_are_examples() -> None:
 
 def test_the_page_lists_every_effect_with_its_own_keys() -> None:
     assert effects(FAULTS) == {
-        effect: set(form.keys) - {"every", "probability", "times", "from", "until"}
-        for effect, form in _FORMS.items()
+        effect: keys - set(OFTEN) for effect, keys in forms(FaultForm).items()
     }
 
 
@@ -62,5 +72,5 @@ def test_the_page_lists_every_key_matcher_and_verb() -> None:
 
 
 def test_the_page_lists_every_behaviour_with_its_keys_and_matchers() -> None:
-    assert effects(BEHAVIOURS) == {effect: set(form.keys) for effect, form in FORMS.items()}
+    assert effects(BEHAVIOURS) == forms(Behaviour)
     assert set(words("key | matches")) == set(Fit.__struct_fields__)

@@ -41,6 +41,7 @@ from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Desk, items_of, live_of
 from tidegate.world.ask import ask
 from tidegate.world.calls import Call, Get, Local, Selection, Ticket, Verb, Watch, Write
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import (
     Answer,
     Bookmark,
@@ -72,7 +73,7 @@ def a_creation(name: str = "web") -> Write:
 async def a_sandbox(*faults: Fault, watching: Ms = Ms(5 * MINUTE)) -> Sandbox:
     """One with a namespace `default`."""
     sandbox = Sandbox(faults=faults, timing=Timing(watching=watching))
-    live_of(await Desk(sandbox).create(a_namespace("default")))
+    live_of(await Desk(Exchange(sandbox)).create(a_namespace("default")))
     return sandbox
 
 
@@ -150,13 +151,33 @@ async def test_the_clock_does_not_move_while_local_work_is_outstanding() -> None
     assert sandbox.now() == before
 
 
+async def test_local_work_has_its_answer_though_whoever_waited_for_it_was_cancelled() -> None:
+    release = threading.Event()
+
+    def slow(argument: bytes) -> bytes:
+        release.wait()
+        return argument
+
+    sandbox = Sandbox(workers={"slow": slow})
+    sandbox.submit(Call(ticket=Ticket(1), request=Local("slow", b"web")))
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(sandbox.wait(None))
+        await asyncio.wait([waiting], timeout=0)
+        waiting.cancel()
+    release.set()
+    facts = await sandbox.wait(None)
+
+    assert facts == (Answer(Ticket(1), Said(b"web")),)
+
+
 async def test_local_work_that_fails_or_that_nobody_does_is_an_outcome() -> None:
     def fail(_: bytes) -> bytes:
         raise ValueError("no chart")
 
     sandbox = Sandbox(workers={"render": fail})
 
-    outcomes = await ask(sandbox, Local("render"), Local("lua"))
+    outcomes = await ask(Exchange(sandbox), Local("render"), Local("lua"))
 
     assert outcomes[0] == Failed(0, "ValueError", "no chart")
     assert isinstance(outcomes[1], NotServed)
@@ -167,9 +188,9 @@ async def test_clusters_share_one_clock_and_nothing_else() -> None:
     body = msgspec.json.encode(a_namespace("shop"))
     made = Write(verb=Verb.CREATE, ref=Ref(NAMESPACE, "", "shop"), body=body)
 
-    await ask(sandbox, made, cluster="east")
-    east = await ask(sandbox, Get(made.ref), cluster="east")
-    west = await ask(sandbox, Get(made.ref), cluster="west")
+    await ask(Exchange(sandbox), made, cluster="east")
+    east = await ask(Exchange(sandbox), Get(made.ref), cluster="east")
+    west = await ask(Exchange(sandbox), Get(made.ref), cluster="west")
 
     assert isinstance(east[0], Done)
     assert isinstance(west[0], Missing)
@@ -184,15 +205,17 @@ async def test_a_call_that_is_cancelled_before_it_arrives_was_certainly_not_sent
 
     assert unsent
     assert facts == []
-    assert isinstance((await ask(sandbox, Get(WEB)))[0], Missing)
+    assert isinstance((await ask(Exchange(sandbox), Get(WEB)))[0], Missing)
 
 
 async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
     sandbox = await a_sandbox(watching=Ms(150 * SECOND))
-    ticket = watch(sandbox, since="1")
+    ticket = watch(sandbox, since="1", ticket=77)
     other = a_creation("unseen")
     start = sandbox.now()
-    await ask(sandbox, msgspec.structs.replace(other, body=other.body.replace(b"yes", b"no")))
+    await ask(
+        Exchange(sandbox), msgspec.structs.replace(other, body=other.body.replace(b"yes", b"no"))
+    )
 
     facts = await facts_until(sandbox, Ms(start + 200 * SECOND))
 
@@ -216,8 +239,8 @@ async def test_a_call_that_meets_a_fault_is_done_or_not_as_the_fault_says(
         CallFault(effect, Match(verbs=("create",), kind="ConfigMap"), Often(times=1))
     )
 
-    answers = await ask(sandbox, a_creation())
-    found = await ask(sandbox, Get(WEB))
+    answers = await ask(Exchange(sandbox), a_creation())
+    found = await ask(Exchange(sandbox), Get(WEB))
 
     assert answers == (outcome,)
     assert isinstance(found[0], Done) is is_there
@@ -227,7 +250,7 @@ async def test_a_slow_answer_comes_later_by_as_much_as_asked() -> None:
     sandbox = await a_sandbox(a_fault(Slow(Ms(7_000)), "get"))
     start = sandbox.now()
 
-    await ask(sandbox, Get(WEB))
+    await ask(Exchange(sandbox), Get(WEB))
 
     assert sandbox.now() - start == 7_002
 
@@ -243,10 +266,10 @@ async def test_a_dropped_watch_ends_as_lost() -> None:
 
 async def test_a_silent_watch_tells_what_it_held_back_when_the_silence_is_over() -> None:
     sandbox = await a_sandbox(a_fault(Silence(span=Ms(10 * SECOND)), "watch"))
-    watch(sandbox, since="1")
+    watch(sandbox, since="1", ticket=77)
     start = sandbox.now()
     await facts_until(sandbox, Ms(start + 10))
-    await ask(sandbox, a_creation())
+    await ask(Exchange(sandbox), a_creation())
 
     facts = await sandbox.wait(None)
 
@@ -256,9 +279,9 @@ async def test_a_silent_watch_tells_what_it_held_back_when_the_silence_is_over()
 
 async def test_a_watch_that_is_silent_for_good_never_tells() -> None:
     sandbox = await a_sandbox(a_fault(Silence(), "watch"), watching=Ms(MINUTE))
-    ticket = watch(sandbox, since="1")
+    ticket = watch(sandbox, since="1", ticket=77)
     await facts_until(sandbox, Ms(sandbox.now() + 10))
-    await ask(sandbox, a_creation())
+    await ask(Exchange(sandbox), a_creation())
 
     facts = await facts_until(sandbox, Ms(sandbox.now() + 2 * MINUTE))
 
@@ -267,13 +290,13 @@ async def test_a_watch_that_is_silent_for_good_never_tells() -> None:
 
 async def test_history_that_is_compacted_expires_versions_and_unfinished_lists() -> None:
     sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Compact()))
-    await ask(sandbox, a_creation("a"), a_creation("b"))
-    desk = Desk(sandbox)
+    await ask(Exchange(sandbox), a_creation("a"), a_creation("b"))
+    desk = Desk(Exchange(sandbox))
     page = await desk.page(EVERYWHERE, limit=1)
     assert items_of(page)
     await facts_until(sandbox, Ms(START + 20 * SECOND))
 
-    watch(sandbox, since="1", ticket=77)
+    desk.watch(EVERYWHERE, since="1")
     ended = await desk.until(lambda fact: isinstance(fact, Ended))
     rest = await desk.page(EVERYWHERE, limit=1, resume=getattr(page, "resume", ""))
 
@@ -288,9 +311,9 @@ async def test_a_server_that_is_down_answers_nobody_until_it_is_up_again() -> No
     ticket = watch(sandbox, since="1")
     lost = await facts_until(sandbox, Ms(START + 15 * SECOND))
 
-    down = await ask(sandbox, Get(WEB))
+    down = await ask(Exchange(sandbox), Get(WEB))
     await facts_until(sandbox, Ms(START + 21 * SECOND))
-    up = await ask(sandbox, Get(WEB))
+    up = await ask(Exchange(sandbox), Get(WEB))
 
     assert lost == [Ended(ticket, DISCONNECTED)]
     assert down == (UNREACHABLE,)
@@ -304,7 +327,9 @@ async def test_what_is_given_is_there_before_anything_else() -> None:
     gate["metadata"] = {"name": "north", "namespace": "shop"}
 
     sandbox.give([a_namespace("shop"), definition, gate])
-    found = await ask(sandbox, Get(Ref(Kind("example.org", "v1", "Gate"), "shop", "north")))
+    found = await ask(
+        Exchange(sandbox), Get(Ref(Kind("example.org", "v1", "Gate"), "shop", "north"))
+    )
 
     assert isinstance(found[0], Done)
 

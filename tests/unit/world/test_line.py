@@ -1,4 +1,4 @@
-"""A line has the same four methods as a world, and keeps what a world cannot promise."""
+"""A line has the same methods as a world, and keeps what a world cannot promise."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tests.fakes.script import CONFIG_MAP, ScriptedWorld, a_get, a_live, a_write
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.world.ask import ask
 from tidegate.world.calls import Call, Get, List, Selection, Ticket, Verb, Watch
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import (
     Answer,
     Change,
@@ -180,6 +181,6 @@ async def test_a_call_that_may_have_been_sent_before_its_rest_is_not_certainly_u
 async def test_questions_without_an_answer_in_time_count_as_lost() -> None:
     world = ScriptedWorld()
 
-    outcomes = await ask(Line(world), Get(a_live().ref), within=MINUTE)
+    outcomes = await ask(Exchange(Line(world)), Get(a_live().ref), within=MINUTE)
 
     assert outcomes == (Lost(Sent.MAYBE, Loss.WITHDRAWN, "no answer in time"),)

@@ -131,6 +131,8 @@ def free(turn: Turn, step: StepRun) -> None:
 def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool = False) -> None:
     """Try again where that is worth it; else the step has failed, and what lies behind it."""
     retry, unit = step.rules.retry, step.unit
+    if unit.stopped:
+        return  # what is left of it is given up when nothing of it is under way
     attempt = (unit.attempts if retry.whole else step.attempts) + 1
     if not final and attempt <= retry.limit and not turn.is_held(step):
         unit.attempts, step.attempts = attempt, attempt

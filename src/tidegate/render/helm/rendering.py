@@ -21,6 +21,7 @@ from tidegate.errors import DocumentError, Place, ProcessError, RenderError, for
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.reading import mapping
 from tidegate.model.release import Release
 from tidegate.render.helm.absence import needs_fetching
 from tidegate.render.helm.release import Answer, Refused, Rendered, Text
@@ -142,9 +143,8 @@ def hook_events(document: Document) -> frozenset[str] | None:
 
     Helm drops a hook with an event that it does not know, without a word.
     """
-    metadata = document.body.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if not isinstance(annotations, dict) or HOOK not in annotations:
+    annotations = mapping(document.body, "metadata", "annotations")
+    if HOOK not in annotations:
         return None
     return frozenset(event.strip().lower() for event in str(annotations[HOOK] or "").split(","))
 

@@ -10,6 +10,7 @@ import msgspec
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, text
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.kustomization import Body
 
@@ -63,9 +64,9 @@ def place_objects(
 
 def without_origin(document: Document) -> Document:
     """The object as it would be if nobody had asked for its origin."""
-    metadata = document.body.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if not isinstance(metadata, dict) or not isinstance(annotations, dict):
+    metadata = mapping(document.body, "metadata")
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, dict):
         return document
     kept = {key: value for key, value in annotations.items() if key != ORIGIN}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
@@ -74,19 +75,14 @@ def without_origin(document: Document) -> Document:
 
 
 def _identity(document: Document) -> tuple[Json, Json, Json]:
-    metadata = document.body.get("metadata")
-    names = metadata if isinstance(metadata, dict) else {}
+    names = mapping(document.body, "metadata")
     return (document.body.get("kind"), names.get("namespace"), names.get("name"))
 
 
 def _origin_of(document: Document) -> str:
     """The path in the annotation, seen from the overlay; empty if there is none."""
-    metadata = document.body.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    text = annotations.get(ORIGIN) if isinstance(annotations, dict) else None
-    if not isinstance(text, str):
-        return ""
-    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    origin = text(document.body, "metadata", "annotations", ORIGIN)
+    fields = dict(line.split(": ", 1) for line in origin.splitlines() if ": " in line)
     return fields.get("path") or fields.get("configuredIn") or ""
 
 

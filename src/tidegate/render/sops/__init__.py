@@ -12,7 +12,7 @@ from tidegate.render.sops.files import DecryptedFile, decrypt_file, refuse_broke
 from tidegate.render.sops.formats import Format, format_of, is_encrypted
 from tidegate.render.sops.keys import Keys
 from tidegate.render.sops.objects import Decrypted, decrypt, find_encrypted
-from tidegate.render.sops.placeholders import is_placeholder, placeholders
+from tidegate.render.sops.placeholders import placeholders
 from tidegate.render.sops.tree import Seal
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "find_encrypted",
     "format_of",
     "is_encrypted",
-    "is_placeholder",
     "placeholders",
     "refuse_broken",
 ]

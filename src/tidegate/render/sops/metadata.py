@@ -65,7 +65,6 @@ class Metadata(Group, frozen=True, gc=False):
     """What the block says."""
 
     key_groups: tuple[Group, ...] | None = ()
-    shamir_threshold: int = 0
     lastmodified: str = ""
     mac: str = ""
     unencrypted_suffix: str = ""

@@ -18,6 +18,7 @@ from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
+from tidegate.model.reading import text
 from tidegate.render.sops.files import decrypt_file
 from tidegate.render.sops.formats import Format, detect, format_of
 from tidegate.render.sops.keys import Keys
@@ -78,10 +79,7 @@ async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = 
 
 def opts_out(document: Document) -> bool:
     """Whether its annotation says that Flux must leave it encrypted."""
-    metadata = document.body.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    mark = annotations.get(OPT_OUT) if isinstance(annotations, dict) else None
-    return isinstance(mark, str) and mark.lower() == "disabled"
+    return text(document.body, "metadata", "annotations", OPT_OUT).lower() == "disabled"
 
 
 def _has_block(document: Document) -> bool:
@@ -130,9 +128,9 @@ async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
 async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
     entries = document.body["data"]
     opened: dict[str, Json] = dict(entries) if isinstance(entries, dict) else {}
-    for name, text, form in _inner_files(document):
+    for name, content, form in _inner_files(document):
         place = document.place
         where = Place(place.name, place.line, place.column, f"data.{name}")
-        file = await decrypt_file(text, keys, where=where, reads=form, writes=format_of(name))
+        file = await decrypt_file(content, keys, where=where, reads=form, writes=format_of(name))
         opened[name] = base64.b64encode(file.content).decode()
     return {**document.body, "data": opened}

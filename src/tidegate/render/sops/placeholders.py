@@ -39,11 +39,6 @@ def placeholders(document: Document) -> Document:
     return msgspec.structs.replace(document, body={**document.body, "data": replaced})
 
 
-def is_placeholder(value: Json) -> bool:
-    """Whether a string is one of ours, plain or encoded."""
-    return value in (PLACEHOLDER, _ENCODED)
-
-
 def _is_file(name: str, value: Json) -> bool:
     try:
         return isinstance(value, str) and detect(base64.b64decode(value), name) is not None

@@ -37,6 +37,13 @@ class Wait(msgspec.Struct, frozen=True, gc=False):
     until: Ms
 
 
+class Held(msgspec.Struct, frozen=True, gc=False):
+    """A unit that another rollout holds: since when we wait for it, and what is known of that."""
+
+    since: Ms
+    sentence: str
+
+
 class Remark(msgspec.Struct, frozen=True, gc=False):
     """Something to be told of an object of a step."""
 
@@ -111,6 +118,8 @@ class Course:
         self.refused: list[Remark] = []
         self.kept: dict[Ref, None] = {}
         """What was to be pruned and is left alone."""
+        self.held: dict[str, Held] = {}
+        """By unit: those that are waited for before anything of them is done."""
         self.retries = 0
         self.result = ""
         self.sentence = ""
@@ -157,6 +166,8 @@ class Course:
         if event.told is Told.ROLLOUT_ENDED:
             self.result, self.sentence = foreign(event.reason), foreign(event.sentence)
             return
+        if event.told in {Told.UNIT_WAITING, Told.UNIT_TAKEN}:
+            self._unit(event)
         if not event.step:
             return
         step = self.steps.get(event.step) or self._add(_unplanned(event))
@@ -167,6 +178,13 @@ class Course:
             self._object(step, event, event.ref)
         if event.told is Told.RETRY_PLANNED:
             self._retry(step, event)
+
+    def _unit(self, event: Event) -> None:
+        unit = "" if event.unit is None else str(event.unit)
+        known = self.held.pop(unit, None)
+        if event.told is Told.UNIT_WAITING:
+            since = known.since if known else event.at
+            self.held[unit] = Held(since, foreign(event.sentence))
 
     def _add(self, step: StepCourse) -> StepCourse:
         self.steps[step.id] = step

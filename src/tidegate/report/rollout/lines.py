@@ -140,6 +140,10 @@ class Lines:
             if steps:
                 told = f"begins: {count(len(steps), 'step')}, {count(objects, 'object')}"
                 yield self._line(event.at, None, told)
+        elif event.told is Told.UNIT_WAITING:
+            yield self._line(event.at, None, f"waits for unit {event.unit}: {_why(event)}")
+        elif event.told is Told.UNIT_TAKEN:
+            yield self._line(event.at, None, f"goes on with unit {event.unit}")
         elif event.told is Told.ROLLOUT_SUPERSEDED:
             yield self._line(event.at, None, "goes on with a newer revision")
         elif event.told is Told.ROLLOUT_ENDED:

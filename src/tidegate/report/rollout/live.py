@@ -105,7 +105,24 @@ def _name_width(course: Course, view: View) -> int:
 def _blocks(course: Course, view: View, now: Ms, names: int, *, room: int) -> list[Row]:
     """The steps that run, each with the objects that hold its gate."""
     if course.is_fresh:
-        return _beginning(course, view)[:room]
+        return [*_waiting_units(course, view, now), *_beginning(course, view)][:room]
+    held = _waiting_units(course, view, now)[: max(0, room - 1)]
+    return [*held, *_steps(course, view, now, names, room=room - len(held))]
+
+
+def _waiting_units(course: Course, view: View, now: Ms) -> list[Row]:
+    """The units that another rollout holds."""
+    rows = []
+    for unit, held in list(course.held.items())[:MOST_WAITS]:
+        time = running(now - held.since)
+        room = max(0, view.width - STEP_MARK - cells(time) - 2)
+        told = clip(f"waits for unit {unit}: {held.sentence}", room, view.marks.dots)
+        mark = Span(f"{view.marks.waiting} ", Style.ODD)
+        rows.append(spread((mark, Span(told)), time, view.width))
+    return rows
+
+
+def _steps(course: Course, view: View, now: Ms, names: int, *, room: int) -> list[Row]:
     active = list(course.active.values())
     keep = 1 if course.done else 0
     if len(active) > room - keep:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Kind, Propagation, Ref
+from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.server.lifecycle import CLEANUP, timestamp
 from tidegate.sandbox.server.register import DEFINITIONS, is_established
@@ -45,29 +46,19 @@ def _clean_up(view: View, definition: Stored) -> Iterator[Write]:
 
 
 def _instances(view: View, definition: Stored) -> list[Stored]:
-    spec = definition.body.get("spec")
-    known = spec if isinstance(spec, dict) else {}
-    names = known.get("names")
-    kind = str(names.get("kind")) if isinstance(names, dict) else ""
-    versions = known.get("versions")
-    for version in versions if isinstance(versions, list) else []:
-        if isinstance(version, dict) and version.get("served"):
-            return view.all_of(Kind(str(known.get("group")), str(version.get("name")), kind))
+    spec = mapping(definition.body, "spec")
+    for version in mappings(spec, "versions"):
+        if version.get("served"):
+            kind = Kind(text(spec, "group"), text(version, "name"), text(spec, "names", "kind"))
+            return view.all_of(kind)
     return []
 
 
 def _status(body: Body, now: Ms) -> Body:
-    spec = body.get("spec")
-    known = spec if isinstance(spec, dict) else {}
-    versions = known.get("versions")
-    stored = [
-        one.get("name")
-        for one in (versions if isinstance(versions, list) else [])
-        if isinstance(one, dict) and one.get("storage")
-    ]
-    names: Json = known.get("names")
+    versions = mappings(body, "spec", "versions")
+    stored = [one.get("name") for one in versions if one.get("storage")]
     return {
-        "acceptedNames": names,
+        "acceptedNames": part(body, "spec", "names"),
         "storedVersions": stored,
         "conditions": [
             _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
+from tidegate.knowledge.serving import containers_of, serves
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Hold
 from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.operators.workloads import containers_of, serves
 from tidegate.sandbox.server.store import Stored
 
 JOB = Kind("batch", "v1", "Job")
@@ -22,7 +22,7 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 def held(view: View, pod: Stored, holds: Iterable[Hold]) -> str:
     """Why a pod cannot be ready; empty where nothing holds it."""
     for hold in holds:
-        if serves(hold.pods, pod) and not _is_free(view, pod, hold):
+        if serves(hold.pods, pod.body) and not _is_free(view, pod, hold):
             return hold.reason
     return ""
 
@@ -39,7 +39,7 @@ def _is_free(view: View, pod: Stored, hold: Hold) -> bool:
 
 def _texts(view: View, pod: Stored) -> Iterator[str]:
     """Where a pod's settings stand: its command lines, its variables, its ConfigMaps."""
-    for container in containers_of(pod):
+    for container in containers_of(pod.body):
         words = (*listed(container, "command"), *listed(container, "args"))
         yield " ".join(str(word) for word in words)
         for variable in mappings(container, "env"):

@@ -15,17 +15,26 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.references import Needed, needs_of
+from tidegate.knowledge.stages import shows
+from tidegate.knowledge.templates import scope_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.operators.catalogue import Catalogue
-from tidegate.sandbox.operators.making import make
+from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memories
-from tidegate.sandbox.operators.references import MAKER, Needed, needs_of, products_of
-from tidegate.sandbox.operators.statuses import shows, status_of, with_times
-from tidegate.sandbox.operators.templates import scope_of
+from tidegate.sandbox.operators.presence import (
+    custom_kinds,
+    find_needed,
+    is_met,
+    is_served,
+    row_for,
+    why_unserved,
+)
+from tidegate.sandbox.operators.statuses import status_of, with_times
 from tidegate.sandbox.operators.watching import concerned
 from tidegate.sandbox.operators.workloads import available_since, touched
 from tidegate.sandbox.server.store import Body, Event, Stored
@@ -67,7 +76,7 @@ class _Player:
     def look(self, view: View, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
         stored = view.get(ref)
-        row = self.catalogue.row_of(ref.kind)
+        row = row_for(self.catalogue, ref.kind)
         if stored is None or stored.is_deleting or row is None:
             return
         server = self.memories.of(view).server_of(view, ref.kind)
@@ -80,7 +89,7 @@ class _Player:
         if unmet is not None:
             yield from _wait(case, unmet, now)
         elif reached == last:
-            yield from make(view, stored, products_of(row, case.scope))
+            yield from make(view, stored, played(row, case.scope))
         else:
             since = max(available_since(server), case.since) if server else case.since
             yield from _go_on(view, case, reached + 1, since=since, now=now)
@@ -91,7 +100,7 @@ class _Player:
         needed = tuple(needs_of(row, stored.body, kind))
         since = touched(stored)
         for one in needed:
-            found = self.catalogue.find(view, one)
+            found = find_needed(self.catalogue, view, one)
             if found is not None:
                 since = max(since, touched(found))
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
@@ -99,7 +108,7 @@ class _Player:
 
     def _unmet(self, view: View, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
-        return next((one for one in asked if not self.catalogue.is_met(view, one)), None)
+        return next((one for one in asked if not is_met(self.catalogue, view, one)), None)
 
 
 def _go_on(view: View, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
@@ -109,7 +118,7 @@ def _go_on(view: View, case: _Case, place: int, *, since: Ms, now: Ms) -> Lookin
     if now < due:
         yield At(due)
         return
-    products = products_of(case.row, case.scope, upto=place)
+    products = played(case.row, case.scope, upto=place)
     refused = yield from make(view, case.stored, products)
     if refused:
         yield At(Ms(now + RETRY))
@@ -160,9 +169,9 @@ def unserved(view: View, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
     """The custom resources that nobody serves, and why that is so."""
     catalogue = Catalogue.of(rows)
     found: list[tuple[Ref, str]] = []
-    for kind in catalogue.custom_kinds(view):
+    for kind in custom_kinds(view):
         objects = view.all_of(kind)
-        if objects and not catalogue.is_served(view, kind):
-            why = catalogue.why_unserved(view, kind)
+        if objects and not is_served(catalogue, view, kind):
+            why = why_unserved(catalogue, view, kind)
             found += [(stored.ref, why) for stored in objects]
     return sorted(found)

@@ -5,19 +5,59 @@ What stands there already is left alone: a Secret that somebody filled keeps its
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
+from tidegate.knowledge.references import Made, products_of
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.operators import Row
+from tidegate.model.reading import mapping
 from tidegate.sandbox.controllers.reaction import At, View
 from tidegate.sandbox.controllers.writes import owner_reference
-from tidegate.sandbox.operators.references import MAKER, Made
 from tidegate.sandbox.server.store import Body, Stored, metadata_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Outcome, is_refusal
 
 Making = Generator[Write | At, Outcome | None, bool]
+MARK = "sandbox.tidegate.dev/simulated"
+MAKER = "simulated-operator"
+ADDRESS = "192.0.2.1"
+"""An address that is set aside for documents: nobody has it."""
+
+
+def played(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made]:
+    """What an object of a row has produced at a stage, marked as simulated.
+
+    Where it is ready, with the endpoints of its Services: their pods are not played.
+    """
+    is_ready = upto is None or upto == len(row.stages) - 1
+    for made in products_of(row, scope, upto):
+        yield made._replace(body=_marked(made.body))
+        if made.answers and is_ready:
+            yield Made(_marked(_slice(made.body)), owned=True)
+
+
+def _marked(body: Body) -> Body:
+    metadata = metadata_of(body)
+    notes: Body = {**mapping(metadata, "annotations"), MARK: "true"}
+    return {**body, "metadata": {**metadata, "annotations": notes}}
+
+
+def _slice(service: Body) -> Body:
+    metadata = metadata_of(service)
+    labels: Body = {
+        "kubernetes.io/service-name": metadata["name"],
+        "endpointslice.kubernetes.io/managed-by": MAKER,
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**metadata, "name": f"{metadata['name']}-simulated", "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True, "serving": True}}],
+        "ports": mapping(service, "spec")["ports"],
+    }
 
 
 def make(view: View, maker: Stored, products: Iterable[Made]) -> Making:

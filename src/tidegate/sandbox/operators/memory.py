@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.references import needs_of
 from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.operators.catalogue import Catalogue
-from tidegate.sandbox.operators.references import needs_of
+from tidegate.sandbox.operators.presence import row_for, server_of
 from tidegate.sandbox.operators.workloads import is_available
 from tidegate.sandbox.server.store import Event, Stored
 from tidegate.world.facts import Change
@@ -43,7 +44,7 @@ class Memory:
     def note_needs(self, event: Event) -> None:
         """Keep up with what an object needs."""
         ref = event.stored.ref
-        row = self._catalogue.row_of(ref.kind)
+        row = row_for(self._catalogue, ref.kind)
         if row is None or not row.needs:
             return
         old = self._wanted.get(ref, ())
@@ -61,7 +62,7 @@ class Memory:
 
     def note_workload(self, workload: Stored) -> None:
         """A workload came, went or is another one now."""
-        freed = [kind for kind in self._alone if self._catalogue.is_server(workload, kind)]
+        freed = [kind for kind in self._alone if self._catalogue.is_server(workload.body, kind)]
         for kind in freed:
             del self._alone[kind]
 
@@ -79,7 +80,7 @@ class Memory:
         known = self._servers.get(kind)
         server = view.get(known) if known else None
         if server is None or not is_available(server) or not self._serves(server, kind):
-            server = self._catalogue.server_of(view, kind)
+            server = server_of(self._catalogue, view, kind)
         if server is None:
             self._alone[kind] = None
         else:
@@ -87,7 +88,7 @@ class Memory:
         return server
 
     def _serves(self, workload: Stored, kind: Kind) -> bool:
-        return self._catalogue.is_server(workload, kind)
+        return self._catalogue.is_server(workload.body, kind)
 
 
 class Memories:

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.knowledge.catalogue import Catalogue
 from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.operators.catalogue import SERVICE_NAME, SLICE, Catalogue, builtin_groups
 from tidegate.sandbox.operators.memory import Memory
+from tidegate.sandbox.operators.presence import (
+    SERVICE_NAME,
+    SLICE,
+    builtin_groups,
+    custom_kinds,
+    row_for,
+)
 from tidegate.sandbox.operators.workloads import WORKLOADS, is_available
 from tidegate.sandbox.server.store import Event, Stored, owner_references
 from tidegate.world.facts import Change
@@ -22,7 +29,7 @@ SERVICE = Kind("", "v1", "Service")
 def concerned(catalogue: Catalogue, memory: Memory, view: View, event: Event) -> Iterator[Ref]:
     stored = event.stored
     kind = stored.ref.kind
-    if catalogue.row_of(kind) is not None:
+    if row_for(catalogue, kind) is not None:
         memory.note_needs(event)
         yield stored.ref
     if kind in WORKLOADS and _came_or_went(event):
@@ -46,15 +53,15 @@ def _came_or_went(event: Event) -> bool:
 
 
 def _served(catalogue: Catalogue, view: View, workload: Stored) -> Iterator[Ref]:
-    for kind in catalogue.custom_kinds(view):
-        if catalogue.is_server(workload, kind):
+    for kind in custom_kinds(view):
+        if catalogue.is_server(workload.body, kind):
             yield from (stored.ref for stored in view.all_of(kind))
 
 
 def _makers(catalogue: Catalogue, stored: Stored) -> Iterator[Ref]:
     for reference in owner_references(stored.metadata):
         kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
-        if kind.group not in builtin_groups() and catalogue.row_of(kind) is not None:
+        if kind.group not in builtin_groups() and row_for(catalogue, kind) is not None:
             for namespace in dict.fromkeys((stored.ref.namespace, "")):
                 yield Ref(kind, namespace, str(reference.get("name")))
 

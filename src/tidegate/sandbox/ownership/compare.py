@@ -57,11 +57,6 @@ def is_one_piece(value: Json, layout: Layout) -> bool:
     return layout.is_atomic
 
 
-def fields_of(value: Json, shape: Shape) -> Fields:
-    """What an applier says by naming a value: its leaves, items and free names."""
-    return read_intent(value, shape)[0]
-
-
 def read_intent(value: Json, shape: Shape) -> tuple[Fields, bool]:
     """The fields of an intent, and whether all of it fits its shape."""
     odd: list[str] = []
@@ -136,12 +131,8 @@ def by_element(value: Json, layout: Layout) -> dict[Element, list[Json]]:
     return found
 
 
-def whole(value: Json, shape: Shape) -> Fields:
+def whole(value: Json, layout: Layout) -> Fields:
     """A value with everything in it, containers too: what is added or removed with it."""
-    return _whole(value, layout_of(shape))
-
-
-def _whole(value: Json, layout: Layout) -> Fields:
     if not value or is_one_piece(value, layout):
         return LEAF
     if isinstance(value, dict):
@@ -149,7 +140,7 @@ def _whole(value: Json, layout: Layout) -> Fields:
         return Fields(
             True,
             {
-                FIELD + name: LEAF if type(inner) in SCALARS else _whole(inner, children[name])
+                FIELD + name: LEAF if type(inner) in SCALARS else whole(inner, children[name])
                 for name, inner in value.items()
             },
         )
@@ -157,7 +148,7 @@ def _whole(value: Json, layout: Layout) -> Fields:
     return node(
         True,
         {
-            element: _whole(found[0], items) if len(found) == 1 else LEAF
+            element: whole(found[0], items) if len(found) == 1 else LEAF
             for element, found in by_element(value, layout).items()
         },
     )
@@ -198,14 +189,14 @@ def _compare_fields(before: dict[str, Json], after: dict[str, Json], layout: Lay
     found = _Found()
     for name, old in before.items():
         if name not in after:
-            found.removed[FIELD + name] = _whole(old, layout.children[name])
+            found.removed[FIELD + name] = whole(old, layout.children[name])
             continue
         new = after[name]
         if old is not new and not (type(old) is type(new) and type(old) in SCALARS and old == new):
             found.add(FIELD + name, _compare(old, new, layout.children[name]))
     for name, new in after.items():
         if name not in before:
-            found.put[FIELD + name] = _whole(new, layout.children[name])
+            found.put[FIELD + name] = whole(new, layout.children[name])
     return found.comparison()
 
 
@@ -231,9 +222,9 @@ def _compare_item(
     if old and new:
         found.add(element, _compare(old[0], new[0], layout))
     elif new:
-        found.put[element] = _whole(new[0], layout)
+        found.put[element] = whole(new[0], layout)
     else:
-        found.removed[element] = _whole(old[0], layout)
+        found.removed[element] = whole(old[0], layout)
 
 
 def _compare_repeated(
@@ -243,11 +234,11 @@ def _compare_repeated(
     if len(old) > 1:
         found.removed[element] = LEAF
         if new:
-            found.put[element] = _whole(new[0], layout)
+            found.put[element] = whole(new[0], layout)
     else:
         found.put[element] = LEAF
         if old:
-            found.removed[element] = _whole(old[0], layout)
+            found.removed[element] = whole(old[0], layout)
 
 
 class _Found:

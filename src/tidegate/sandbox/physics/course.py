@@ -99,7 +99,7 @@ class Subject(NamedTuple):
     image: str
 
 
-class Fit(msgspec.Struct, frozen=True, kw_only=True):
+class Fit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whom a rule is for. `*` stands for any text; what is not said fits all."""
 
     kind: str | None = None
@@ -133,7 +133,7 @@ class Rule(msgspec.Struct, frozen=True):
     changes: Changes
 
 
-class StageFit(msgspec.Struct, frozen=True, kw_only=True):
+class StageFit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which stages of which custom resources. `*` stands for any text."""
 
     group: str = EVERY
@@ -158,7 +158,7 @@ class StageRule(msgspec.Struct, frozen=True):
     after: Ms
 
 
-class Assumption(msgspec.Struct, frozen=True, kw_only=True):
+class Assumption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something that is taken for true though no cluster vouches for it."""
 
     name: str

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import foreign
-from tidegate.model.moment import Ms
+from tidegate.documents.decoding import Flaw, decode_one, suggest
+from tidegate.errors import FileError, foreign
+from tidegate.model.moment import Seconds, SomeSeconds, Span
 from tidegate.model.operators import EVERY, Row
-from tidegate.sandbox.entry import Entry, read_file, require, suggest
-from tidegate.sandbox.physics.behaviours import read_fit
 from tidegate.sandbox.physics.course import (
     Assumption,
     Changes,
+    Fit,
     Profile,
     Rule,
     StageFit,
@@ -25,9 +25,50 @@ from tidegate.sandbox.physics.course import (
 )
 
 TYPICAL = Path(__file__).with_name("typical.yaml")
-DURATIONS = ("pull", "start", "ready", "run", "init", "dial", "poll", "stop")
-LONG_ENOUGH = ("dial", "poll")
-"""A call that takes no time would be made again and again at the same moment."""
+Texts = str | tuple[str, ...]
+
+
+class _Durations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pull: Seconds | None = None
+    start: Seconds | None = None
+    ready: Seconds | None = None
+    run: Seconds | None = None
+    init: Seconds | None = None
+    dial: SomeSeconds | None = None
+    """A call that takes no time would be made again and again at the same moment."""
+    poll: SomeSeconds | None = None
+    stop: Seconds | None = None
+
+    @property
+    def changes(self) -> Changes:
+        said = {key: getattr(self, key) for key in (*DURATIONS, "dials") if hasattr(self, key)}
+        known = {key: value for key, value in said.items() if value is not None}
+        return msgspec.convert(known, Changes)
+
+
+DURATIONS = _Durations.__struct_fields__
+
+
+class _Rule(_Durations, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    when: Fit = Fit()
+    dials: bool | None = None
+
+
+class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    after: Span
+    when: StageFit = StageFit()
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys of a profile."""
+
+    name: str = ""
+    durations: _Durations = _Durations()
+    rules: tuple[_Rule, ...] = ()
+    stages: tuple[_Stage, ...] = ()
+    polls: Texts = ()
+    telemetry: Texts = ()
+    assumptions: tuple[Assumption, ...] = ()
 
 
 @cache
@@ -44,97 +85,42 @@ def read_profile(
     Raises one ExceptionGroup with an error for each mistake in the file. Stages are looked for in
     the rows of `operators`, if there are any.
     """
-    keys = Profile.__struct_fields__
     rows = tuple(operators)
-    return read_file(
-        text, name, noun="profile", keys=keys, top=lambda entry: _read_top(entry, onto, rows)
-    )
-
-
-def _read_top(top: Entry, onto: Profile, rows: tuple[Row, ...]) -> Profile:
-    durations = top.inner("durations")
-    durations.allow(DURATIONS, owner="`durations`")
+    file = decode_one(text, name, _File, noun="profile", check=lambda file: _flaws(file, rows))
     return Profile(
-        name=top.text("name") or onto.name,
-        durations=msgspec.structs.replace(onto.durations, **_read_changes(durations)),
-        rules=(*onto.rules, *(_read_rule(entry) for entry in top.items("rules"))),
-        stages=(*onto.stages, *(_read_stage(entry, rows) for entry in top.items("stages"))),
-        polls=(*onto.polls, *_read_patterns(top, "polls")),
-        telemetry=(*onto.telemetry, *_read_patterns(top, "telemetry")),
-        assumptions=(
-            *onto.assumptions,
-            *(_read_assumption(entry) for entry in top.items("assumptions")),
-        ),
+        name=file.name or onto.name,
+        durations=msgspec.structs.replace(onto.durations, **file.durations.changes),
+        rules=(*onto.rules, *(Rule(rule.when, rule.changes) for rule in file.rules)),
+        stages=(*onto.stages, *(StageRule(stage.when, stage.after) for stage in file.stages)),
+        polls=(*onto.polls, *_listed(file.polls)),
+        telemetry=(*onto.telemetry, *_listed(file.telemetry)),
+        assumptions=(*onto.assumptions, *file.assumptions),
     )
 
 
-def _read_rule(entry: Entry) -> Rule:
-    entry.allow(("when", "dials", *DURATIONS), owner="a rule")
-    changes = _read_changes(entry)
-    dials = entry.truth("dials")
-    if dials is not None:
-        changes["dials"] = dials
-    return Rule(read_fit(entry.inner("when"), owner="a rule"), changes)
+def _listed(texts: Texts) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else texts
 
 
-def _read_stage(entry: Entry, rows: tuple[Row, ...]) -> StageRule:
-    entry.allow(("when", "after"), owner="an entry of `stages`")
-    require(entry, "after", owner="an entry of `stages`", hint="say how long: `after: 2m`")
-    when = entry.inner("when")
-    when.allow(StageFit.__struct_fields__, owner="`when` of `stages`")
-    fit = StageFit(
-        group=when.text("group") or EVERY,
-        kind=when.text("kind") or EVERY,
-        namespace=when.text("namespace") or EVERY,
-        name=when.text("name") or EVERY,
-        stage=when.text("stage") or EVERY,
-    )
-    _check_stage(when, fit, rows)
-    return StageRule(fit, entry.duration("after") or Ms(0))
+def _flaws(file: _File, rows: tuple[Row, ...]) -> Iterator[Flaw]:
+    for place, stage in enumerate(file.stages):
+        known = _stages_of(stage.when, rows)
+        if known and not any(fnmatchcase(one, stage.when.stage) for one in known):
+            problem = f"there is no stage `{foreign(stage.when.stage)}`"
+            hint = suggest(stage.when.stage, known)
+            yield ("stages", place, "when", "stage"), FileError("file.value", problem, hint=hint)
+    for key, texts in (("polls", file.polls), ("telemetry", file.telemetry)):
+        for pattern in _listed(texts):
+            try:
+                re.compile(pattern)
+            except re.error:
+                problem = f"`{key}` has a pattern that is no regular expression"
+                hint = "escape brackets with `\\`"
+                yield (key,), FileError("file.value", problem, hint=hint)
 
 
-def _check_stage(when: Entry, fit: StageFit, rows: tuple[Row, ...]) -> None:
-    """A stage that no row has would say nothing, in silence."""
+def _stages_of(fit: StageFit, rows: tuple[Row, ...]) -> tuple[str, ...]:
+    """The stages that may be meant: one that no row has would say nothing, in silence."""
     about = [row for row in rows if fit.is_about(row)]
     own = [row for row in about if row.group != EVERY]
-    stages = [stage.name for row in own or about for stage in row.stages]
-    if stages and not any(fnmatchcase(stage, fit.stage) for stage in stages):
-        problem = f"there is no stage `{foreign(fit.stage)}`"
-        hint = suggest(fit.stage, tuple(dict.fromkeys(stages)))
-        when.note_error("scenario.value", problem, "stage", hint=hint)
-
-
-def _read_changes(entry: Entry) -> Changes:
-    spans: dict[str, Ms] = {}
-    for key in DURATIONS:
-        span = entry.seconds(key)
-        if span is None:
-            continue
-        if not span and key in LONG_ENOUGH:
-            problem = f"`{key}` must be a second or more"
-            entry.note_error("scenario.value", problem, key, hint="write `1s`")
-        spans[key] = span
-    return msgspec.convert(spans, Changes)
-
-
-def _read_patterns(top: Entry, key: str) -> tuple[str, ...]:
-    patterns = top.texts(key)
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error:
-            problem = f"`{key}` has a pattern that is no regular expression"
-            top.note_error("scenario.value", problem, key, hint="escape brackets with `\\`")
-    return patterns
-
-
-def _read_assumption(entry: Entry) -> Assumption:
-    keys = Assumption.__struct_fields__
-    entry.allow(keys, owner="an assumption")
-    for key in keys:
-        require(entry, key, owner="an assumption", hint="it has a name, a claim and a source")
-    return Assumption(
-        name=entry.text("name") or "",
-        claim=entry.text("claim") or "",
-        source=entry.text("source") or "",
-    )
+    return tuple(dict.fromkeys(stage.name for row in own or about for stage in row.stages))

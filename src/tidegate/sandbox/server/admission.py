@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import listed, mapping
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Resource, Store, Stored, metadata_of
@@ -75,7 +76,7 @@ def _check_namespace(deed: Deed, store: Store) -> None:
 
 
 def _check_account(deed: Deed, store: Store) -> None:
-    spec = _dict(deed.body.get("spec"))
+    spec = mapping(deed.body.get("spec"))
     name = str(spec.get("serviceAccountName") or "default")
     place = deed.ref.namespace
     if store.get(ACCOUNTS, Ref(Kind("", "v1", "ServiceAccount"), place, name)) is None:
@@ -86,7 +87,7 @@ def _check_account(deed: Deed, store: Store) -> None:
 
 def _check_classes(deed: Deed, store: Store) -> None:
     """What a pod says of its priority and of its runtime must be there."""
-    spec = _dict(deed.body.get("spec"))
+    spec = mapping(deed.body.get("spec"))
     priority = str(spec.get("priorityClassName") or "")
     known = Ref(Kind("scheduling.k8s.io", "v1", "PriorityClass"), "", priority)
     if priority and priority not in SYSTEM_PRIORITIES and store.get(PRIORITIES, known) is None:
@@ -103,7 +104,7 @@ def _check_quota(deed: Deed, store: Store) -> None:
     """Pods are counted; of all that a quota can limit, this alone is looked at."""
     place = deed.ref.namespace
     for quota in store.table(QUOTAS).rows(place):
-        hard = _dict(_dict(quota.body.get("spec")).get("hard"))
+        hard = mapping(mapping(quota.body.get("spec")).get("hard"))
         limit = str(hard.get("pods", ""))
         if limit.isdigit():
             used = sum(map(_is_counted, store.table(PODS).rows(place)))
@@ -114,12 +115,12 @@ def _check_quota(deed: Deed, store: Store) -> None:
 
 
 def _is_counted(pod: Stored) -> bool:
-    return _dict(pod.body.get("status")).get("phase") not in ("Failed", "Succeeded")
+    return mapping(pod.body.get("status")).get("phase") not in ("Failed", "Succeeded")
 
 
 def _check_webhooks(deed: Deed, store: Store) -> None:
     for hook in _matching_webhooks(deed, store):
-        service = _dict(_dict(hook.get("clientConfig")).get("service"))
+        service = mapping(mapping(hook.get("clientConfig")).get("service"))
         trouble = _trouble(service, store) if service else ""
         if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
             told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
@@ -142,24 +143,24 @@ def _trouble(service: dict[str, Json], store: Store) -> str:
 
 def _has_ready(slice_: Body) -> bool:
     return any(
-        _dict(_dict(endpoint).get("conditions")).get("ready") is not False
-        and bool(_dict(endpoint).get("addresses"))
-        for endpoint in _list(slice_.get("endpoints"))
+        mapping(mapping(endpoint).get("conditions")).get("ready") is not False
+        and bool(mapping(endpoint).get("addresses"))
+        for endpoint in listed(slice_.get("endpoints"))
     )
 
 
 def _matching_webhooks(deed: Deed, store: Store) -> Iterator[dict[str, Json]]:
     for resource in HOOKS:
         for configuration in store.table(resource).rows(""):
-            for hook in _list(configuration.body.get("webhooks")):
+            for hook in listed(configuration.body.get("webhooks")):
                 if isinstance(hook, dict) and _matches(hook, deed, store):
                     yield hook
 
 
 def _matches(hook: dict[str, Json], deed: Deed, store: Store) -> bool:
-    if not any(_rule_matches(_dict(rule), deed) for rule in _list(hook.get("rules"))):
+    if not any(_rule_matches(mapping(rule), deed) for rule in listed(hook.get("rules"))):
         return False
-    labels = _dict(metadata_of(deed.body).get("labels"))
+    labels = mapping(metadata_of(deed.body).get("labels"))
     if not matches(hook.get("objectSelector"), labels):
         return False
     place = deed.ref.name if deed.entry.resource == NAMESPACES else deed.ref.namespace
@@ -175,20 +176,12 @@ def _rule_matches(rule: dict[str, Json], deed: Deed) -> bool:
         ("apiVersions", kind.version),
     )
     is_meant = all(
-        EVERY in _list(rule.get(key)) or value in _list(rule.get(key)) for key, value in wanted
+        EVERY in listed(rule.get(key)) or value in listed(rule.get(key)) for key, value in wanted
     )
-    return is_meant and any(_names(str(one), deed) for one in _list(rule.get("resources")))
+    return is_meant and any(_names(str(one), deed) for one in listed(rule.get("resources")))
 
 
 def _names(pattern: str, deed: Deed) -> bool:
     """`pods` is the object alone, `pods/status` a part of it, `pods/*` both."""
     name, _, below = pattern.partition("/")
     return name in (EVERY, deed.entry.resource.plural) and below in (EVERY, deed.subresource)
-
-
-def _dict(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from tidegate.model.objects import Json
+from tidegate.model.reading import mapping
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.terms import blank_of
@@ -91,19 +92,19 @@ def _same_or(value: list[Json], kept: list[Json]) -> list[Json]:
 
 
 def _service(body: Body) -> Body:
-    spec = _dict(body.get("spec"))
+    spec = mapping(body.get("spec"))
     ports = spec.get("ports")
     completed: Part = {"internalTrafficPolicy": "Cluster", **spec}
     if isinstance(ports, list):
         completed["ports"] = [
-            {"protocol": "TCP", "targetPort": _dict(port).get("port"), **_dict(port)}
+            {"protocol": "TCP", "targetPort": mapping(port).get("port"), **mapping(port)}
             for port in ports
         ]
     return {**body, "spec": completed}
 
 
 def _deployment(body: Body) -> Body:
-    spec = _dict(body.get("spec"))
+    spec = mapping(body.get("spec"))
     kept = {name: part for name, part in spec.items() if (name, part) != ("minReadySeconds", 0)}
     completed: Part = {
         "replicas": 1,
@@ -111,21 +112,21 @@ def _deployment(body: Body) -> Body:
         "progressDeadlineSeconds": 600,
         **kept,
     }
-    template = _dict(spec.get("template"))
-    completed["template"] = {**template, "spec": _pod(_dict(template.get("spec")))}
+    template = mapping(spec.get("template"))
+    completed["template"] = {**template, "spec": _pod(mapping(template.get("spec")))}
     return {**body, "spec": completed}
 
 
 def _replica_set(body: Body) -> Body:
-    return {**body, "spec": {"replicas": 1, **_dict(body.get("spec"))}}
+    return {**body, "spec": {"replicas": 1, **mapping(body.get("spec"))}}
 
 
 def _stateful_set(body: Body) -> Body:
     """Without a strategy of its own it rolls, all of it: whoever judges a rollout reads that."""
-    spec: Part = {"replicas": 1, **_dict(body.get("spec"))}
-    strategy: Part = {"type": "RollingUpdate", **_dict(spec.get("updateStrategy"))}
+    spec: Part = {"replicas": 1, **mapping(body.get("spec"))}
+    strategy: Part = {"type": "RollingUpdate", **mapping(spec.get("updateStrategy"))}
     if strategy["type"] == "RollingUpdate":
-        strategy["rollingUpdate"] = {"partition": 0, **_dict(strategy.get("rollingUpdate"))}
+        strategy["rollingUpdate"] = {"partition": 0, **mapping(strategy.get("rollingUpdate"))}
     return {**body, "spec": {**spec, "updateStrategy": strategy}}
 
 
@@ -133,7 +134,7 @@ def _pod(spec: Part) -> Part:
     containers = spec.get("containers")
     completed: Part = {"terminationGracePeriodSeconds": 30, **spec}
     if isinstance(containers, list):
-        completed["containers"] = [_container(_dict(one)) for one in containers]
+        completed["containers"] = [_container(mapping(one)) for one in containers]
     return completed
 
 
@@ -141,23 +142,19 @@ def _container(container: Part) -> Part:
     completed: Part = {"imagePullPolicy": "IfNotPresent", **container}
     ports = container.get("ports")
     if isinstance(ports, list):
-        completed["ports"] = [{"protocol": "TCP", **_dict(port)} for port in ports]
+        completed["ports"] = [{"protocol": "TCP", **mapping(port)} for port in ports]
     return completed
-
-
-def _dict(value: Json) -> Part:
-    return value if isinstance(value, dict) else {}
 
 
 def _secret(body: Body) -> Body:
     """What is written as text is kept encoded, beside what was encoded already."""
-    texts = _dict(body.get("stringData"))
+    texts = mapping(body.get("stringData"))
     kept = {name: part for name, part in body.items() if name != "stringData"}
     if texts:
         encoded: Part = {
             name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()
         }
-        kept["data"] = {**_dict(body.get("data")), **encoded}
+        kept["data"] = {**mapping(body.get("data")), **encoded}
     return {"type": "Opaque", **kept}
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.reading import mapping, text
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.server.jobs import select_own_pods
 from tidegate.sandbox.server.qos import service_class
@@ -145,19 +146,17 @@ def _first_status(kind: Kind) -> Body:
 
 def _namespace(body: Body, name: str) -> Body:
     metadata = metadata_of(body)
-    labels = metadata.get("labels")
-    known = labels if isinstance(labels, dict) else {}
+    labels = {**mapping(metadata, "labels"), "kubernetes.io/metadata.name": name}
     return {
         **body,
-        "metadata": {**metadata, "labels": {**known, "kubernetes.io/metadata.name": name}},
+        "metadata": {**metadata, "labels": labels},
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     }
 
 
 def _service(body: Body, names: Names) -> Body:
-    spec = body.get("spec")
-    known: dict[str, Json] = dict(spec) if isinstance(spec, dict) else {}
+    known = dict(mapping(body, "spec"))
     if known.get("type") != "ExternalName":
         given = known.get("clusterIP") or names.address()
         known |= {"clusterIP": given, "clusterIPs": known.get("clusterIPs") or [given]}
@@ -235,8 +234,7 @@ def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
 
 def _leaving_definition(before: Stored, now: Ms) -> Body:
     """A definition stays until its instances are gone, however its deletion was asked for."""
-    known = before.body.get("status")
-    status: Body = known if isinstance(known, dict) else {}
+    status = mapping(before.body, "status")
     told = status.get("conditions")
     terminating: Body = {
         "type": "Terminating",
@@ -262,12 +260,10 @@ def _grace(before: Stored, entry: Entry, wanted: int | None) -> int:
     if before.is_deleting:
         left = _seconds(before.metadata.get("deletionGracePeriodSeconds"), 0)
         return left if wanted is None else min(left, wanted)
-    spec, status = before.body.get("spec"), before.body.get("status")
-    known = spec if isinstance(spec, dict) else {}
-    phase = status.get("phase") if isinstance(status, dict) else None
-    if not known.get("nodeName") or phase in ("Failed", "Succeeded"):
+    spec, phase = mapping(before.body, "spec"), text(before.body, "status", "phase")
+    if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
         return 0
-    own = _seconds(known.get("terminationGracePeriodSeconds"), DEFAULT_GRACE)
+    own = _seconds(spec.get("terminationGracePeriodSeconds"), DEFAULT_GRACE)
     return max(own if wanted is None else wanted, 0)
 
 

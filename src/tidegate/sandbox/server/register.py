@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from tidegate.model.objects import Json, Kind, Served
+from tidegate.model.objects import Kind, Served
+from tidegate.model.reading import mapping
 from tidegate.sandbox.server.store import Body, Resource
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
@@ -118,19 +119,19 @@ class Register:
 
 
 def resource_of(definition: Body) -> Resource:
-    spec = _dict(definition.get("spec"))
-    return Resource(str(spec.get("group")), str(_dict(spec.get("names")).get("plural")))
+    spec = mapping(definition.get("spec"))
+    return Resource(str(spec.get("group")), str(mapping(spec.get("names")).get("plural")))
 
 
 def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[Entry]:
-    spec = _dict(definition.get("spec"))
-    names = _dict(spec.get("names"))
+    spec = mapping(definition.get("spec"))
+    names = mapping(spec.get("names"))
     versions = spec.get("versions")
     for version in versions if isinstance(versions, list) else []:
-        one = _dict(version)
+        one = mapping(version)
         if not one.get("served"):
             continue
-        subresources = sorted(_dict(one.get("subresources")))
+        subresources = sorted(mapping(one.get("subresources")))
         served = Served(
             kind=Kind(str(spec.get("group")), str(one.get("name")), str(names.get("kind"))),
             plural=str(names.get("plural")),
@@ -151,13 +152,9 @@ def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[Entry]:
         yield Entry(served, shape, resource_of(definition), is_custom=True)
 
 
-def _dict(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
 def is_established(definition: Body) -> bool:
     """Whether a CRD's kinds are served."""
-    conditions = _dict(definition.get("status")).get("conditions")
+    conditions = mapping(definition.get("status")).get("conditions")
     return any(
         one.get("type") == "Established" and one.get("status") == "True"
         for one in (conditions if isinstance(conditions, list) else [])

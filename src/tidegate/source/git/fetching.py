@@ -48,12 +48,6 @@ async def fetch_git(source: GitSource, access: Access) -> Snapshot:
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-async def list_refs(url: GitUrl, access: Access) -> RemoteRefs:
-    """What a repository shows; offline, what it showed last."""
-    async with git_for(url, access) as git:
-        return await _list_refs(git, access)
-
-
 async def _resolve(at: GitRef, git: Git, access: Access) -> Revision:
     whole = whole_commit(at)
     if whole is not None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
-from tidegate.sandbox.operators.references import MARK
+from tidegate.sandbox.operators.making import MARK
 from tidegate.sandbox.physics.course import Fit, Rule
 from tidegate.sandbox.server.register import DEFINITIONS
 from tidegate.sandbox.server.store import Body, metadata_of

@@ -1,15 +1,14 @@
-"""Templates and statuses: how values are made from an object, and stages told from a status."""
+"""Templates and stages: how values are made from an object, and stages told from a status."""
 
 from __future__ import annotations
 
 import pytest
 
+from tidegate.knowledge.stages import shows
+from tidegate.knowledge.templates import render, scope_of
 from tidegate.model.checks import find, holds, parse_path
-from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Check
-from tidegate.sandbox.operators.statuses import shows, status_of, with_times
-from tidegate.sandbox.operators.templates import NOW, render, scope_of
 from tidegate.testing import Body
 
 KIND = Kind("example.com", "v1", "Widget")
@@ -149,30 +148,3 @@ def test_a_status_shows_a_stage_if_it_agrees_somewhere_and_differs_nowhere(
     status: Json, *, so: bool
 ) -> None:
     assert shows(status, WANTED) is so
-
-
-def test_conditions_keep_their_time_until_their_status_changes() -> None:
-    template: dict[str, object] = {
-        "at": "${now}",
-        "conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}],
-    }
-    old: Body = {
-        "at": "before",
-        "conditions": [
-            {"type": "B", "status": "True", "lastTransitionTime": "before"},
-            {"type": "A", "status": "False", "lastTransitionTime": "before"},
-        ],
-    }
-
-    wanted = status_of(template, SCOPE)
-    written = with_times(wanted, old, Ms(0))
-
-    new = "1970-01-01T00:00:00Z"
-    assert written == {
-        "at": "before",
-        "conditions": [
-            {"type": "A", "status": "True", "lastTransitionTime": new},
-            {"type": "B", "status": "True", "lastTransitionTime": "before"},
-        ],
-    }
-    assert render("${now}", SCOPE) == NOW

@@ -9,16 +9,13 @@ import base64
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tidegate.knowledge.templates import items_of, render, render_text, scope_of
 from tidegate.model.checks import all_hold
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Need, Product, Row, ServiceProduct, Stage, Until
-from tidegate.sandbox.operators.templates import items_of, render, render_text, scope_of
-from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.model.reading import mapping
 
-MARK = "sandbox.tidegate.dev/simulated"
-MAKER = "simulated-operator"
-ADDRESS = "192.0.2.1"
-"""An address that is set aside for documents: nobody has it."""
+Body = dict[str, Json]
 
 
 class Needed(NamedTuple):
@@ -40,10 +37,14 @@ class Needed(NamedTuple):
 
 
 class Made(NamedTuple):
-    """One object that is produced, and whether it goes with its maker."""
+    """One object that is produced, and whether it goes with its maker.
+
+    A Service that `answers` does so by itself as soon as its maker is ready.
+    """
 
     body: Body
     owned: bool
+    answers: bool = False
 
 
 def needs_of(row: Row, body: Body, kind: Kind) -> Iterator[Needed]:
@@ -63,11 +64,9 @@ def needs_of(row: Row, body: Body, kind: Kind) -> Iterator[Needed]:
 
 def products_of(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made]:
     """What an object has produced when it reaches a stage; all of it unless one is given."""
-    last = len(row.stages) - 1
-    reached = last if upto is None else upto
     for service in row.services:
-        yield from _service(service, scope, answers=reached == last)
-    for stage in row.stages[: reached + 1]:
+        yield from _service(service, scope)
+    for stage in row.stages if upto is None else row.stages[: upto + 1]:
         yield from _stage(stage, scope)
 
 
@@ -76,26 +75,21 @@ def _stage(stage: Stage, whole: Body) -> Iterator[Made]:
         for scope in items_of(whole, product.each):
             if all_hold(product.when, scope):
                 made = _object(product, scope)
-                if metadata_of(made).get("name"):
+                if mapping(made, "metadata").get("name"):
                     yield Made(made, product.owned)
 
 
 def _object(product: Product, scope: Body) -> Body:
     made = render(product.makes, scope)
     home: Body = scope if product.namespaced else {}
-    return _marked(made, home) if isinstance(made, dict) else {}
+    return _with_bytes(_at_home(made, home)) if isinstance(made, dict) else {}
 
 
-def _marked(made: Body, scope: Body) -> Body:
-    """In the namespace of its maker unless it names another, and known as simulated."""
-    metadata = metadata_of(made)
-    notes = metadata.get("annotations")
-    known: Body = notes if isinstance(notes, dict) else {}
-    whole: Body = {**metadata, "annotations": {**known, MARK: "true"}}
+def _at_home(made: Body, scope: Body) -> Body:
+    """In the namespace of its maker unless it names another."""
+    metadata = mapping(made, "metadata")
     namespace = metadata.get("namespace") or scope.get("namespace")
-    if namespace:
-        whole["namespace"] = namespace
-    return _with_bytes({**made, "metadata": whole})
+    return {**made, "metadata": {**metadata, "namespace": namespace}} if namespace else made
 
 
 def _with_bytes(made: Body) -> Body:
@@ -103,43 +97,22 @@ def _with_bytes(made: Body) -> Body:
     texts = made.get("stringData")
     if made.get("kind") != "Secret" or not isinstance(texts, dict):
         return made
-    given = made.get("data")
-    data: Body = {**given} if isinstance(given, dict) else {}
+    data = {**mapping(made, "data")}
     data |= {key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()}
     return {**{key: value for key, value in made.items() if key != "stringData"}, "data": data}
 
 
-def _service(service: ServiceProduct, scope: Body, *, answers: bool) -> Iterator[Made]:
+def _service(service: ServiceProduct, scope: Body) -> Iterator[Made]:
     name = render_text(service.name, scope)
     if not name or not all_hold(service.when, scope):
         return
-    ports: list[Json] = [{"name": one.name, "port": one.port} for one in service.ports]
-    spec: Body = {"ports": [{**one, "protocol": "TCP"} for one in ports if isinstance(one, dict)]}
+    ports: list[Json] = [
+        {"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports
+    ]
+    spec: Body = {"ports": ports}
     if selector := render(service.selector, scope):
         spec["selector"] = selector
     if service.headless:
         spec["clusterIP"] = "None"
-    yield Made(
-        _marked(
-            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}, scope
-        ),
-        owned=True,
-    )
-    if answers:
-        yield Made(_marked(_slice(name, service), scope), owned=True)
-
-
-def _slice(name: str, service: ServiceProduct) -> Body:
-    """The endpoints of a Service whose pods are not played."""
-    labels: Body = {
-        "kubernetes.io/service-name": name,
-        "endpointslice.kubernetes.io/managed-by": MAKER,
-    }
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {"name": f"{name}-simulated", "labels": labels},
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True, "serving": True}}],
-        "ports": [{"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports],
-    }
+    body: Body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+    yield Made(_at_home(body, scope), owned=True, answers=True)

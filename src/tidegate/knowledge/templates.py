@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 from tidegate.model.checks import Step, find, parse_path, walk
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.model.reading import mapping
 
 NOW = "\x00now"
 """Stands for the moment of writing until a status is written."""
@@ -46,11 +46,12 @@ class Option(NamedTuple):
 
 
 Piece: TypeAlias = str | tuple[Option, ...]
+Body = dict[str, Json]
 
 
 def scope_of(body: Body, kind: Kind) -> Body:
     """What a template may speak of: the object, and short names for what is asked for most."""
-    metadata = metadata_of(body)
+    metadata = mapping(body, "metadata")
     return {
         **body,
         "name": metadata.get("name"),

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.operator_stage import OperatorStage, an_operator
 from tidegate.errors import TidegateError
+from tidegate.knowledge.reader import read_knowledge
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind
-from tidegate.sandbox.operators import builtin_rows, read_rows
-from tidegate.sandbox.operators.reader import read_operators
 
-SEALED = Kind("bitnami.com", "v1alpha1", "SealedSecret")
-WIDGET = Kind("widgets.example.com", "v1", "Widget")
 HEAD = """\
 rows:
 - group: widgets.example.com
@@ -27,19 +22,18 @@ STAGES = """\
     writes: {phase: Done}
 """
 ROW = HEAD + STAGES
-SERVED = HEAD + "  served_by: {names: [ours]}\n" + STAGES
 
 
 def errors_of(text: str) -> list[str]:
     with pytest.raises(ExceptionGroup) as caught:
-        read_rows(text.encode(), "rows.yaml")
+        read_knowledge(text.encode(), "rows.yaml")
     errors = [error for error in caught.value.exceptions if isinstance(error, TidegateError)]
     assert all(error.exit_code == 3 for error in errors)
     return [f"{error.code} {error.where} {error.problem}" for error in errors]
 
 
 def test_a_row_is_read_into_frozen_values() -> None:
-    (row,) = read_rows(ROW.encode(), "rows.yaml")
+    (row,) = read_knowledge(ROW.encode(), "rows.yaml").rows
 
     assert (row.group, row.kinds, row.stages[0].after) == (
         "widgets.example.com",
@@ -49,7 +43,7 @@ def test_a_row_is_read_into_frozen_values() -> None:
 
 
 def test_an_empty_file_has_no_rows() -> None:
-    assert read_rows(b"", "rows.yaml") == ()
+    assert read_knowledge(b"", "rows.yaml").rows == ()
 
 
 @pytest.mark.parametrize(
@@ -57,34 +51,34 @@ def test_an_empty_file_has_no_rows() -> None:
     [
         (
             ROW + "  colour: red\n",
-            "operators.key rows.yaml:10:3 (rows[0].colour) there is no key `colour` here",
+            "file.key rows.yaml:10:3 (rows[0].colour) an entry of `rows` has no key `colour`",
         ),
         (
             HEAD + "  stages:\n  - writes: {}\n",
-            "operators.missing rows.yaml:7:5 (rows[0].stages[0]) the key `name` is missing",
+            "file.missing rows.yaml:7:5 (rows[0].stages[0]) an entry of `stages` needs `name`",
         ),
         (
             ROW.replace("[Widget]", "Widget"),
-            "operators.type rows.yaml:3:3 (rows[0].kinds) `kinds` must be a list, not text",
+            "file.type rows.yaml:3:3 (rows[0].kinds) `kinds` must be a list, not text",
         ),
         (
             ROW.replace("2s", "soon"),
             (
-                "operators.duration rows.yaml:8:5 (rows[0].stages[0].after)"
+                "file.duration rows.yaml:8:5 (rows[0].stages[0].after)"
                 " `after` is `soon`, which is not a duration"
             ),
         ),
         (
             ROW.replace("2s", "-2s"),
             (
-                "operators.duration rows.yaml:8:5 (rows[0].stages[0].after)"
-                " `after` is `-2s`, which is less than nothing"
+                "file.value rows.yaml:8:5 (rows[0].stages[0].after)"
+                " `after` is `-2s`, and time does not run backwards"
             ),
         ),
         (
             ROW + "    paces: [{name: big, after: soon}]\n",
             (
-                "operators.duration rows.yaml:10:25 (rows[0].stages[0].paces[0].after)"
+                "file.duration rows.yaml:10:25 (rows[0].stages[0].paces[0].after)"
                 " `after` is `soon`, which is not a duration"
             ),
         ),
@@ -119,11 +113,14 @@ def test_an_empty_file_has_no_rows() -> None:
         ),
         (
             ROW + "  group: other.example.com\n",
-            "operators.duplicate rows.yaml:10:3 `group` is written twice, first in line 2",
+            "file.duplicate rows.yaml:10:3 `group` is written twice, first in line 2",
         ),
-        ("rows: 3\n", "operators.type rows.yaml:1:1 (rows) `rows` must be a list"),
-        ("row: []\n", "operators.key rows.yaml:1:1 (row) a file of rows has no key `row`"),
-        ("rows: [3]\n", "operators.type rows.yaml:1:8 (rows[0]) a row must be a mapping, not a"),
+        ("rows: 3\n", "file.type rows.yaml:1:1 (rows) `rows` must be a list"),
+        ("row: []\n", "file.key rows.yaml:1:1 (row) a file of rows has no key `row`"),
+        (
+            "rows: [3]\n",
+            "file.type rows.yaml:1:8 (rows[0]) an entry of `rows` must be a mapping, not a",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_its_line(text: str, told: str) -> None:
@@ -141,48 +138,24 @@ def test_what_is_no_yaml_is_told_as_such() -> None:
     assert errors_of("rows: [\n")[0].startswith("documents.syntax")
 
 
-async def test_a_row_of_a_user_wins_over_the_one_that_is_shipped() -> None:
-    text = ROW.replace("widgets.example.com", "bitnami.com").replace("Widget", "SealedSecret")
-    own = text.replace("v1]", "v1alpha1]").replace(
-        "  stages", "  served_by: {names: [ours]}\n  stages"
-    )
-    stage = OperatorStage((*builtin_rows(), *read_rows(own.encode(), "rows.yaml")))
-    await stage.begin(SEALED)
-    await stage.operate(an_operator("ours"))
-
-    sealed = await stage.make(SEALED, "login", {})
-    await stage.wait(Ms(MINUTE))
-
-    assert await stage.status(sealed) == {"phase": "Done"}
-
-
-async def test_a_row_of_a_user_adds_a_kind() -> None:
-    stage = OperatorStage((*builtin_rows(), *read_rows(SERVED.encode(), "rows.yaml")))
-    await stage.begin(WIDGET)
-    await stage.operate(an_operator("ours"))
-
-    widget = await stage.make(WIDGET, "it", {})
-    await stage.wait(Ms(MINUTE))
-
-    assert await stage.status(widget) == {"phase": "Done"}
-
-
 def test_an_operator_that_is_wrong_is_told_with_its_line() -> None:
     text = (
         b"operators:\n- name: ours\n  namespace: ours\n  source: ours\n  workloads: [{name: a}]\n"
     )
 
     with pytest.raises(ExceptionGroup) as caught:
-        read_operators(text, "rows.yaml")
+        read_knowledge(text, "rows.yaml")
 
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
-    assert (error.code, error.problem) == ("operators.missing", "the key `image` is missing")
+    assert (error.code, error.problem) == ("file.missing", "an entry of `workloads` needs `image`")
     assert error.where is not None
     assert error.where.line == 5
 
 
 def test_a_pace_of_a_row_is_read_with_its_duration() -> None:
-    (row,) = read_rows((ROW + "    paces: [{name: big, after: 1m}]\n").encode(), "rows.yaml")
+    (row,) = read_knowledge(
+        (ROW + "    paces: [{name: big, after: 1m}]\n").encode(), "rows.yaml"
+    ).rows
 
     assert row.stages[0].paces[0].after == MINUTE

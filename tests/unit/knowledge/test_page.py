@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tidegate.knowledge.reader import builtin, read_knowledge
+from tidegate.knowledge.templates import FUNCTIONS
 from tidegate.model.operators import (
     Check,
     Hold,
@@ -21,9 +23,6 @@ from tidegate.model.operators import (
     Stage,
     Workload,
 )
-from tidegate.sandbox.operators import builtin_rows, read_rows
-from tidegate.sandbox.operators.reader import builtin_operators, read_holds, read_operators
-from tidegate.sandbox.operators.templates import FUNCTIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md").read_text()
 
@@ -64,9 +63,9 @@ def test_the_page_lists_every_operator_with_its_namespace_and_its_kinds() -> Non
         (
             f"`{one.name}`",
             f"`{one.namespace}`",
-            [kind for row in builtin_rows() if row.operator == one.name for kind in row.kinds],
+            [kind for row in builtin().rows if row.operator == one.name for kind in row.kinds],
         )
-        for one in sorted(builtin_operators(), key=lambda one: one.name)
+        for one in sorted(builtin().operators, key=lambda one: one.name)
     ]
 
 
@@ -77,10 +76,10 @@ def test_the_page_lists_every_function_of_templates() -> None:
 def test_the_examples_can_be_read() -> None:
     first, second, third = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
 
-    (row,) = read_rows(first.encode(), "page.md")
-    (hold,) = read_holds(second.encode(), "page.md")
-    (operator,) = read_operators(third.encode(), "page.md")
-    (own,) = read_rows(third.encode(), "page.md")
+    (row,) = read_knowledge(first.encode(), "page.md").rows
+    (hold,) = read_knowledge(second.encode(), "page.md").holds
+    (operator,) = read_knowledge(third.encode(), "page.md").operators
+    (own,) = read_knowledge(third.encode(), "page.md").rows
 
     assert [stage.name for stage in row.stages] == ["creating", "ready"]
     assert hold.until_jobs == ("unseal-*",)

@@ -1,0 +1,167 @@
+"""All units in our keeping: read together, taken side by side, each let go by itself."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from tidegate.engine.heartbeat import Heartbeat
+from tidegate.engine.hold import FLUSHES, OVERTAKEN, Hold, Tell
+from tidegate.engine.keeping import Keeping, read_records
+from tidegate.engine.neighbours import Neighbours
+from tidegate.engine.reach.errands import Errand, Pause, together
+from tidegate.engine.record import Now, Record
+from tidegate.errors import ClusterError
+from tidegate.model.moment import Ms
+from tidegate.model.plan import PlannedUnit
+from tidegate.model.unit import UnitId
+from tidegate.world.backoff import pause
+from tidegate.world.facts import Outcome
+
+PER_UNIT = Ms(10)
+"""How much longer a journal waits to be written for each other one that does."""
+Lost = Callable[[UnitId, str], None]
+"""Hears that a unit is somebody else's now, and why."""
+
+
+class Holds:
+    """The holds of a rollout, by unit, and what those of one cluster share."""
+
+    def __init__(self, holder: str, namespace: str, now: Now, tell: Tell, lost: Lost) -> None:
+        self.keepings: dict[str, Keeping] = {}
+        self.dirty: dict[UnitId, None] = {}
+        """Units whose journals are not written as they are."""
+        self._holder = holder
+        self._namespace = namespace
+        self._now = now
+        self._tell = tell
+        self._tell_loss = lost
+        self._lost: set[UnitId] = set()
+        self._all: dict[UnitId, Hold] = {}
+
+    def __getitem__(self, unit: UnitId) -> Hold:
+        return self._all[unit]
+
+    def names(self) -> list[UnitId]:
+        return list(self._all)
+
+    def add(self, unit: PlannedUnit, plan: str) -> None:
+        """Have a hold for a unit, for the text that it has in a plan."""
+        known = self._all.get(unit.id)
+        if known is not None:
+            known.intend(unit.digest)
+            return
+        cluster, place = unit.cluster, self._namespace
+        if cluster not in self.keepings:
+            heartbeat = Heartbeat(cluster, self._holder, place)
+            self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place))
+        record = Record(str(unit.id), cluster, place, partial(self._stirred, unit.id))
+        keeping = self.keepings[cluster]
+        self._all[unit.id] = Hold(unit.id, record, keeping, plan, self._tell, text=unit.digest)
+
+    def _stirred(self, unit: UnitId) -> None:
+        self.dirty[unit] = None
+
+    def plan(self, digest: str) -> None:
+        """Have all of them bring another plan."""
+        for hold in self._all.values():
+            hold.plan = digest
+
+    def load(self, units: Iterable[UnitId]) -> Errand[Outcome | None]:
+        """Read the records of those units that are not ours anyhow."""
+        wanted: dict[str, list[Record]] = {}
+        for hold in (self._all[unit] for unit in units):
+            if not hold.is_ours:
+                hold.record.look_anew()
+                wanted.setdefault(hold.record.cluster, []).append(hold.record)
+        outcomes = yield from together(read_records(some, self._now) for some in wanted.values())
+        return next((one for one in outcomes if one is not None), None)
+
+    def take(self, unit: UnitId) -> Errand[bool]:
+        """Hold a unit, whose objects are counted as its own before they are written.
+
+        True: somebody else was at work there, and its objects must be looked at again.
+        """
+        hold = self._all[unit]
+        if hold.is_taken(self._now()):
+            return False
+        before = hold.record.epoch
+        try:
+            if unit not in self._lost:
+                yield from hold.take(self._now)
+        except ClusterError as error:
+            if error.code != OVERTAKEN:
+                raise
+            self._lost.add(unit)
+            self._tell_loss(unit, error.problem)
+        return self.is_lost(unit) or hold.record.epoch != before
+
+    def is_lost(self, unit: UnitId) -> bool:
+        """Whether somebody else has it, and it does not come back."""
+        return unit in self._lost
+
+    def take_all(self, units: Iterable[UnitId]) -> Errand[list[UnitId]]:
+        """Hold units side by side; those where somebody else was at work.
+
+        Nobody is waited for while we hold units that we have not begun with: somebody else may
+        wait for those, and for nothing else.
+        """
+        now = self._now
+        holds = [self._all[unit] for unit in units]
+        before = {hold.unit: hold.record.epoch for hold in holds}
+        begun = {hold.unit for hold in holds if hold.is_ours}
+        tries, seed = 0, zlib.crc32(self._holder.encode())
+        firsts = {hold.record.cluster: hold for hold in reversed(holds)}
+        while True:
+            yield from together(hold.be_alive(now) for hold in firsts.values())
+            yield from together(hold.take(now, waits=False) for hold in holds)
+            left = [hold for hold in holds if not hold.is_taken(now())]
+            if not left:
+                break
+            fresh = [hold for hold in holds if hold.is_ours and hold.unit not in begun]
+            yield from together(hold.close(now) for hold in fresh)
+            yield from together(hold.await_holder(now) for hold in left)
+            tries += 1
+            yield Pause(Ms(now() + pause(tries, seed=seed, ticket=0)))
+        return [unit for unit, epoch in before.items() if self._all[unit].record.epoch != epoch]
+
+    def take_wishes(self, heartbeat: Heartbeat) -> list[Hold]:
+        """The units that others have come to ask for; what we do not hold is nobody's wish."""
+        if not heartbeat.wishes:
+            return []
+        names = {hold.record.ref.name: hold for hold in self._all.values() if hold.is_ours}
+        heartbeat.wishes = {
+            name: wish
+            for name, wish in heartbeat.wishes.items()
+            if name in names and names[name].record.turn == wish.turn
+        }
+        wanted = [(names[name], wish) for name, wish in heartbeat.wishes.items()]
+        fresh = [hold for hold, wish in wanted if hold.asked_to_go != wish.plan]
+        for hold, wish in wanted:
+            hold.asked_to_go = wish.plan
+        return fresh
+
+    def flush(self) -> list[Hold]:
+        """The holds whose journals are to be written now."""
+        units, self.dirty = list(self.dirty), {}
+        return [self._all[unit] for unit in units]
+
+    @property
+    def flushes(self) -> Ms:
+        """How often journals are written: many units write each of theirs less often."""
+        return max(FLUSHES, Ms(len(self.dirty) * PER_UNIT))
+
+    def close(self) -> Errand[None]:
+        """Let go of all units, then of our name: whatever still bears it is free."""
+        tried = [hold for hold in self._all.values() if hold.tried]
+        yield from together(hold.close(self._now) for hold in tried)
+        used = [one.heartbeat for one in self.keepings.values() if one.heartbeat.is_used]
+        yield from together(heartbeat.end(self._now) for heartbeat in used)
+
+    def drop_errands(self) -> None:
+        """All errands were withdrawn."""
+        for hold in self._all.values():
+            hold.drop_errands()
+        for keeping in self.keepings.values():
+            keeping.heartbeat.drop_errands()

@@ -1,0 +1,140 @@
+"""How a record lies in its cluster: Secrets of names and digests, and what they are called.
+
+kubectl get secret -n tidegate-system -l tidegate.dev/unit=shop
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TypeVar
+
+import msgspec
+
+from tidegate.engine.reach.errands import Ask, Errand
+from tidegate.errors import ClusterError, Place
+from tidegate.model.journal import VERSION, Entry
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.plan import digest_bytes
+from tidegate.world.calls import List, Selection, Verb, Write
+from tidegate.world.facts import Listed
+
+NAMESPACE = "tidegate-system"
+MANAGER = "tidegate"
+SECRET = Kind("", "v1", "Secret")
+UNIT = "tidegate.dev/unit"
+JOURNAL = "tidegate.dev/journal"
+"""A label: whether a Secret is the head of a journal, or a part."""
+KEY = "journal.json"
+PAGE = 500
+Content = TypeVar("Content", "Head", "Part")
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    ref: Ref
+    entry: Entry
+
+
+class Head(msgspec.Struct, frozen=True):
+    """`text` is the digest of what a rollout is bringing, `done` of the last that passed.
+
+    `turn` counts how often the unit was taken. The entries are here while there are no parts.
+    """
+
+    version: int = VERSION
+    holder: str = ""
+    turn: int = 0
+    plan: str = ""
+    text: str = ""
+    begun: Ms = Ms(0)
+    done: str = ""
+    parts: int = 0
+    entries: tuple[Line, ...] = ()
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Who takes a unit writes all parts anew, so that nobody can who had it before."""
+
+    turn: int = 0
+    entries: tuple[Line, ...] = ()
+
+
+class _Secret(msgspec.Struct):
+    data: dict[str, str] = {}
+
+
+def read_head(live: Live) -> Head:
+    """Raises ClusterError."""
+    head = read(live, Head)
+    if head.version > VERSION:
+        problem = "what is remembered of a unit was written by a newer tidegate"
+        hint = "use that version, or a newer one"
+        raise ClusterError("journal.version", problem, where=_place(live), hint=hint)
+    return head
+
+
+def read(live: Live, kind: type[Content]) -> Content:
+    """What a Secret holds. Raises ClusterError."""
+    try:
+        data = msgspec.json.decode(live.body, type=_Secret).data
+        return msgspec.json.decode(base64.b64decode(data.get(KEY, "")), type=kind)
+    except ValueError:
+        problem = "what is remembered of a unit cannot be read"
+        hint = "delete this Secret; nothing is lost but the memory of opened gates"
+        raise ClusterError("journal.unreadable", problem, where=_place(live), hint=hint) from None
+
+
+def _place(live: Live) -> Place:
+    return Place(f"Secret {live.ref.namespace}/{live.ref.name}")
+
+
+def put(ref: Ref, unit: str, content: Head | Part, version: str) -> Write:
+    """Write a Secret over the version that is known, or as the first one."""
+    metadata: dict[str, Json] = {
+        "name": ref.name,
+        "namespace": ref.namespace,
+        "labels": {UNIT: label_value(unit), JOURNAL: type(content).__name__.lower()},
+    }
+    if version:
+        metadata["resourceVersion"] = version
+    body: Json = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "tidegate.dev/journal",
+        "data": {KEY: base64.b64encode(msgspec.json.encode(content)).decode()},
+    }
+    return Write(
+        verb=Verb.REPLACE if version else Verb.CREATE,
+        ref=ref,
+        body=msgspec.json.encode(body),
+        manager=MANAGER,
+        version=version,
+    )
+
+
+def list_heads(cluster: str, namespace: str) -> Errand[dict[str, Live] | None]:
+    """All heads of a cluster by name; None where they cannot be listed."""
+    selection = Selection(SECRET, namespace, labels=f"{JOURNAL}=head")
+    found: dict[str, Live] = {}
+    resume = ""
+    while True:
+        (page,) = yield (Ask(cluster, List(selection, PAGE, resume)),)
+        if not isinstance(page, Listed):
+            return None
+        found.update((live.ref.name, live) for live in page.items)
+        resume = page.resume
+        if not resume:
+            return found
+
+
+def label_value(unit: str) -> str:
+    """A unit's name as far as a label can hold it."""
+    return re.sub(r"[^A-Za-z0-9_.-]", ".", unit)[:63].strip("._-")
+
+
+def resource_name(unit: str) -> str:
+    """A name for an object of ours that no other unit or process has."""
+    slug = re.sub(r"[^a-z0-9-]+", "-", unit.lower()).strip("-")[:40].strip("-")
+    return f"tidegate-{slug}-{digest_bytes(unit.encode())[:8]}"

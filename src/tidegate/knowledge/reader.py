@@ -1,0 +1,102 @@
+"""Rows from files: those that tidegate brings, and those of users, with a line for each mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from tidegate.documents import FieldPath
+from tidegate.documents.decoding import Flaw, decode
+from tidegate.errors import OperatorsError, foreign
+from tidegate.knowledge.stages import shows
+from tidegate.knowledge.templates import FOR, IF, check_template
+from tidegate.model.objects import Json
+from tidegate.model.operators import Check, Knowledge, Row
+
+ROWS = Path(__file__).with_name("rows")
+
+
+@cache
+def builtin() -> Knowledge:
+    """What tidegate brings."""
+    known = Knowledge()
+    for file in sorted(ROWS.glob("*.yaml")):
+        known = known.and_more(read_knowledge(file.read_bytes(), file.name))
+    return known
+
+
+def read_knowledge(text: bytes, name: str) -> Knowledge:
+    """What a file knows. Raises one ExceptionGroup with an error for each mistake."""
+    known = Knowledge()
+    for one in decode(text, name, Knowledge, noun="file of rows", check=_flaws):
+        known = known.and_more(one)
+    return known
+
+
+def _flaws(known: Knowledge) -> Iterator[Flaw]:
+    for place, row in enumerate(known.rows):
+        for path, error in (*_wrong_stages(row), *_wrong_paths(row)):
+            yield ("rows", place, *path), error
+
+
+def _wrong_stages(row: Row) -> Iterator[Flaw]:
+    if not row.source.strip():
+        problem = "a row must say where its facts come from"
+        yield ("source",), OperatorsError("operators.value", problem)
+    if not row.stages:
+        yield ("stages",), OperatorsError("operators.value", "a row needs at least one stage")
+    for place, stage in enumerate(row.stages):
+        for later in row.stages[place + 1 :]:
+            if shows(cast("Json", stage.writes), cast("Json", later.writes)):
+                names = f"`{foreign(stage.name)}` and `{foreign(later.name)}`"
+                problem = f"the stages {names} write the same status"
+                hint = "let them differ: only the status tells how far an object has come"
+                yield ("stages", place), OperatorsError("operators.stages", problem, hint=hint)
+
+
+def _wrong_paths(row: Row) -> Iterator[Flaw]:
+    for path, template in (*_templates(row), *_checks(row)):
+        try:
+            check_template(template)
+        except ValueError as error:
+            yield path, OperatorsError("operators.path", foreign(str(error)))
+
+
+def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
+    """Every template of a row, with its path."""
+    for place, need in enumerate(row.needs):
+        fields: tuple[object, ...] = (need.kind, need.name, need.group, need.namespace, need.unmet)
+        yield from ((("needs", place), field) for field in fields)
+    for place, service in enumerate(row.services):
+        yield ("services", place), [service.name, service.selector]
+    for place, stage in enumerate(row.stages):
+        yield ("stages", place, "writes"), stage.writes
+        for index, product in enumerate(stage.produces):
+            yield ("stages", place, "produces", index), product.makes
+
+
+def _checks(row: Row) -> Iterator[tuple[FieldPath, object]]:
+    """Every path that a row names outside of templates, as a template, with its own path."""
+    for index, check in enumerate(row.ready_when):
+        yield ("ready_when", index), {IF: check.place}
+    if row.observed:
+        yield ("observed",), {IF: row.observed}
+    for place, need in enumerate(row.needs):
+        yield from _asked(("needs", place), need.each, need.when)
+    for place, service in enumerate(row.services):
+        yield from _asked(("services", place), "", service.when)
+    for place, stage in enumerate(row.stages):
+        for index, product in enumerate(stage.produces):
+            spot: FieldPath = ("stages", place, "produces", index)
+            yield from _asked(spot, product.each, product.when)
+
+
+def _asked(
+    spot: FieldPath, each: str, when: tuple[Check, ...]
+) -> Iterator[tuple[FieldPath, object]]:
+    if each:
+        yield (*spot, "each"), {FOR: each}
+    for index, check in enumerate(when):
+        yield (*spot, "when", index), {IF: check.place}

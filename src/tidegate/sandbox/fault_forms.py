@@ -1,0 +1,253 @@
+"""What goes wrong in a scenario: one struct for each effect of its `faults`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import msgspec
+
+from tidegate.documents.decoding import Flaw, suggest
+from tidegate.errors import FileError, ScenarioError, foreign
+from tidegate.model.moment import Ms, SomeSeconds, Span
+from tidegate.sandbox.faults import (
+    CONFLICT,
+    ERROR,
+    VERBS,
+    WRITES,
+    CallEffect,
+    CallFault,
+    Compact,
+    Down,
+    Drop,
+    Fault,
+    Lose,
+    Match,
+    Often,
+    Refuse,
+    Silence,
+    Slow,
+    TimedFault,
+    throttled,
+)
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+OFTEN = ("every", "probability", "times", "from", "until")
+
+
+class _OfClusters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whom a fault meets."""
+
+    cluster: str | None = None
+
+    def match(self, verbs: tuple[str, ...] = ()) -> Match:
+        """`verbs` are those that it can meet at all."""
+        said = {key: getattr(self, key) for key in self.__struct_fields__ if key != "verb"}
+        return Match(verbs=verbs, **said)
+
+
+class _OfObjects(_OfClusters, frozen=True, kw_only=True):
+    kind: str | None = None
+    group: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+
+
+class _OfCalls(_OfObjects, frozen=True, kw_only=True):
+    verb: str | tuple[str, ...] = ()
+    manager: str | None = None
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        return (self.verb,) if isinstance(self.verb, str) else self.verb
+
+    def match(self, verbs: tuple[str, ...] = ()) -> Match:
+        return super().match(self.verbs or (WRITES if self.manager is not None else verbs))
+
+    def flaws(self, verbs: tuple[str, ...]) -> Iterator[Flaw]:
+        possible = verbs if self.manager is None else WRITES
+        rule = "it meets writes only" if self.manager is None else "only writes have a `manager`"
+        for verb in self.verbs:
+            if verb not in VERBS:
+                problem, hint = f"there is no verb `{foreign(verb)}`", suggest(verb, VERBS)
+                yield ("when", "verb"), FileError("file.value", problem, hint=hint)
+            elif possible and verb not in possible:
+                problem, hint = f"`{verb}` is never met: {rule}", suggest(verb, possible)
+                yield ("when", "verb"), ScenarioError("scenario.contradiction", problem, hint=hint)
+
+
+class _Form(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="effect"
+):
+    """A fault as it is written."""
+
+    @property
+    def fault(self) -> Fault:
+        raise NotImplementedError
+
+    def flaws(self) -> Iterator[Flaw]:
+        """What of it cannot be."""
+        yield from ()
+
+
+class _Window(_Form, frozen=True, kw_only=True):
+    start: Span | None = msgspec.field(default=None, name="from")
+    until: Span | None = None
+
+    def flaws(self) -> Iterator[Flaw]:
+        if self.until is not None and self.until <= (self.start or 0):
+            problem = "`until` is not later than `from`"
+            hint = "both count from the start of the simulation"
+            yield ("until",), ScenarioError("scenario.contradiction", problem, hint=hint)
+
+
+class _Recurring(_Window, frozen=True, kw_only=True):
+    """A fault that comes now and then."""
+
+    every: Count | None = None
+    probability: Share | None = None
+    times: Count | None = None
+
+    @property
+    def often(self) -> Often:
+        return Often(
+            every=self.every or 1,
+            probability=self.probability,
+            times=self.times,
+            start=self.start or Ms(0),
+            until=self.until,
+        )
+
+    def flaws(self) -> Iterator[Flaw]:
+        yield from super().flaws()
+        if self.every is not None and self.probability is not None:
+            yield _both("every", "probability")
+
+
+class _Call(_Recurring, frozen=True, kw_only=True):
+    """What becomes of one call."""
+
+    when: _OfCalls = _OfCalls()
+    verbs: ClassVar[tuple[str, ...]] = ()
+
+    def effect(self) -> CallEffect:
+        raise NotImplementedError
+
+    @property
+    def fault(self) -> Fault:
+        return CallFault(self.effect(), self.when.match(self.verbs), self.often)
+
+    def flaws(self) -> Iterator[Flaw]:
+        yield from super().flaws()
+        yield from self.when.flaws(self.verbs)
+
+
+class _Conflict(_Call, frozen=True, kw_only=True, tag="conflict"):
+    verbs = WRITES
+
+    def effect(self) -> CallEffect:
+        return Refuse(CONFLICT)
+
+
+class _Throttle(_Call, frozen=True, kw_only=True, tag="throttle"):
+    after: SomeSeconds | None = None
+    """A server tells it in `Retry-After`, which knows whole seconds only."""
+
+    def effect(self) -> CallEffect:
+        return Refuse(throttled() if self.after is None else throttled(self.after))
+
+
+class _Error(_Call, frozen=True, kw_only=True, tag="error"):
+    def effect(self) -> CallEffect:
+        return Refuse(ERROR)
+
+
+class _Slow(_Call, frozen=True, kw_only=True, tag="slow"):
+    by: Span
+
+    def effect(self) -> CallEffect:
+        return Slow(self.by)
+
+
+class _LoseBefore(_Call, frozen=True, kw_only=True, tag="lose-before"):
+    def effect(self) -> CallEffect:
+        return Lose(performed=False)
+
+
+class _LoseAfter(_Call, frozen=True, kw_only=True, tag="lose-after"):
+    def effect(self) -> CallEffect:
+        return Lose(performed=True)
+
+
+class _Watches(_Recurring, frozen=True, kw_only=True):
+    """Either at a moment for all that are open, or for watches as they are opened."""
+
+    when: _OfObjects = _OfObjects()
+    at: Span | None = None
+    after: Span | None = None
+
+    def effect(self) -> Drop | Silence:
+        raise NotImplementedError
+
+    @property
+    def fault(self) -> Fault:
+        if self.at is None:
+            return CallFault(self.effect(), self.when.match(("watch",)), self.often)
+        return TimedFault(self.at, self.effect(), self.when.match())
+
+    def flaws(self) -> Iterator[Flaw]:
+        yield from super().flaws()
+        names = {"from": "start"}
+        for key in ("after", *OFTEN):
+            if self.at is not None and getattr(self, names.get(key, key)) is not None:
+                yield _both("at", key)
+
+
+class _Drop(_Watches, frozen=True, kw_only=True, tag="drop-watches"):
+    def effect(self) -> Drop:
+        return Drop(self.after or Ms(0))
+
+
+class _Silence(_Watches, frozen=True, kw_only=True, tag="silence-watches"):
+    lasts: Span | None = msgspec.field(default=None, name="for")
+
+    def effect(self) -> Silence:
+        return Silence(self.lasts, self.after or Ms(0))
+
+
+class _Compact(_Form, frozen=True, kw_only=True, tag="compact"):
+    at: Span
+    when: _OfClusters = _OfClusters()
+
+    @property
+    def fault(self) -> Fault:
+        return TimedFault(self.at, Compact(), self.when.match())
+
+
+class _Down(_Window, frozen=True, kw_only=True, tag="down"):
+    when: _OfClusters = _OfClusters()
+
+    @property
+    def fault(self) -> Fault:
+        return TimedFault(self.start or Ms(0), Down(self.until), self.when.match())
+
+
+FaultForm = (
+    _Conflict
+    | _Throttle
+    | _Error
+    | _Slow
+    | _LoseBefore
+    | _LoseAfter
+    | _Drop
+    | _Silence
+    | _Compact
+    | _Down
+)
+
+
+def _both(first: str, second: str) -> Flaw:
+    problem = f"`{first}` and `{second}` rule each other out"
+    hint = "remove one of the two"
+    return (second,), ScenarioError("scenario.contradiction", problem, hint=hint)

@@ -1,0 +1,128 @@
+"""What a cluster has of what rows speak of: who serves a kind, what is needed, what is met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from tidegate.knowledge.catalogue import Catalogue, is_ready
+from tidegate.knowledge.references import Needed
+from tidegate.model.objects import Kind, Ref
+from tidegate.model.operators import EVERY, Row, Until
+from tidegate.model.reading import mapping, mappings, text
+from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.operators.workloads import WORKLOADS, is_available
+from tidegate.sandbox.server.register import DEFINITIONS
+from tidegate.sandbox.server.store import Body, Stored
+from tidegate.schema.builtin import served_kinds
+
+SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+SERVICE_NAME = "kubernetes.io/service-name"
+
+
+def row_for(known: Catalogue, kind: Kind) -> Row | None:
+    """The row of a kind, or the one for all others; None for Kubernetes' own kinds."""
+    found = known.row_of(kind)
+    if found is not None or kind.group in builtin_groups():
+        return found
+    return known.rows.get((EVERY, EVERY))
+
+
+def server_of(known: Catalogue, view: View, kind: Kind) -> Stored | None:
+    """The operator of a kind, if it is there and available; found by looking at them all."""
+    for workload in _workloads(view):
+        if is_available(workload) and known.is_server(workload.body, kind):
+            return workload
+    return None
+
+
+def is_served(known: Catalogue, view: View, kind: Kind) -> bool:
+    row = row_for(known, kind)
+    is_outside = row is not None and row.served_by.outside
+    return is_outside or server_of(known, view, kind) is not None
+
+
+def why_unserved(known: Catalogue, view: View, kind: Kind) -> str:
+    idle = [one.ref for one in _workloads(view) if known.is_server(one.body, kind)]
+    if idle:
+        return f"nobody serves {kind.name}: {idle[0]} is not available"
+    return f"nobody serves {kind.name}: no workload is known as the operator of {kind.group}"
+
+
+def find_needed(known: Catalogue, view: View, needed: Needed) -> Stored | None:
+    """The object that is needed, in its namespace or in none."""
+    for version in _versions_of(known, view, needed.group, needed.kind):
+        kind = Kind(needed.group, version, needed.kind)
+        for namespace in dict.fromkeys((needed.namespace, "")):
+            stored = view.get(Ref(kind, namespace, needed.name))
+            if stored is not None:
+                return stored
+    return None
+
+
+def is_met(known: Catalogue, view: View, needed: Needed) -> bool:
+    stored = find_needed(known, view, needed)
+    if stored is None or stored.is_deleting:
+        return False
+    match needed.need.until:
+        case Until.EXISTS:
+            return True
+        case Until.READY:
+            row = row_for(known, stored.ref.kind)
+            return row is None or is_ready(row, stored.body)
+        case Until.SERVING:
+            return _answers(view, stored.ref)
+
+
+def custom_kinds(view: View) -> Iterator[Kind]:
+    """The kinds of a cluster's CRDs, each once."""
+    for definition in view.all_of(DEFINITIONS):
+        spec = mapping(definition.body, "spec")
+        for version in mappings(spec, "versions"):
+            if version.get("served"):
+                name = text(spec, "names", "kind")
+                yield Kind(text(spec, "group"), text(version, "name"), name)
+                break
+
+
+def _versions_of(known: Catalogue, view: View, group: str, kind: str) -> Iterable[str]:
+    row = known.rows.get((group, kind))
+    if row is not None:
+        return row.versions
+    builtin = _builtin_versions().get((group, kind))
+    if builtin is not None:
+        return builtin
+    return (one.version for one in custom_kinds(view) if (one.group, one.name) == (group, kind))
+
+
+def _workloads(view: View) -> Iterator[Stored]:
+    return (workload for kind in WORKLOADS for workload in view.all_of(kind))
+
+
+def _answers(view: View, service: Ref) -> bool:
+    """Whether a Service has an endpoint that serves, be it announced before it is ready or not."""
+    return any(
+        _serves(mapping(endpoint, "conditions"))
+        for one in view.all_of(SLICE, service.namespace)
+        if one.labels.get(SERVICE_NAME) == service.name
+        for endpoint in mappings(one.body, "endpoints")
+    )
+
+
+def _serves(conditions: Body) -> bool:
+    serving = conditions.get("serving")
+    return conditions.get("ready") is not False if serving is None else serving is True
+
+
+@cache
+def builtin_groups() -> frozenset[str]:
+    return frozenset(served.kind.group for served in served_kinds())
+
+
+@cache
+def _builtin_versions() -> dict[tuple[str, str], tuple[str, ...]]:
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for served in served_kinds():
+        key = (served.kind.group, served.kind.name)
+        found[key] = (*found.get(key, ()), served.kind.version)
+    return found

@@ -1,0 +1,150 @@
+"""Files that users write for us: what a type says of them, and every mistake with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+import pytest
+
+from tidegate.documents.decoding import Flaw, decode, decode_one
+from tidegate.errors import FileError, TidegateError
+from tidegate.model.moment import Ms, Seconds, Span
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Boat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="form", tag="boat"):
+    crew: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Raft(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="form", tag="raft"):
+    drifts: bool = False
+
+
+class Harbour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    opens: Span = Ms(0)
+    tide: Seconds | None = None
+    colour: Colour = Colour.BLUE
+    ships: tuple[Boat | Raft, ...] = ()
+    depth: Annotated[float, msgspec.Meta(ge=0, le=9)] = 1
+    flags: str | tuple[str, ...] = ()
+    notes: dict[str, object] = {}
+
+
+def named_once(harbours: Harbour) -> Iterator[Flaw]:
+    if harbours.name == "nowhere":
+        yield ("name",), FileError("file.value", "it must be somewhere", hint="name a place")
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(ExceptionGroup, match=r"harbour h\.yaml cannot be used") as caught:
+        decode(text.encode(), "h.yaml", Harbour, noun="harbour", check=named_once)
+    errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
+    assert len(errors) == len(caught.value.exceptions)
+    assert all(one.hint for one in errors if one.code.startswith("file."))
+    return [f"{one.code} {one.where} {one.problem}" for one in errors]
+
+
+def test_a_file_becomes_a_value_of_its_type() -> None:
+    text = (
+        b"name: here\nopens: 1m30s\ntide: 0\ncolour: red\nflags: one\ndepth: 2\n"
+        b"ships: [{form: boat, crew: 3}, {form: raft, drifts: true}]\nnotes: {any: [thing, 1]}\n"
+    )
+
+    assert decode_one(text, "h.yaml", Harbour, noun="harbour") == Harbour(
+        name="here",
+        opens=Ms(90_000),
+        tide=Ms(0),
+        colour=Colour.RED,
+        flags="one",
+        depth=2,
+        ships=(Boat(3), Raft(drifts=True)),
+        notes={"any": ["thing", 1]},
+    )
+
+
+def test_a_key_without_a_value_is_not_there() -> None:
+    (harbour,) = decode(b"name: a\nships:\ntide: null\n", "h.yaml", Harbour, noun="harbour")
+
+    assert harbour == Harbour(name="a")
+    assert mistakes("name:\n") == ["file.missing h.yaml:1:1 a harbour needs `name`"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("names: a\nname: a\n", "file.key h.yaml:1:1 (names) a harbour has no key `names`"),
+        ("- a\n", "file.type h.yaml:1:1 a harbour must be a mapping, not a list"),
+        ("name: 3\n", "file.type h.yaml:1:1 (name) `name` must be text, not a whole number"),
+        ("name: nowhere\n", "file.value h.yaml:1:1 (name) it must be somewhere"),
+    ],
+)
+def test_a_mistake_at_the_top_is_told_with_its_place(text: str, told: str) -> None:
+    assert mistakes(text) == [told]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("opens: soon", "file.duration (opens) `opens` is `soon`, which is not a duration"),
+        ("opens: 90", "file.duration (opens) `opens` is `90`, which is not a duration"),
+        ("opens: -1s", "file.value (opens) `opens` is `-1s`, and time does not run backwards"),
+        ("tide: 1500ms", "file.value (tide) `tide` must be whole seconds"),
+        ("colour: reed", "file.value (colour) there is no colour `reed`"),
+        ("depth: 10", "file.value (depth) `depth` must be from 0 to 9, not `10`"),
+        ("depth: deep", "file.type (depth) `depth` must be a number, not text"),
+        ("depth: true", "file.type (depth) `depth` must be a number, not `true` or `false`"),
+        ("flags: {}", "file.type (flags) `flags` must be text or a list, not a mapping"),
+        ("flags: [a, 1]", "file.type (flags[1]) an entry of `flags` must be text, not a whole num"),
+        ("ships: {}", "file.type (ships) `ships` must be a list, not a mapping"),
+        ("ships: [1]", "file.type (ships[0]) an entry of `ships` must be a mapping, not a whole"),
+        ("ships: [{crew: 1}]", "file.missing (ships[0]) an entry of `ships` needs `form`"),
+        ("ships: [{form: bot}]", "file.value (ships[0].form) there is no form `bot`"),
+        ("ships: [{form: boat}]", "file.missing (ships[0]) `boat` needs `crew`"),
+        ("ships: [{form: raft, crew: 1}]", "file.key (ships[0].crew) `raft` has no key `crew`"),
+        ("ships: [{form: boat, crew: 0}]", "file.value (ships[0].crew) `crew` must be 1 or more,"),
+        ("notes: [1]", "file.type (notes) `notes` must be a mapping, not a list"),
+    ],
+)
+def test_a_mistake_is_told_at_its_key(line: str, told: str) -> None:
+    (mistake,) = mistakes(f"name: a\n{line}\n")
+
+    code, place, rest = mistake.split(" ", 2)
+    assert place.startswith("h.yaml:2:")
+    assert f"{code} {rest}".startswith(told)
+
+
+def test_all_mistakes_of_all_documents_are_told_by_line() -> None:
+    text = "names: a\nname: a\nname: b\ndepth: 10\n---\nname: {}\nships: [{form: boat}]\n"
+
+    assert [one.split(" ")[:2] for one in mistakes(text)] == [
+        ["file.key", "h.yaml:1:1"],
+        ["file.duplicate", "h.yaml:3:1"],
+        ["file.value", "h.yaml:4:1"],
+        ["file.type", "h.yaml:6:1"],
+        ["file.missing", "h.yaml:7:9"],
+    ]
+
+
+def test_what_is_no_yaml_is_told_as_such() -> None:
+    assert mistakes("name: [\n")[0].startswith("documents.syntax")
+
+
+def test_a_file_of_one_document_may_be_empty_and_has_no_second() -> None:
+    class Pier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+        length: int = 7
+
+    with pytest.raises(ExceptionGroup) as caught:
+        decode_one(b"length: 1\n---\nlength: 2\n", "p.yaml", Pier, noun="pier")
+
+    (error,) = caught.value.exceptions
+    assert decode_one(b"# later\n", "p.yaml", Pier, noun="pier") == Pier()
+    assert isinstance(error, FileError)
+    assert (error.code, str(error.where)) == ("file.documents", "p.yaml:3:1")

@@ -1,0 +1,140 @@
+"""Who may write: by records, by heartbeats, and by nobody's clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.fakes.mortal import Absence, Landed
+from tests.fakes.rollout_cases import Case, Shape
+from tests.fakes.rollout_plays import NOTHING, Part, Stage, finished
+from tidegate.engine.heartbeat import LASTS, LEASE
+from tidegate.engine.stored import NAMESPACE, SECRET
+from tidegate.model.event import Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.plan import Plan
+from tidegate.plan.build import build_plan
+from tidegate.sandbox.world import START
+from tidegate.testing.builders import a_config_map, a_unit
+from tidegate.world.facts import is_refusal
+
+CONFIG = Shape("ConfigMap", 0, 0, "well")
+SLOW = Shape("Deployment", 7_000, 0, "well")
+WAITS = Case((((SLOW,), (CONFIG,)),), ((),))
+"""Seven seconds between its two writes."""
+
+
+def written(stage: Stage, sender: str) -> list[Landed]:
+    """What one process wrote of the unit's objects."""
+    ours = (one for one in stage.realm.landed if one.sender == sender)
+    return [one for one in ours if one.write.ref.namespace == "default"]
+
+
+def many(number: int) -> Plan:
+    units = [
+        a_unit(a_config_map(f"u{one}", image="app:1"), name=f"unit-{one}") for one in range(number)
+    ]
+    return build_plan(units, budget=lambda _: None)
+
+
+@pytest.mark.parametrize("fast", [16_000, -16_000, 3_600_000, -3_600_000])
+def test_a_clock_that_is_ahead_takes_nothing_from_a_living_holder(fast: int) -> None:
+    stage, plan = Stage(WAITS), WAITS.plan()
+    first = stage.actor(plan)
+    second = stage.actor(plan, Part(holder="two", begins=1_000, fast=fast))
+
+    stage.play(first, second)
+
+    assert (first.run.result, second.run.result) == ("passed", "passed")
+    assert len(written(stage, "1")) == 2
+    assert written(stage, "2") == []
+
+
+@pytest.mark.parametrize("fast", [0, 16_000, -16_000, 3_600_000, -3_600_000])
+def test_a_dead_holder_is_waited_for_as_long_as_its_term(fast: int) -> None:
+    stage, plan = Stage(WAITS), WAITS.plan()
+    killed = stage.actor(plan)
+    died = Ms(START + 2 * SECOND)
+    stage.play(killed, happenings=[(died, killed.life.kill)])
+
+    heir = stage.roll_out(plan, Part(holder="two", fast=fast))
+
+    secrets = (one for one in stage.realm.landed if one.write.ref.kind == SECRET)
+    taken = min(one.at for one in secrets if one.sender == "2")
+    assert killed.life.result == "killed"
+    assert written(stage, "2")
+    assert died + LASTS <= taken <= died + LASTS + 3 * SECOND
+    assert [event.reason for event in heir.run.told(Told.UNIT_WAITING)] == ["Held"]
+    assert len(heir.run.told(Told.UNIT_TAKEN)) == 1
+
+
+def test_who_waits_says_for_whom_and_that_it_goes_on() -> None:
+    stage, newer = Stage(WAITS), WAITS.plan(image="app:2")
+    first = stage.actor(WAITS.plan())
+    second = stage.actor(newer, Part(holder="two", begins=1_000))
+
+    stage.play(first, second)
+
+    waits = second.run.told(Told.UNIT_WAITING)
+    assert {str(event.unit) for event in waits} == {"unit-0"}
+    assert waits[-1].sentence.startswith("`one` holds it, as we see since 00:00:01 UTC")
+    assert waits[-1].sentence.endswith(", and was asked to give way")
+    assert [str(event.unit) for event in second.run.told(Told.UNIT_TAKEN)] == ["unit-0"]
+    assert first.run.result == "stopped"
+    assert not first.run.told(Told.UNIT_WAITING, Told.UNIT_TAKEN)
+
+
+@pytest.mark.parametrize("at", [52, 56, 60, 64])
+def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) -> None:
+    stage = Stage(NOTHING)
+    bodies = tuple(a_config_map(f"u0-{number}", image="app:1") for number in range(200))
+    plan = build_plan([a_unit(bodies, name="unit-0")], budget=lambda _: None)
+    first = stage.actor(plan)
+    second = stage.actor(plan, Part(holder="two", begins=1_000))
+
+    stage.play(first, second, happenings=Absence(at, 20, "frozen").of(first.life))
+
+    thawed = Ms(START + at + 20 * SECOND)
+    assert 0 < len(written(stage, "1")) < 200
+    assert max(one.at for one in written(stage, "1")) < thawed
+    assert len(written(stage, "1")) + len(written(stage, "2")) == 200
+    assert (first.run.result, second.run.result) == ("passed", "passed")
+
+
+def test_a_unit_that_was_taken_over_leaves_the_others_alone() -> None:
+    waves = ((SLOW,), (CONFIG,), (SLOW,), (CONFIG,))
+    stage, case = Stage(NOTHING), Case((waves, waves), ((), ()))
+    both, one = case.plan(), Case((waves,), ((),)).plan()
+    first = stage.actor(both)
+    second = stage.actor(one, Part(holder="two", begins=2_000))
+
+    stage.play(first, second, happenings=Absence(1_000, 21, "cut").of(first.life))
+
+    senders = {one.sender for one in stage.realm.landed if one.write.ref.name.startswith("u1")}
+    assert senders == {"1"}
+    assert second.run.result in ("passed", "stopped")
+
+
+def test_two_hundred_units_are_taken_side_by_side_with_few_calls() -> None:
+    stage, plan = Stage(NOTHING), many(200)
+
+    run = stage.roll_out(plan).run
+
+    ours = [one for one in stage.realm.landed if one.write.ref.namespace == NAMESPACE]
+    calls = Counter(one.write.ref.name for one in ours if one.write.ref.kind == SECRET)
+    assert run.result == "passed"
+    assert len(calls) == 200
+    assert max(calls.values()) <= 3
+    assert not [one for one in ours if is_refusal(one.outcome) and one.write.ref.kind == SECRET]
+    first_written = min(one.at for one in written(stage, "1"))
+    assert first_written - START < 1_000
+
+
+def test_a_heartbeat_is_gone_when_its_rollout_is() -> None:
+    stage = Stage(WAITS)
+
+    stage.roll_out(WAITS.plan())
+
+    assert stage.realm.clusters[""].view.all_of(LEASE, NAMESPACE) == []
+    assert stage.objects() == finished(WAITS.plan())

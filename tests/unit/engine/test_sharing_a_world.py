@@ -1,0 +1,128 @@
+"""Rollouts and questions in one world, none of which knows of the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tests.fakes.quick_workloads import quick_sandbox
+from tidegate.engine.drive import Driver, drive
+from tidegate.flows.means import Craft
+from tidegate.health.judge import Judge
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
+from tidegate.testing.rollouts import settings_of
+from tidegate.world.ask import ask
+from tidegate.world.calls import Get, Kinds
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Done, Missing, Outcome
+from tidegate.world.line import Line
+
+READING = Ms(2)
+"""How long a simulated server takes to answer."""
+Hear = Callable[[Event], None]
+
+
+def a_world() -> Exchange:
+    sandbox = quick_sandbox()
+    sandbox.give([an_object("v1 Namespace", "default", namespace="")])
+    return Exchange(Line(sandbox))
+
+
+def a_rollout(world: Exchange, name: str, hear: Hear) -> Driver:
+    waves = (a_config_map(f"{name}-first"), a_deployment(name), a_config_map(f"{name}-last"))
+    plan = a_plan(a_unit(*waves, name=name))
+    return Driver(world, plan, Craft(Judge.of(())), settings_of(), hear)
+
+
+def the_map(name: str) -> Get:
+    return Get(Ref(Kind("", "v1", "ConfigMap"), "default", name))
+
+
+async def tell_all() -> list[object]:
+    """What two rollouts and somebody who asks again and again hear, in its order."""
+    world, heard = a_world(), list[object]()
+
+    async def keep_asking() -> None:
+        while not isinstance(heard[-1], Done):
+            heard.extend(await ask(world, the_map("blue-last")))
+
+    heard.append(world.now())
+    async with asyncio.TaskGroup() as group:
+        for name in ("green", "blue"):
+            group.create_task(drive(a_rollout(world, name, heard.append)))
+        group.create_task(keep_asking())
+    return heard
+
+
+def ends(heard: list[object]) -> list[str]:
+    events = [one for one in heard if isinstance(one, Event)]
+    return [event.reason for event in events if event.told is Told.ROLLOUT_ENDED]
+
+
+async def test_two_rollouts_and_a_question_go_on_side_by_side() -> None:
+    heard = await tell_all()
+
+    assert ends(heard) == ["passed", "passed"]
+    assert any(isinstance(one, Missing) for one in heard)
+
+
+async def test_the_same_happens_in_the_same_order_each_time() -> None:
+    assert await tell_all() == await tell_all()
+
+
+async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_moment() -> None:
+    world, events, told = a_world(), list[Event](), list[tuple[Ms, tuple[Outcome, ...]]]()
+    begun: list[Ms] = []
+
+    async def question() -> None:
+        begun.append(world.now())
+        outcomes = await ask(world, the_map("web-first"), the_map("web-last"), Kinds())
+        told.append((world.now(), outcomes))
+
+    async with asyncio.TaskGroup() as group:
+
+        def hear(event: Event) -> None:
+            events.append(event)
+            if event.told is Told.GATE_WAITING and not begun:
+                group.create_task(question())
+                begun.append(event.at)
+
+        group.create_task(drive(a_rollout(world, "web", hear)))
+
+    ((at, (first, last, _)),) = told
+    assert begun == [begun[0]] * 2
+    assert at == begun[0] + READING
+    assert isinstance(first, Done)
+    assert isinstance(last, Missing)
+    assert events[-1].reason == "passed"
+
+
+async def test_who_stops_one_rollout_does_not_stop_the_other() -> None:
+    world, heard = a_world(), list[object]()
+    stopped = a_rollout(world, "green", heard.append)
+
+    async with asyncio.TaskGroup() as group:
+        one = group.create_task(drive(stopped))
+        other = group.create_task(drive(a_rollout(world, "blue", heard.append)))
+        asyncio.get_running_loop().call_soon(stopped.stop, "enough")
+
+    assert one.result() == "stopped"
+    assert other.result() == "passed"
+
+
+async def test_a_rollout_whose_time_is_up_leaves_the_other_its_time() -> None:
+    world, heard = a_world(), list[object]()
+    begun = world.now()
+
+    async with asyncio.TaskGroup() as group:
+        hasty = group.create_task(
+            drive(a_rollout(world, "green", heard.append), until=Ms(begun + 5))
+        )
+        other = group.create_task(drive(a_rollout(world, "blue", heard.append)))
+
+    assert hasty.result() == "stopped"
+    assert other.result() == "passed"
+    assert world.now() < begun + 60 * SECOND

@@ -1,0 +1,40 @@
+"""Which workloads look like the operator of a kind that has no row."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.operator_stage import an_operator
+from tidegate.knowledge.serving import speaks_for
+from tidegate.model.objects import Kind
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "group", "kind"),
+    [
+        ("widgets", "registry.example/any:1", "widgets.example.com", "Widget"),
+        ("x", "registry.example/acme/widgets-thing:1", "widgets.example.com", "Widget"),
+        ("widget-operator", "registry.example/any:1", "example.com", "Widget"),
+        ("acme-controller", "registry.example/any:1", "acme.io", "Anvil"),
+    ],
+)
+def test_a_workload_speaks_for_a_group_that_it_names(
+    name: str, image: str, group: str, kind: str
+) -> None:
+    assert speaks_for(an_operator(name, image), Kind(group, "v1", kind))
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "group", "kind"),
+    [
+        ("web", "registry.example/shop/web:1", "widgets.example.com", "Widget"),
+        ("acme-web", "registry.example/acme/web:1", "acme.io", "Anvil"),
+        ("apps-controller", "registry.example/any:1", "apps.acme.io", "Anvil"),
+        ("k8s-controller", "registry.example/any:1", "k8s.io", "Anvil"),
+        ("widget", "registry.example/widget:1", "example.com", "Widget"),
+    ],
+)
+def test_a_workload_that_only_shares_a_word_speaks_for_nobody(
+    name: str, image: str, group: str, kind: str
+) -> None:
+    assert not speaks_for(an_operator(name, image), Kind(group, "v1", kind))

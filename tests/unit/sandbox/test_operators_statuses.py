@@ -1,0 +1,34 @@
+"""Statuses as they are written."""
+
+from __future__ import annotations
+
+from tidegate.knowledge.templates import NOW
+from tidegate.model.moment import Ms
+from tidegate.sandbox.operators.statuses import status_of, with_times
+from tidegate.testing import Body
+
+
+def test_conditions_keep_their_time_until_their_status_changes() -> None:
+    template: dict[str, object] = {
+        "at": NOW,
+        "conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}],
+    }
+    old: Body = {
+        "at": "before",
+        "conditions": [
+            {"type": "B", "status": "True", "lastTransitionTime": "before"},
+            {"type": "A", "status": "False", "lastTransitionTime": "before"},
+        ],
+    }
+
+    wanted = status_of(template, {})
+    written = with_times(wanted, old, Ms(0))
+
+    new = "1970-01-01T00:00:00Z"
+    assert written == {
+        "at": "before",
+        "conditions": [
+            {"type": "A", "status": "True", "lastTransitionTime": new},
+            {"type": "B", "status": "True", "lastTransitionTime": "before"},
+        ],
+    }

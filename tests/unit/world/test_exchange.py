@@ -1,0 +1,183 @@
+"""Many callers of one world: each hears its own, nobody waits for anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.fakes.script import CONFIG_MAP, ScriptedWorld, a_live, a_ref
+from tidegate.model.moment import SECOND, Ms
+from tidegate.world.ask import ask
+from tidegate.world.calls import Get, Selection, Ticket, Watch
+from tidegate.world.exchange import Exchange, Party
+from tidegate.world.facts import Answer, Change, Changed, Done, Ended, Fact, Listed
+
+GET = Get(a_ref())
+WATCH = Watch(Selection(CONFIG_MAP))
+
+
+class HeldWorld(ScriptedWorld):
+    """A wait ends with facts or a wake; no moment comes but those up to `comes`."""
+
+    def __init__(self, comes: Ms = Ms(0)) -> None:
+        super().__init__()
+        self.waits: list[Ms | None] = []
+        self._comes = comes
+        self._news = asyncio.Event()
+
+    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+        self.waits.append(until)
+        if until is not None and until <= self._comes:
+            return await super().wait(until)
+        self._news.clear()
+        if not self._facts:
+            await self._news.wait()
+        return await super().wait(self.time)
+
+    def tell(self, *facts: Fact) -> None:
+        super().tell(*facts)
+        self._news.set()
+
+    def wake(self) -> None:
+        self._news.set()
+
+
+async def waits_of(party: Party, log: list[str], name: str, *, until: Ms | None = None) -> None:
+    """Wait once, and say so."""
+    facts = await party.wait(until)
+    log.append(f"{name}: {len(facts)}")
+
+
+async def test_a_fact_goes_to_whoever_asked() -> None:
+    world = ScriptedWorld()
+    one, other = (exchange := Exchange(world)).party(), exchange.party()
+    first, second = one.submit(GET), other.submit(GET)
+    world.tell(Answer(second, Done()), Answer(first, Done(a_live())))
+
+    heard = await one.wait(None)
+    elsewhere = await other.wait(None)
+
+    assert first != second
+    assert heard == (Answer(first, Done(a_live())),)
+    assert elsewhere == (Answer(second, Done()),)
+
+
+async def test_a_watch_tells_its_own_party_until_it_has_ended() -> None:
+    world = ScriptedWorld()
+    party = Exchange(world).party()
+    ticket = party.submit(WATCH)
+    change = Changed(ticket, Change.ADDED, a_live())
+    world.tell(Answer(ticket, Listed((), "1")), change, Ended(ticket), change)
+
+    facts = await party.wait(None)
+
+    assert facts == (Answer(ticket, Listed((), "1")), change, Ended(ticket))
+
+
+async def test_facts_that_nobody_asked_for_are_dropped() -> None:
+    world = ScriptedWorld()
+    party = Exchange(world).party()
+    world.tell(Answer(Ticket(99), Done()))
+
+    facts = await party.wait(Ms(world.now() + SECOND))
+
+    assert facts == ()
+
+
+async def test_of_a_call_that_is_cancelled_nothing_is_heard_though_its_answer_was_there() -> None:
+    world = ScriptedWorld()
+    exchange = Exchange(world)
+    one, other = exchange.party(), exchange.party()
+    cancelled, kept, theirs = one.submit(GET), one.submit(GET), other.submit(GET)
+    world.tell(*(Answer(ticket, Done()) for ticket in (theirs, cancelled, kept)))
+    await other.wait(None)
+
+    one.cancel(cancelled)
+    facts = await one.wait(None)
+
+    assert world.cancelled == [cancelled]
+    assert facts == (Answer(kept, Done()),)
+
+
+async def test_a_wait_that_is_woken_ends_without_facts() -> None:
+    world = HeldWorld()
+    party = Exchange(world).party()
+    asyncio.get_running_loop().call_soon(party.wake)
+
+    assert await party.wait(None) == ()
+
+
+@pytest.mark.parametrize("place", [0, 1])
+async def test_waking_one_does_not_wake_the_others(place: int) -> None:
+    """Whether it is the one that listens for all or not."""
+    world, log = HeldWorld(), list[str]()
+    parties = (exchange := Exchange(world)).party(), exchange.party()
+    answer = Answer(parties[1 - place].submit(GET), Done())
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(waits_of(party, log, f"{number}"))
+            for number, party in enumerate(parties)
+        ]
+        asyncio.get_running_loop().call_soon(parties[place].wake)
+        tasks[place].add_done_callback(lambda _: world.tell(answer))
+
+    assert log == [f"{place}: 0", f"{1 - place}: 1"]
+
+
+async def test_when_the_one_that_listens_is_done_another_listens() -> None:
+    world, log = HeldWorld(), list[str]()
+    exchange = Exchange(world)
+    first, second = exchange.party(), exchange.party()
+    early, late = first.submit(GET), second.submit(GET)
+
+    async with asyncio.TaskGroup() as group:
+        listening = group.create_task(waits_of(first, log, "first"))
+        group.create_task(waits_of(second, log, "second"))
+        asyncio.get_running_loop().call_soon(world.tell, Answer(early, Done()))
+        listening.add_done_callback(lambda _: world.tell(Answer(late, Done())))
+
+    assert log == ["first: 1", "second: 1"]
+
+
+async def test_when_the_one_that_listens_is_cancelled_another_listens() -> None:
+    world, log = HeldWorld(), list[str]()
+    exchange = Exchange(world)
+    first, second = exchange.party(), exchange.party()
+    ticket = second.submit(GET)
+
+    async with asyncio.TaskGroup() as group:
+        listening = group.create_task(waits_of(first, log, "first"))
+        group.create_task(waits_of(second, log, "second"))
+        asyncio.get_running_loop().call_soon(listening.cancel)
+        asyncio.get_running_loop().call_soon(world.tell, Answer(ticket, Done()))
+
+    assert log == ["second: 1"]
+
+
+async def test_an_earlier_alarm_than_that_of_the_one_who_listens_is_kept() -> None:
+    now = ScriptedWorld().now()
+    soon, later = Ms(now + SECOND), Ms(now + 60 * SECOND)
+    world, log = HeldWorld(comes=soon), list[str]()
+    exchange = Exchange(world)
+    first, second = exchange.party(), exchange.party()
+
+    async with asyncio.TaskGroup() as group:
+        patient = group.create_task(waits_of(first, log, "first", until=later))
+        hasty = group.create_task(waits_of(second, log, "second", until=soon))
+        hasty.add_done_callback(lambda _: patient.cancel())
+
+    assert world.waits[:2] == [later, soon]
+    assert log == ["second: 0"]
+
+
+async def test_a_question_whose_asker_is_cancelled_is_withdrawn() -> None:
+    world = HeldWorld()
+    exchange = Exchange(world)
+
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(ask(exchange, GET))
+        asyncio.get_running_loop().call_soon(asking.cancel)
+
+    assert world.cancelled == [world.sent[-1].ticket]
