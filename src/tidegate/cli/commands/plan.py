@@ -8,7 +8,6 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.exits import CHANGES
 from tidegate.cli.unit_options import (
     CLUSTER,
     CONTENTS,
@@ -56,6 +55,7 @@ def plan(what: str, **told: Unpack[PlanOptions]) -> int:
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
 
+    from tidegate.cli.exits import CHANGES
     from tidegate.cli.previewing import show_preview
     from tidegate.flows.session import Target
     from tidegate.flows.wiring import Simulation
