@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import closing
+
 from tests.unit.plan.orders import a_thing, no_budget, ref_of
+from tidegate.engine.drive import drive
 from tidegate.flows.journal import read_journal
+from tidegate.flows.jq import Jq
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import StepState, Told
 from tidegate.model.manifest import Manifests
@@ -13,7 +18,8 @@ from tidegate.model.unit import Dependency, Unit
 from tidegate.plan.build import build_plan, plan_unit
 from tidegate.testing import Desk, body_of
 from tidegate.testing.builders import USUAL, a_deployment, a_name, a_plan, a_unit
-from tidegate.testing.rollouts import Run, a_driver, governed, roll_out, settings_of, turn_all
+from tidegate.testing.rollouts import Run, a_driver, governed, roll_out, settings_of
+from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World
 
@@ -38,12 +44,12 @@ def planned(*units: Manifests) -> Plan:
 
 async def together(world: World, *plans: Plan) -> list[Run]:
     """What these rollouts tell, each of which has its own place in one world."""
-    line, runs = Line(world), [Run() for _ in plans]
-    drivers = [
-        a_driver(line, plan, run, settings_of(number))
-        for number, (plan, run) in enumerate(zip(plans, runs, strict=True))
-    ]
-    await turn_all(line, drivers)
+    exchange, runs = Exchange(Line(world)), [Run() for _ in plans]
+    with closing(Jq()) as jq:
+        async with asyncio.TaskGroup() as group:
+            for number, (plan, run) in enumerate(zip(plans, runs, strict=True)):
+                driver = a_driver(exchange, plan, run, settings_of(number), jq)
+                group.create_task(drive(driver), name=f"rollout {number}")
     for run in runs:
         run.result = run.events[-1].reason
     return runs
@@ -69,13 +75,13 @@ async def test_nothing_is_written_before_what_is_awaited_is_well() -> None:
 async def test_what_is_awaited_is_not_touched_nor_remembered_as_the_units() -> None:
     world = make_living(Simulation())
     await roll_out(world, BRINGS, settings_of(0))
-    before = await Desk(Line(world)).get(THEIRS)
+    before = await Desk(Exchange(Line(world))).get(THEIRS)
 
     plan = governed(planned(waiting()), prunes=True)
     run = await roll_out(world, plan, settings_of(1))
 
-    after = await Desk(Line(world)).get(THEIRS)
-    journal = (await read_journal(plan_unit(waiting().unit), world)).journal
+    after = await Desk(Exchange(Line(world))).get(THEIRS)
+    journal = (await read_journal(plan_unit(waiting().unit), Exchange(Line(world)))).journal
     assert run.result == "passed"
     assert body_of(after) == body_of(before)
     assert [ref.name for ref in journal.entries] == ["ours"]

@@ -29,8 +29,8 @@ def spot(name: str) -> Spot:
 def comes_after(pairs: str) -> list[Precedence]:
     """`ab cd`: b comes after a, and d after c."""
     return [
-        Precedence(before=spot(before), after=spot(after), because=Because.REFERENCE)
-        for before, after in pairs.split()
+        Precedence(before=spot(pair[0]), after=spot(pair[1]), because=Because.REFERENCE)
+        for pair in pairs.split()
     ]
 
 
