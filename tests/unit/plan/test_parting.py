@@ -27,10 +27,10 @@ def spot(name: str) -> Spot:
 
 
 def comes_after(pairs: str) -> list[Precedence]:
-    """`ab cd`: b comes after a, and d after c."""
+    """`a>b c>d`: b comes after a, and d after c."""
     return [
-        Precedence(before=spot(pair[0]), after=spot(pair[1]), because=Because.REFERENCE)
-        for pair in pairs.split()
+        Precedence(before=spot(before), after=spot(after), because=Because.REFERENCE)
+        for before, after in (pair.split(">") for pair in pairs.split())
     ]
 
 
@@ -44,7 +44,7 @@ def pods(names: str, wave: int = 0) -> list[Manifest]:
 
 
 def test_what_waits_for_nobody_stays_and_the_others_come_in_parts() -> None:
-    plan = planned(*pods("abcd"), pairs="ac cd")
+    plan = planned(*pods("abcd"), pairs="a>c c>d")
 
     assert told(plan) == {
         "shop/sync/0": [["a", "b"]],
@@ -58,7 +58,7 @@ def test_what_waits_for_nobody_stays_and_the_others_come_in_parts() -> None:
 
 
 def test_an_object_comes_behind_the_last_of_those_it_waits_for() -> None:
-    plan = planned(*pods("abcd"), pairs="ab bd ad cd")
+    plan = planned(*pods("abcd"), pairs="a>b b>d a>d c>d")
 
     assert [[item.ref.name for item in items_of(step)] for step in plan.steps] == [
         ["a", "c"],
@@ -68,7 +68,7 @@ def test_an_object_comes_behind_the_last_of_those_it_waits_for() -> None:
 
 
 def test_the_parts_of_a_wave_stand_between_the_waves_around_it() -> None:
-    plan = planned(*pods("z", -1), *pods("ab"), *pods("y", 1), pairs="ab")
+    plan = planned(*pods("z", -1), *pods("ab"), *pods("y", 1), pairs="a>b")
 
     assert [step.id for step in plan.steps] == [
         "shop/sync/-1",
@@ -86,19 +86,19 @@ def test_the_parts_of_a_wave_stand_between_the_waves_around_it() -> None:
 
 
 def test_the_last_part_is_the_last_of_its_unit() -> None:
-    plan = planned(*pods("ab"), pairs="ab")
+    plan = planned(*pods("ab"), pairs="a>b")
 
     assert [step.last for step in plan.steps] == [False, True]
 
 
 def test_waves_that_are_in_order_already_are_not_parted() -> None:
-    plan = planned(*pods("a"), *pods("b", 1), pairs="ab")
+    plan = planned(*pods("a"), *pods("b", 1), pairs="a>b")
 
     assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/1": [["b"]]}
 
 
 def test_stages_are_parted_too() -> None:
-    plan = planned(a_thing("Namespace", "n"), *pods("ab"), pairs="ba", staged=True)
+    plan = planned(a_thing("Namespace", "n"), *pods("ab"), pairs="b>a", staged=True)
 
     assert told(plan) == {"shop/definitions": [["n"]], "shop/rest": [["b"]], "shop/rest.2": [["a"]]}
     assert step_of(plan, "shop/rest.2").stage == "rest"
@@ -106,20 +106,20 @@ def test_stages_are_parted_too() -> None:
 
 def test_each_part_has_a_digest_of_its_own() -> None:
     whole = planned(*pods("ab"), pairs="")
-    parted = planned(*pods("ab"), pairs="ab")
+    parted = planned(*pods("ab"), pairs="a>b")
 
     assert len({step.digest for step in (*whole.steps, *parted.steps)}) == 3
 
 
 def test_a_hook_may_come_behind_an_object_of_its_wave() -> None:
-    plan = planned(*pods("a"), a_hook("Pod", "h", Phase.SYNC), pairs="ah")
+    plan = planned(*pods("a"), a_hook("Pod", "h", Phase.SYNC), pairs="a>h")
 
     assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/0.2": [["h"]]}
 
 
 def test_objects_that_wait_for_each_other_are_named() -> None:
     with pytest.raises(PlanError) as raised:
-        planned(*pods("abc"), pairs="ab bc cb")
+        planned(*pods("abc"), pairs="a>b b>c c>b")
 
     assert raised.value.code == "plan.cycle"
     assert raised.value.problem == (
@@ -130,6 +130,6 @@ def test_objects_that_wait_for_each_other_are_named() -> None:
 
 def test_an_object_that_waits_for_one_of_a_later_wave_is_refused() -> None:
     with pytest.raises(PlanError, match="waits for itself") as raised:
-        planned(*pods("a"), *pods("b", 1), pairs="ba")
+        planned(*pods("a"), *pods("b", 1), pairs="b>a")
 
     assert raised.value.code == "plan.cycle"
