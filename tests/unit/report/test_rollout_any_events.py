@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.unit.report.telling import a_ref, a_step, plan_of
+from tests.unit.report.telling import SHOP, a_ref, a_step, plan_of
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.failure import explain_failure, failing_spots
 from tidegate.report.rollout.lines import Lines
@@ -37,7 +38,8 @@ EVENTS = some.builds(
     reason=some.sampled_from(["", "passed", "failed", "stopped", "invalid", "Unready"]),
     sentence=SENTENCES,
     until=MOMENTS,
-    unit=some.sampled_from(["", "default/first", "default/second"]),
+    unit=some.sampled_from([None, SHOP, UnitId("", "east", "default", "second")]),
+    cluster=some.sampled_from(["", "east"]),
 )
 STORIES = some.lists(EVENTS, max_size=40)
 VIEWS = some.builds(
