@@ -26,9 +26,12 @@ SETTLES = Ms(50)
 """How long one writer of a record waits for another, before it looks again."""
 CLOSES = Ms(1 * MINUTE)
 """How long troubles of a cluster may keep us from letting a unit go."""
-OVERTAKEN = "cluster.overtaken"
 Tell = Callable[[Told, UnitId, str], None]
 """Says something of a unit, with a sentence."""
+
+
+class OvertakenError(ClusterError):
+    """Somebody else brought another plan of a unit while we were away."""
 
 
 @dataclass(slots=True)
@@ -93,6 +96,12 @@ class Hold:
         while self.busy:
             yield Pause(Ms(now() + SETTLES))
         self.busy = True
+        try:
+            yield from self._take(now, waits=waits)
+        finally:
+            self.busy = False
+
+    def _take(self, now: Now, *, waits: bool) -> Errand[None]:
         while not self.is_taken(now()):
             yield from self.be_alive(now)
             if self.is_ours:
@@ -104,7 +113,6 @@ class Hold:
             if not (yield from self.await_holder(now, waits=waits)):
                 break
             yield from self._seize(now)
-        self.busy = False
 
     def be_alive(self, now: Now) -> Errand[None]:
         """Have our heartbeat go on before anything is taken by it."""
@@ -243,4 +251,4 @@ class Hold:
             return
         problem = f"another rollout of `{self.record.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"
-        raise ClusterError(OVERTAKEN, problem, where=self._place, hint=hint)
+        raise OvertakenError("cluster.overtaken", problem, where=self._place, hint=hint)

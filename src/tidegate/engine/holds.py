@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import FLUSHES, OVERTAKEN, Hold, Tell
+from tidegate.engine.hold import FLUSHES, Hold, OvertakenError, Tell
 from tidegate.engine.keeping import Keeping, read_records
 from tidegate.engine.neighbours import Neighbours
 from tidegate.engine.reach.errands import Errand, Pause, together
 from tidegate.engine.record import Now, Record
-from tidegate.errors import ClusterError
 from tidegate.model.moment import Ms
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.unit import UnitId
@@ -90,9 +89,7 @@ class Holds:
         try:
             if unit not in self._lost:
                 yield from hold.take(self._now)
-        except ClusterError as error:
-            if error.code != OVERTAKEN:
-                raise
+        except OvertakenError as error:
             self._lost.add(unit)
             self._tell_loss(unit, error.problem)
         return self.is_lost(unit) or hold.record.epoch != before

@@ -159,8 +159,9 @@ def test_one_that_was_away_does_not_take_back_what_a_newer_plan_brought() -> Non
 
     stage.play(first, second, happenings=Absence(400, 36, "cut").of(first.life))
 
-    assert first.life.error is not None
-    assert first.life.error.code == "cluster.overtaken"
+    last = first.run.events[-1]
+    assert (first.life.error, last.told, last.reason) == (None, Told.ROLLOUT_ENDED, "stopped")
+    assert last.sentence == "another rollout of `unit-0` took over while this one was cut off"
     assert stage.objects() == finished(newer)
 
 
