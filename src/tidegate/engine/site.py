@@ -229,7 +229,7 @@ class Site:
         yield from hold.take(self.world.now)
         if hold.record.epoch == before:
             return False
-        self._forget([unit])
+        self._forget({unit})
         return True
 
     def take_all(self, units: Iterable[str]) -> Errand[bool]:
@@ -256,7 +256,7 @@ class Site:
             tries += 1
             yield Pause(Ms(now() + pause(tries, seed=seed, ticket=0)))
         contested = [one for one, epoch in before.items() if self.holds[one].record.epoch != epoch]
-        self._forget(contested)
+        self._forget(set(contested))
         return bool(contested)
 
     def may_write_until(self, ask: Ask) -> Ms | None:
