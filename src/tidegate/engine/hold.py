@@ -45,6 +45,8 @@ class Hold:
     hooks: set[Ref] = field(default_factory=set)
     """Those of the present plan."""
     begun: Ms | None = None
+    looked: int = 0
+    """The epoch of the record in which its objects were looked at last."""
     busy: bool = False
     """Its record is being taken or written."""
     asked_to_go: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidegate.engine.heartbeat import Heartbeat
@@ -113,6 +113,7 @@ class Site:
                 wanted.setdefault(hold.record.cluster, []).append(hold.record)
         now = self.world.now
         outcomes = yield from together(read_records(some, now) for some in wanted.values())
+        self._look_again(self.holds.values())
         return next((one for one in outcomes if one is not None), None)
 
     def take_wishes(self, heartbeat: Heartbeat) -> list[Hold]:
@@ -213,9 +214,13 @@ class Site:
         """Where to look when the cluster says no: the units that are rolled out."""
         return Place(f"unit {', '.join(self.holds)}")
 
-    def _forget(self, units: Container[str]) -> None:
-        """Have the objects of units looked at again."""
-        self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name in units)
+    def _look_again(self, holds: Iterable[Hold]) -> None:
+        """Have the objects of units looked at again where others have been at work since."""
+        units = {hold.record.unit for hold in holds if hold.looked != hold.record.epoch}
+        for unit in units:
+            self.holds[unit].looked = self.holds[unit].record.epoch
+        if units:
+            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.name in units)
 
     def take(self, unit: str) -> Errand[bool]:
         """Hold a unit, whose objects are counted as its own before they are written.
@@ -225,12 +230,10 @@ class Site:
         hold = self.holds[unit]
         if hold.is_taken(self.world.now()):
             return False
-        before = hold.record.epoch
+        before = hold.looked
         yield from hold.take(self.world.now)
-        if hold.record.epoch == before:
-            return False
-        self._forget({unit})
-        return True
+        self._look_again((hold,))
+        return hold.looked != before
 
     def take_all(self, units: Iterable[str]) -> Errand[bool]:
         """Hold units side by side; the same is true.
@@ -240,7 +243,7 @@ class Site:
         """
         now = self.world.now
         holds = [self.holds[unit] for unit in units]
-        before = {hold.record.unit: hold.record.epoch for hold in holds}
+        before = [hold.looked for hold in holds]
         begun = {hold.record.unit for hold in holds if hold.is_ours}
         tries, seed = 0, zlib.crc32(self.settings.holder.encode())
         firsts = {hold.record.cluster: hold for hold in reversed(holds)}
@@ -255,9 +258,8 @@ class Site:
             yield from together(hold.await_holder(now) for hold in left)
             tries += 1
             yield Pause(Ms(now() + pause(tries, seed=seed, ticket=0)))
-        contested = [one for one, epoch in before.items() if self.holds[one].record.epoch != epoch]
-        self._forget(set(contested))
-        return bool(contested)
+        self._look_again(holds)
+        return before != [hold.looked for hold in holds]
 
     def may_write_until(self, ask: Ask) -> Ms | None:
         """The moment after which a write of ours must not leave; None where there is none."""
