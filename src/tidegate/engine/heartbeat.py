@@ -43,7 +43,7 @@ GIVE_WAY = "give-way.tidegate.dev/"
 """An annotation for each unit that somebody else wants, with the name of its record."""
 
 
-class Wish(msgspec.Struct, frozen=True, array_like=True):
+class Wish(msgspec.Struct, frozen=True):
     """Asks for a unit that was taken in this turn, to bring this plan there."""
 
     turn: int
@@ -253,13 +253,17 @@ def read_lease(live: Live) -> Lease:
 
 
 def read_wishes(lease: Lease) -> dict[str, Wish]:
-    notes = lease.metadata.annotations.items()
-    told = ((key.removeprefix(GIVE_WAY), note) for key, note in notes if key.startswith(GIVE_WAY))
-    return {name: msgspec.json.decode(note, type=Wish) for name, note in told}
+    """What is asked for in our words; anybody may write annotations."""
+    found: dict[str, Wish] = {}
+    for key, note in lease.metadata.annotations.items():
+        turn, _, plan = note.partition(" ")
+        if key.startswith(GIVE_WAY) and turn.isdecimal():
+            found[key.removeprefix(GIVE_WAY)] = Wish(int(turn), plan)
+    return found
 
 
 def note_of(wish: Wish) -> str:
-    return msgspec.json.encode(wish).decode()
+    return f"{wish.turn} {wish.plan}"
 
 
 def _written(at: Ms) -> str:

@@ -17,7 +17,7 @@ from tidegate.model.event import Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref, Spot
 from tidegate.model.unit import UnitId
-from tidegate.world.facts import Outcome, is_refusal
+from tidegate.world.facts import Forbidden, Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
 
 FLUSHES = Ms(1 * SECOND)
@@ -50,6 +50,8 @@ class Hold:
     hooks: set[Ref] = field(default_factory=set)
     """Those of the present plan."""
     begun: Ms | None = None
+    looked: int = 0
+    """The epoch of the record in which its objects were looked at last."""
     busy: bool = False
     """Its record is being taken or written."""
     asked_to_go: str = ""
@@ -173,7 +175,7 @@ class Hold:
         if record.plan != self.plan and name not in seen.asked:
             wish = Wish(record.turn, self.plan)
             (asked,) = yield (self.keeping.neighbours.ask_to_go(record.holder, name, wish),)
-            if isinstance(asked, LASTING):
+            if isinstance(asked, Forbidden):
                 raise refusal_error(asked, "asking for the unit", where=self._place)
             seen.asked |= frozenset() if is_refusal(asked) else {name}
         since = datetime.fromtimestamp(seen.first // SECOND, UTC)

@@ -77,36 +77,36 @@ class Holds:
         outcomes = yield from together(read_records(some, self._now) for some in wanted.values())
         return next((one for one in outcomes if one is not None), None)
 
-    def take(self, unit: UnitId) -> Errand[bool]:
-        """Hold a unit, whose objects are counted as its own before they are written.
+    def news(self, units: Iterable[UnitId]) -> set[UnitId]:
+        """Those of these units where others have been at work since we looked at their objects."""
+        found = {unit for unit in units if self._all[unit].looked != self._all[unit].record.epoch}
+        for unit in found:
+            self._all[unit].looked = self._all[unit].record.epoch
+        return found
 
-        True: somebody else was at work there, and its objects must be looked at again.
-        """
+    def take(self, unit: UnitId) -> Errand[None]:
+        """Hold a unit, whose objects are counted as its own before they are written."""
         hold = self._all[unit]
-        if hold.is_taken(self._now()):
-            return False
-        before = hold.record.epoch
+        if hold.is_taken(self._now()) or unit in self._lost:
+            return
         try:
-            if unit not in self._lost:
-                yield from hold.take(self._now)
+            yield from hold.take(self._now)
         except OvertakenError as error:
             self._lost.add(unit)
             self._tell_loss(unit, error.problem)
-        return self.is_lost(unit) or hold.record.epoch != before
 
     def is_lost(self, unit: UnitId) -> bool:
         """Whether somebody else has it, and it does not come back."""
         return unit in self._lost
 
-    def take_all(self, units: Iterable[UnitId]) -> Errand[list[UnitId]]:
-        """Hold units side by side; those where somebody else was at work.
+    def take_all(self, units: Iterable[UnitId]) -> Errand[None]:
+        """Hold units side by side.
 
         Nobody is waited for while we hold units that we have not begun with: somebody else may
         wait for those, and for nothing else.
         """
         now = self._now
         holds = [self._all[unit] for unit in units]
-        before = {hold.unit: hold.record.epoch for hold in holds}
         begun = {hold.unit for hold in holds if hold.is_ours}
         tries, seed = 0, zlib.crc32(self._holder.encode())
         firsts = {hold.record.cluster: hold for hold in reversed(holds)}
@@ -121,7 +121,6 @@ class Holds:
             yield from together(hold.await_holder(now) for hold in left)
             tries += 1
             yield Pause(Ms(now() + pause(tries, seed=seed, ticket=0)))
-        return [unit for unit, epoch in before.items() if self._all[unit].record.epoch != epoch]
 
     def take_wishes(self, heartbeat: Heartbeat) -> list[Hold]:
         """The units that others have come to ask for; what we do not hold is nobody's wish."""

@@ -48,7 +48,7 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     spots = [Spot(step.cluster, item.ref) for step in asked.steps for item in items_of(step)]
     clusters = (unit.cluster for unit in asked.units)
     refuse((yield from site.outlook.catalogue(clusters)), site)
-    unread = yield from site.holds.load(unit.id for unit in asked.units)
+    unread = yield from site.load(unit.id for unit in asked.units)
     if unread is not None and is_refusal(unread):
         raise refusal_error(unread, "reading the journal", where=site.place)
     stale = site.stale(asked)

@@ -24,7 +24,7 @@ from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Write
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Refusal
+from tidegate.world.facts import Outcome, Refusal
 from tidegate.world.refusals import refusal_error
 
 MOST_NAMED = 5
@@ -170,18 +170,27 @@ class Site:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         return Place(f"unit {', '.join(names[:MOST_NAMED])}{more}")
 
+    def load(self, units: Iterable[UnitId]) -> Errand[Outcome | None]:
+        """Read what is stored of units; where others have been at work, what we know is old."""
+        units = tuple(units)
+        refused = yield from self.holds.load(units)
+        self._forget(self.holds.news(units))
+        return refused
+
     def take(self, unit: UnitId) -> Errand[bool]:
         """Hold a unit. True: somebody else was at work there, and what we know of it is old."""
-        contested = yield from self.holds.take(unit)
-        if contested:
-            self._forget({unit})
-        return contested
+        yield from self.holds.take(unit)
+        news = self.holds.news((unit,))
+        self._forget(news)
+        return bool(news) or self.holds.is_lost(unit)
 
     def take_all(self, units: Iterable[UnitId]) -> Errand[bool]:
         """Hold units side by side; the same is true."""
-        contested = yield from self.holds.take_all(units)
-        self._forget(frozenset(contested))
-        return bool(contested)
+        units = tuple(units)
+        yield from self.holds.take_all(units)
+        news = self.holds.news(units)
+        self._forget(news)
+        return bool(news)
 
     def _forget(self, units: AbstractSet[UnitId]) -> None:
         """Have the objects of units looked at again."""

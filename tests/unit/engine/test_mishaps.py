@@ -199,3 +199,16 @@ def test_a_frozen_process_looks_at_its_lease_before_it_writes() -> None:
     stage.play(first, second, happenings=Absence(200, 40, "frozen").of(first.life))
 
     assert stage.objects() == finished(newer)
+
+
+def test_a_job_that_another_finished_is_not_run_again_by_who_heard_of_it_from_the_journal() -> None:
+    case = a_case((Shape("Fleeting", 0, 4_000, "well"),))
+    stage = Stage(case)
+    first = stage.actor(case.plan())
+    second = stage.actor(case.plan(), Part(holder="two", begins=100))
+
+    stage.play(first, second, happenings=Absence(100, 33, "cut").of(first.life))
+
+    assert (first.run.result, second.run.result) == ("passed", "passed")
+    # Once by each: what ended while nobody looked is not known to have ended.
+    assert times_made(stage, "u0-w0-0") == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from tests.fakes.script import a_get, a_write
 from tidegate.model.moment import MINUTE, SECOND, Ms
@@ -23,6 +24,7 @@ from tidegate.world.facts import (
 NOW = Ms(1_000_000)
 NOT_SENT = Lost(Sent.NO, Loss.REFUSED, "connection refused")
 MAYBE_SENT = Lost(Sent.MAYBE, Loss.DISCONNECTED, "connection reset")
+LATE = Lost(Sent.NO, Loss.LATE, "its time was up before it was sent")
 BROKEN = Failed(500, "InternalError", "etcd has a bad day")
 
 
@@ -199,3 +201,21 @@ def test_a_withdrawn_call_is_not_sent_and_its_answer_is_nobodys() -> None:
     assert queued == (False, False)
     assert courier.answered(Ticket(1), Done(), NOW) is None
     assert courier.release(NOW) == []
+
+
+def test_what_is_late_is_not_sent_any_more() -> None:
+    courier, call = Courier(), structs.replace(a_write(), until=Ms(NOW + 10))
+    courier.accept(call, NOW)
+
+    assert courier.release(Ms(NOW + 10)) == []
+    assert courier.late() == [(call.ticket, LATE)]
+    assert courier.late() == []
+
+
+def test_what_may_have_been_sent_before_it_was_late_may_have_been_sent() -> None:
+    call = structs.replace(a_write(verb=Verb.APPLY), until=Ms(NOW + 10))
+    courier = sent_once(call)
+    courier.answered(call.ticket, MAYBE_SENT, NOW)
+
+    assert courier.release(Ms(NOW + MINUTE)) == []
+    assert courier.late() == [(call.ticket, structs.replace(LATE, sent=Sent.MAYBE))]

@@ -68,6 +68,19 @@ async def test_the_caller_never_hears_of_a_loss_that_was_made_good() -> None:
     assert world.sent == [a_write(), a_write()]
 
 
+async def test_what_was_late_is_handed_to_its_caller() -> None:
+    world = ScriptedWorld()
+    line = Line(world)
+
+    line.submit(structs.replace(a_write(), until=world.now()))
+
+    (answer,) = await line.wait(None)
+    assert isinstance(answer, Answer)
+    assert isinstance(answer.outcome, Lost)
+    assert (answer.outcome.sent, answer.outcome.reason) == (Sent.NO, Loss.LATE)
+    assert world.sent == []
+
+
 async def test_a_watch_tells_what_is_there_and_is_answered_when_that_is_all() -> None:
     world = ScriptedWorld()
     line = Line(world)
