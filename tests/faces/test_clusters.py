@@ -51,7 +51,7 @@ def test_each_step_is_told_with_its_cluster(tmp_path: Path) -> None:
 
     steps = [(one["cluster"], one["step"]) for one in events(ran.stdout, "step.passed")]
     assert sorted(steps) == [
-        (cluster, f"{cluster}/{cluster}:default/unit/sync/{wave}")
+        (cluster, f"{cluster}/default/unit/sync/{wave}")
         for cluster in ("east", "west")
         for wave in (0, 1)
     ]

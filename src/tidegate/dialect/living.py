@@ -33,7 +33,7 @@ class Living(msgspec.Struct, frozen=True):
 
 def read_living(body: Body, unit: PlannedUnit) -> Living | None:
     """None: it is not this unit's to delete, by its own word or because somebody owns it."""
-    if owner_of(body) != str(unit.id) or listed(body, "metadata", "ownerReferences"):
+    if owner_of(body) != unit.id.mark or listed(body, "metadata", "ownerReferences"):
         return None
     if unit.policy.order is Order.STAGES:
         return Living(0, unit.policy.handling, is_hook=False)
@@ -46,7 +46,7 @@ def read_living(body: Body, unit: PlannedUnit) -> Living | None:
 def shared(body: Body, unit: UnitId) -> str | None:
     """The other unit that an object belongs to; None where it is this one's, or nobody's."""
     owner = owner_of(body)
-    return None if owner in {"", str(unit)} else owner
+    return None if owner in {"", unit.mark} else owner
 
 
 def owner_of(body: Body) -> str:

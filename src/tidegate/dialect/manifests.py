@@ -88,7 +88,7 @@ class _Reading:
         body = document.body
         ref = self._ref(document, hook)
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
-        owner = "" if is_definition else str(self._unit.id)
+        owner = "" if is_definition else self._unit.id.mark
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
         return Manifest(
             ref=ref,

@@ -26,7 +26,7 @@ def taken_over(site: Site, examined: list[Examined]) -> list[Fault]:
     for step, item, standing in filter(site.is_written, examined):
         live = site.outlook.lives.get(standing.spot)
         owner = "" if live is None else site.means.owner(read_body(live))
-        if owner not in {"", str(step.unit)}:
+        if owner not in {"", step.unit.mark}:
             sentence = f"it belongs to the unit `{foreign(owner)}`, which loses it"
             found.append((step, item.ref, Trouble("Taken", sentence)))
     return found
@@ -60,4 +60,4 @@ def losses(site: Site, examined: list[Examined]) -> Errand[list[Fault]]:
 
 
 def _is_of(site: Site, unit: UnitId) -> Callable[[Body], bool]:
-    return lambda body: site.means.owner(body) == str(unit)
+    return lambda body: site.means.owner(body) == unit.mark

@@ -55,7 +55,7 @@ class Holds:
         if cluster not in self.keepings:
             heartbeat = Heartbeat(cluster, self._holder, place)
             self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place))
-        record = Record(str(unit.id), cluster, place, partial(self._stirred, unit.id))
+        record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
         keeping = self.keepings[cluster]
         self._all[unit.id] = Hold(unit.id, record, keeping, plan, self._tell, text=unit.digest)
 

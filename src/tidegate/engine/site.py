@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from tidegate.engine.hold import Tell
@@ -174,28 +173,29 @@ class Site:
         """Read what is stored of units; where others have been at work, what we know is old."""
         units = tuple(units)
         refused = yield from self.holds.load(units)
-        self._forget(self.holds.news(units))
+        self._look_again(units)
         return refused
 
     def take(self, unit: UnitId) -> Errand[bool]:
         """Hold a unit. True: somebody else was at work there, and what we know of it is old."""
+        before = self.holds[unit].looked
         yield from self.holds.take(unit)
-        news = self.holds.news((unit,))
-        self._forget(news)
-        return bool(news) or self.holds.is_lost(unit)
+        self._look_again((unit,))
+        return self.holds[unit].looked != before or self.holds.is_lost(unit)
 
     def take_all(self, units: Iterable[UnitId]) -> Errand[bool]:
         """Hold units side by side; the same is true."""
         units = tuple(units)
+        before = [self.holds[unit].looked for unit in units]
         yield from self.holds.take_all(units)
-        news = self.holds.news(units)
-        self._forget(news)
-        return bool(news)
+        self._look_again(units)
+        return [self.holds[unit].looked for unit in units] != before
 
-    def _forget(self, units: AbstractSet[UnitId]) -> None:
-        """Have the objects of units looked at again."""
-        if units:
-            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.id in units)
+    def _look_again(self, units: Iterable[UnitId]) -> None:
+        """Have the objects of units looked at again where others have been at work since."""
+        news = self.holds.news(units)
+        if news:
+            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.id in news)
 
     def may_write_until(self, ask: Ask) -> Ms | None:
         """The moment after which a write of ours must not leave; None where there is none."""

@@ -41,7 +41,7 @@ async def read_unit_journal(unit: Unit, session: Session) -> Remembered:
 
 async def read_journal(unit: PlannedUnit, world: Exchange) -> Remembered:
     """All that is remembered of a unit. Raises ClusterError."""
-    record = Record(str(unit.id), unit.cluster)
+    record = Record(unit.id.mark, unit.cluster)
     refused = await _run(record.read(world.now), world, unit.cluster)
     if refused is not None and is_refusal(refused):
         raise refusal_error(refused, "reading the journal", where=Place(f"unit {unit.id}"))

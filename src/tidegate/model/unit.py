@@ -29,10 +29,18 @@ class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True)
     def plain(cls, namespace: str, name: str) -> UnitId:
         return cls("", "", namespace, name)
 
-    def __str__(self) -> str:
-        """As objects carry it: `default/web`, `Kustomization/flux-system/apps`."""
+    @property
+    def mark(self) -> str:
+        """As objects and records carry it: `default/web`, `Kustomization/flux-system/apps`.
+
+        What somebody calls a cluster is not written into it: a plain unit's own it is not.
+        """
         spot = "/".join(part for part in (self.kind, self.namespace, self.name) if part)
-        return f"{self.cluster}:{spot}" if self.cluster else spot
+        return f"{self.cluster}:{spot}" if self.cluster and self.kind else spot
+
+    def __str__(self) -> str:
+        """For people: with its cluster, where that has a name."""
+        return f"{self.cluster}:{self.mark}" if self.cluster and not self.kind else self.mark
 
 
 class Strength(StrEnum):

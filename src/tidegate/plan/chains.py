@@ -17,7 +17,7 @@ from tidegate.model.unit import Strength, UnitId
 
 def step_id(unit: PlannedUnit, *spot: object) -> str:
     """What a step is called: by its cluster, its unit and its place in there."""
-    return "/".join(str(part) for part in (unit.cluster, unit.id, *spot) if part != "")
+    return "/".join(str(part) for part in (unit.cluster, unit.id.mark, *spot) if part != "")
 
 
 def link_chain(steps: Iterable[Step]) -> list[Edge]:

@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.script import ScriptedWorld, a_write
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, together
 from tidegate.model.moment import Ms
+from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Loss, Lost, Missing, Outcome, Sent
 
 ASK = Ask("", a_write().request)
@@ -49,7 +50,7 @@ def test_pauses_end_one_after_another() -> None:
 def test_a_write_that_was_late_goes_again_if_its_moment_has_moved() -> None:
     world, heard = ScriptedWorld(), list[list[Outcome]]()
     moments = iter([world.now(), Ms(world.now() + 1), Ms(world.now() + 1), world.now()])
-    errands = Errands(world, until=lambda _: next(moments))
+    errands = Errands(Exchange(world).party(), until=lambda _: next(moments))
 
     errands.run(asks(1), heard.append)
     errands.answered(world.sent[0].ticket, LATE)
