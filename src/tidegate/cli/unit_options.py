@@ -42,6 +42,7 @@ class Changes(TypedDict, total=False):
     runs_hooks: bool
     allows_empty: bool
     deletes_contents: bool
+    adopts_name: bool
 
 
 class PruningOptions(TypedDict):

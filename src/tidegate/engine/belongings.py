@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tidegate.engine.means import Body
 from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.contents import find_losses, told_loss
 from tidegate.engine.reach.errands import Errand
@@ -13,11 +10,21 @@ from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site
 from tidegate.engine.vocabulary import Trouble
-from tidegate.errors import foreign
-from tidegate.model.plan import Deed
-from tidegate.model.unit import UnitId
+from tidegate.errors import Place, PlanError, foreign
+from tidegate.model.plan import Deed, Plan
 
 CONTAINERS = frozenset({NAMESPACE, DEFINITION})
+
+
+def refuse_names(site: Site, plan: Plan) -> None:
+    """Raise a PlanError for a unit whose name another source has: it would prune the other's."""
+    for unit in plan.units:
+        known = site.holds[unit.id].record.source
+        if known in {"", unit.source} or not unit.source or unit.policy.adopts_name:
+            continue
+        problem = f"`{unit.id}` was rolled out from `{foreign(known)}`, and this is `{unit.source}`"
+        hint = "give it another name with `--name`; if it has moved, say so with `--adopt-name`"
+        raise PlanError("plan.name", problem, where=Place(unit.source), hint=hint)
 
 
 def taken_over(site: Site, examined: list[Examined]) -> list[Fault]:
@@ -53,11 +60,8 @@ def losses(site: Site, examined: list[Examined]) -> Errand[list[Fault]]:
         if live is None or not goes or agreed or item.ref.kind not in CONTAINERS:
             continue
         served = site.outlook.served.get(step.cluster, {}).values()
-        along = yield from find_losses(standing.spot, live, served, _is_of(site, step.unit))
+        owner, mark = site.means.owner, step.unit.mark
+        along = yield from find_losses(standing.spot, live, served, owner, mark)
         if along:
             found.append((step, item.ref, Trouble("Contents", told_loss(along), final=True)))
     return found
-
-
-def _is_of(site: Site, unit: UnitId) -> Callable[[Body], bool]:
-    return lambda body: site.means.owner(body) == unit.mark

@@ -64,7 +64,6 @@ class Driver:
         self._inbox: deque[Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
         self._alarm: Ms | None = None
-        self._flush_at: Ms | None = None
         self._begun = False
         self._ending = 0
         """How many units are being let go of."""
@@ -110,7 +109,7 @@ class Driver:
 
     @property
     def alarm(self) -> Ms | None:
-        alarms = [self._alarm, self._errands.alarm, self._flush_at]
+        alarms = [self._alarm, self._errands.alarm, self._site.holds.flush_at]
         alarms += [keeping.heartbeat.alarm for keeping in self._site.holds.keepings.values()]
         return min((alarm for alarm in alarms if alarm is not None), default=None)
 
@@ -123,10 +122,8 @@ class Driver:
                 self._errands.run(heartbeat.renew(self.world.now), renewed)
             if heartbeat.lapses(now):
                 self._let_go(heartbeat.cluster)
-        if self._flush_at is not None and now >= self._flush_at:
-            self._flush_at = None
-            for hold in self._site.holds.flush():
-                self._errands.run(hold.flush(self.world.now), lambda _: None)
+        for hold in self._site.holds.due(now):
+            self._errands.run(hold.flush(self.world.now), lambda _: None)
 
     def stop(self, reason: str) -> None:
         """Begin nothing more; what is under way ends in good order."""
@@ -243,9 +240,6 @@ class Driver:
             # The end is told here: the journal must know by then which gates opened last.
             for event in decision.events:
                 self._tell(event)
-        holds = self._site.holds
-        if holds.dirty and self._flush_at is None:
-            self._flush_at = Ms(self.world.now() + holds.flushes)
 
     def _finish_unit(self, name: UnitId, result: str) -> None:
         """Remember what is brought, so that its hooks need not run again; let go of the unit."""

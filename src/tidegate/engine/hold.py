@@ -45,6 +45,8 @@ class Hold:
     tell: Tell
     text: str = ""
     """The digest of what the unit is to become."""
+    source: str = ""
+    """Where that lies."""
     refs: dict[Ref, None] = field(default_factory=dict)
     """The objects that may be written, in the order in which they became known."""
     hooks: set[Ref] = field(default_factory=set)
@@ -141,7 +143,7 @@ class Hold:
     def _count(self, now: Now) -> Errand[Outcome | None]:
         known = (len(self.refs), self.text)
         begun = now() if self.begun is None else self.begun
-        self.record.expect(self.plan, self.refs, text=self.text, now=begun)
+        self.record.expect(self.plan, self.refs, text=self.text, source=self.source, now=begun)
         refused = yield from self.record.write(now)
         if refused is None:
             self._counted, self._told = known, self.record.plan

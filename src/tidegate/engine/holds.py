@@ -29,8 +29,9 @@ class Holds:
 
     def __init__(self, holder: str, namespace: str, now: Now, tell: Tell, lost: Lost) -> None:
         self.keepings: dict[str, Keeping] = {}
-        self.dirty: dict[UnitId, None] = {}
+        self._dirty: dict[UnitId, None] = {}
         """Units whose journals are not written as they are."""
+        self._stirred_at = Ms(0)
         self._holder = holder
         self._namespace = namespace
         self._now = now
@@ -57,10 +58,14 @@ class Holds:
             self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place))
         record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
         keeping = self.keepings[cluster]
-        self._all[unit.id] = Hold(unit.id, record, keeping, plan, self._tell, text=unit.digest)
+        self._all[unit.id] = Hold(
+            unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
+        )
 
     def _stirred(self, unit: UnitId) -> None:
-        self.dirty[unit] = None
+        if not self._dirty:
+            self._stirred_at = self._now()
+        self._dirty[unit] = None
 
     def plan(self, digest: str) -> None:
         """Have all of them bring another plan."""
@@ -138,15 +143,19 @@ class Holds:
             hold.asked_to_go = wish.plan
         return fresh
 
-    def flush(self) -> list[Hold]:
-        """The holds whose journals are to be written now."""
-        units, self.dirty = list(self.dirty), {}
-        return [self._all[unit] for unit in units]
-
     @property
-    def flushes(self) -> Ms:
-        """How often journals are written: many units write each of theirs less often."""
-        return max(FLUSHES, Ms(len(self.dirty) * PER_UNIT))
+    def flush_at(self) -> Ms | None:
+        """When journals are written: many units write each of theirs less often."""
+        if not self._dirty:
+            return None
+        return Ms(self._stirred_at + max(FLUSHES, len(self._dirty) * PER_UNIT))
+
+    def due(self, now: Ms) -> list[Hold]:
+        """The holds whose journals are to be written now."""
+        if self.flush_at is None or now < self.flush_at:
+            return []
+        units, self._dirty = list(self._dirty), {}
+        return [self._all[unit] for unit in units]
 
     def close(self) -> Errand[None]:
         """Let go of all units, then of our name: whatever still bears it is free."""

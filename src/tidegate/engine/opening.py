@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.belongings import losses, taken_over, written_twice
+from tidegate.engine.belongings import losses, refuse_names, taken_over, written_twice
 from tidegate.engine.forgetting import forget_gone
 from tidegate.engine.heartbeat import ASKS_AGAIN
 from tidegate.engine.means import Found
@@ -51,6 +51,7 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     unread = yield from site.load(unit.id for unit in asked.units)
     if unread is not None and is_refusal(unread):
         raise refusal_error(unread, "reading the journal", where=site.place)
+    refuse_names(site, asked)
     stale = site.stale(asked)
     leaving = [spot for gone in stale.values() for spot in gone]
     site.outlook.want(leaving)

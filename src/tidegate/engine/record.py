@@ -83,6 +83,11 @@ class Record:
         return self._stored.plan
 
     @property
+    def source(self) -> str:
+        """Where the text lies that was brought last; empty where nobody said."""
+        return self._stored.source
+
+    @property
     def is_ours(self) -> bool:
         """Whether nobody has written since we took it, as far as we know."""
         return self._is_by_us(self._stored)
@@ -160,7 +165,7 @@ class Record:
         self._signs = (holder,)
         self._dirty.update(range(self._head.parts))
 
-    def expect(self, plan: str, refs: Iterable[Ref], *, text: str, now: Ms) -> None:
+    def expect(self, plan: str, refs: Iterable[Ref], *, text: str, source: str, now: Ms) -> None:
         """Count these objects as the unit's before they are written; nothing is forgotten yet.
 
         What is remembered of hooks counts only for the rollout that ran them.
@@ -177,7 +182,7 @@ class Record:
         if parts != self._head.parts:
             self._versions.clear()
         self._head = msgspec.structs.replace(
-            self._head, plan=plan, text=text, begun=begun, parts=parts
+            self._head, plan=plan, text=text, source=source, begun=begun, parts=parts
         )
         self._dirty.update(range(max(1, parts)))
 

@@ -39,7 +39,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 class Head(msgspec.Struct, frozen=True):
     """`text` is the digest of what a rollout is bringing, `done` of the last that passed.
 
-    `turn` counts how often the unit was taken. The entries are here while there are no parts.
+    `source` is where the text lies. `turn` counts how often the unit was taken. The entries are
+    here while there are no parts.
     """
 
     version: int = VERSION
@@ -47,6 +48,7 @@ class Head(msgspec.Struct, frozen=True):
     turn: int = 0
     plan: str = ""
     text: str = ""
+    source: str = ""
     begun: Ms = Ms(0)
     done: str = ""
     parts: int = 0

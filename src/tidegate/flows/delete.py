@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.journal import Remembered, forget_unit, read_journal
+from tidegate.flows.leaving import find_contents
 from tidegate.flows.looking import body_of, look_at, look_in
 from tidegate.flows.means import stale_of
 from tidegate.flows.planning import read_units
@@ -40,6 +41,8 @@ class Deletion:
     staying: tuple[Ref, ...] = ()
     asking: tuple[Ref, ...] = ()
     is_under_way: bool = False
+    contents: tuple[TidegateError, ...] = ()
+    """What would go along that is not the unit's."""
 
     @property
     def is_due(self) -> bool:
@@ -48,7 +51,7 @@ class Deletion:
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
-        return notes_of(self.rendered)
+        return (*notes_of(self.rendered), *self.contents)
 
     @property
     def runs_hooks(self) -> bool:
@@ -72,6 +75,7 @@ async def plan_deletion(unit: Unit, session: Session) -> Deletion:
     going = {ref: None for ref in refs if ref in asks and (confirmed or not asks[ref])}
     staying = [ref for ref in refs if ref not in going]
     return Deletion(
+        contents=await find_contents(plan, session),
         plan=plan,
         rendered=read.rendered,
         remembered=remembered,

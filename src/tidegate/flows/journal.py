@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.engine.heartbeat import lease_ref
-from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.record import Record
 from tidegate.errors import Place
-from tidegate.flows.looking import look_at
+from tidegate.flows.looking import look_at, run_errand
 from tidegate.flows.session import Session
 from tidegate.model.journal import Journal
 from tidegate.model.objects import Live, Ref
@@ -18,7 +17,7 @@ from tidegate.plan.build import plan_unit
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Conflict, Missing, Outcome, is_refusal
+from tidegate.world.facts import Conflict, Missing, is_refusal
 from tidegate.world.refusals import refusal_error
 
 
@@ -42,7 +41,7 @@ async def read_unit_journal(unit: Unit, session: Session) -> Remembered:
 async def read_journal(unit: PlannedUnit, world: Exchange) -> Remembered:
     """All that is remembered of a unit. Raises ClusterError."""
     record = Record(unit.id.mark, unit.cluster)
-    refused = await _run(record.read(world.now), world, unit.cluster)
+    refused = await run_errand(record.read(world.now), world)
     if refused is not None and is_refusal(refused):
         raise refusal_error(refused, "reading the journal", where=Place(f"unit {unit.id}"))
     return Remembered(unit, record.journal(), record.secrets, record.holder)
@@ -70,20 +69,3 @@ async def forget_unit(unit: PlannedUnit, world: Exchange) -> bool:
 
 def _deletion(live: Live) -> Write:
     return Write(verb=Verb.DELETE, ref=live.ref, uid=live.uid, version=live.version)
-
-
-async def _run(errand: Errand[Outcome | None], world: Exchange, cluster: str) -> Outcome | None:
-    """Run one errand alone."""
-    party = world.party()
-    try:
-        wish = next(errand)
-        while True:
-            if isinstance(wish, Pause):
-                await party.wait(wish.until)
-                wish = errand.send(())
-            else:
-                requests = (one.request for one in wish)
-                wish = errand.send(await ask(world, *requests, cluster=cluster))
-    except StopIteration as end:
-        came: Outcome | None = end.value
-        return came

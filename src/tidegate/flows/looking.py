@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 import msgspec
 
+from tidegate.engine.reach.errands import Ask, Came, Errand, Pause
 from tidegate.errors import Place
 from tidegate.model.objects import Json, Kind, Live, Ref, as_served
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, Kinds, List, Selection
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue, Done, Listed, Missing, NotServed, is_refusal
+from tidegate.world.facts import Catalogue, Done, Listed, Missing, NotServed, Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
 
 ABSENT = Missing | NotServed
@@ -58,3 +60,28 @@ def body_of(live: Live) -> dict[str, Json]:
     body: dict[str, Json] = msgspec.json.decode(live.body)
     kind = live.ref.kind
     return {"apiVersion": kind.api_version, "kind": kind.name, **body}
+
+
+async def run_errand(errand: Errand[Came], world: Exchange) -> Came:
+    """Run one errand alone; what it asks for at the same time is asked at once."""
+    party = world.party()
+    outcomes: tuple[Outcome, ...] | None = None
+    try:
+        while True:
+            wish = next(errand) if outcomes is None else errand.send(outcomes)
+            if isinstance(wish, Pause):
+                await party.wait(wish.until)
+                outcomes = ()
+                continue
+            async with asyncio.TaskGroup() as group:
+                asked = [group.create_task(_ask(world, one)) for one in wish]
+            outcomes = tuple(task.result() for task in asked)
+    except StopIteration as end:
+        came: Came = end.value
+        return came
+
+
+async def _ask(world: Exchange, wanted: Ask) -> Outcome:
+    cluster, identity = wanted.cluster, wanted.identity
+    (outcome,) = await ask(world, wanted.request, cluster=cluster, identity=identity)
+    return outcome

@@ -12,7 +12,7 @@ from tidegate.engine.reach.writing import read_body
 from tidegate.errors import Place, TidegateError
 from tidegate.flows.comparing import find_difference, is_replaced
 from tidegate.flows.journal import read_journal
-from tidegate.flows.leaving import with_prunes
+from tidegate.flows.leaving import find_contents, with_prunes
 from tidegate.flows.planning import make_plan
 from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate
@@ -77,7 +77,8 @@ async def preview_with_lives(
         else find_difference(unit, item, bodies.get(spot), jq, seals.get(spot, ""))
         for spot, (item, unit) in owners.items()
     }
-    return Preview(plan, found, planned.notes), lives
+    notes = (*planned.notes, *await find_contents(plan, session))
+    return Preview(plan, found, notes), lives
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

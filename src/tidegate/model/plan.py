@@ -150,12 +150,14 @@ class Precedence(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps of one unit share.
 
-    `digest` covers what Git says of it. `cluster`: where its objects go. `group`: it takes one of
+    `digest` covers what Git says of it. `source`: where that lies, without a revision. `cluster`:
+    where its objects go. `group`: it takes one of
     the group's slots while it is under way.
     """
 
     id: UnitId
     digest: str = ""
+    source: str = ""
     cluster: str = ""
     policy: Policy = Policy()
     group: str = ""

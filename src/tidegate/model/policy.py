@@ -81,9 +81,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where nothing has changed. `changed_only`: what is as wanted is not waited for.
     `refuses_shared`: what another unit has is not taken over. `deletes_contents`: what is pruned or
     deleted may take objects of others along. `allows_empty`: it prunes though nothing is left of
-    it. `leaves_others`: fields of earlier
-    appliers stay theirs. `keeps_ignored`: fields that are no difference are written as they live.
-    `identity`: whose rights its calls use.
+    it. `adopts_name`: it takes over a name that another source had. `leaves_others`: fields of
+    earlier appliers stay theirs. `keeps_ignored`: fields that are no difference are written as they
+    live. `identity`: whose rights its calls use.
     """
 
     semantics: Semantics = TIDEGATE
@@ -103,6 +103,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refuses_shared: bool = False
     deletes_contents: bool = False
     allows_empty: bool = False
+    adopts_name: bool = False
     leaves_others: bool = False
     keeps_ignored: bool = False
     ignores: tuple[Ignored, ...] = ()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from pathlib import PurePath
 
 import msgspec
 
 from tidegate.errors import Place
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
+from tidegate.model.release import Release
 from tidegate.model.rendering import Detected, Request
-from tidegate.model.source import SourceRef
+from tidegate.model.source import ChartSource, GitSource, LocalSource, OciSource, SourceRef
+
+_SIGN_IN = re.compile(r"//[^/@]*@")
 
 
 class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
@@ -68,6 +73,23 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
 
     source: SourceRef
     request: Request | Detected
+
+    @property
+    def place(self) -> str:
+        """Where it lies, the same on every machine and for every revision.
+
+        A directory is known by its path in its repository; without one, by its name.
+        """
+        path = self.request.chart if isinstance(self.request, Release) else self.request.path
+        match self.source:
+            case LocalSource(root):
+                return path if path not in {"", "."} else PurePath(root).name
+            case GitSource(url):
+                return f"{_SIGN_IN.sub('//', url)}//{path}"
+            case ChartSource(repository, chart):
+                return f"{_SIGN_IN.sub('//', repository)}//{chart}"
+            case OciSource(url):
+                return _SIGN_IN.sub("//", url)
 
 
 class Destination(msgspec.Struct, frozen=True, omit_defaults=True):

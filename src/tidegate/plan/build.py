@@ -77,8 +77,13 @@ def build_fragment(
 
 def plan_unit(unit: Unit) -> PlannedUnit:
     """What the plan says of a unit, before its objects are counted."""
-    cluster = unit.destination.cluster
-    return PlannedUnit(id=unit.id, cluster=cluster, policy=unit.policy, group=unit.group)
+    return PlannedUnit(
+        id=unit.id,
+        source=", ".join(one.place for one in unit.sources),
+        cluster=unit.destination.cluster,
+        policy=unit.policy,
+        group=unit.group,
+    )
 
 
 def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[PlannedUnit, ...]:

@@ -68,7 +68,7 @@ def a_ref(name: str) -> Ref:
 def a_record(names: Iterable[str], holder: str = "me") -> Record:
     record = Record("shop", "")
     record.claim(holder)
-    record.expect("plan", map(a_ref, names), text="text", now=Ms(0))
+    record.expect("plan", map(a_ref, names), text="text", source="", now=Ms(0))
     return record
 
 
@@ -108,7 +108,7 @@ def test_what_was_in_one_secret_is_in_parts_when_it_has_grown() -> None:
     secrets, record = Secrets(), a_record(["a"])
     secrets.write(record)
 
-    record.expect("plan", map(a_ref, MANY), text="text", now=Ms(0))
+    record.expect("plan", map(a_ref, MANY), text="text", source="", now=Ms(0))
     secrets.write(record)
     again = Record("shop", "")
     read(secrets, again)
@@ -123,7 +123,7 @@ def test_who_had_a_large_unit_before_cannot_write_its_parts() -> None:
     heir = Record("shop", "")
     read(secrets, heir)
     heir.claim("heir")
-    heir.expect("plan", map(a_ref, MANY), text="text", now=Ms(0))
+    heir.expect("plan", map(a_ref, MANY), text="text", source="", now=Ms(0))
     secrets.write(heir)
 
     late.remember(a_ref("m7"), Entry("late"))

@@ -101,6 +101,7 @@ def _agrees(found: Deletion) -> bool:
 
     for line in deletion_lines(found.plan, found.staying, found.asking):
         click.echo(line, err=True)
+    options.say_notes(found.contents)
     try:
         count = len(found.going)
         return click.confirm(f"Delete {count} object{'s' if count != 1 else ''}?", err=True)

@@ -41,6 +41,7 @@ class SyncOptions(UnitOptions, TargetOptions, PruningOptions, WatchingOptions):
     preflight: str
     on_failure: str
     keep_going: bool
+    adopt_name: bool
     take_broken_seals: bool
 
 
@@ -69,6 +70,9 @@ class SyncOptions(UnitOptions, TargetOptions, PruningOptions, WatchingOptions):
     default="stop",
     show_default=True,
     help="What becomes of what lies behind a failed step.",
+)
+@click.option(
+    "--adopt-name", is_flag=True, help="Take over a name that another directory had until now."
 )
 @click.option(
     "--keep-going", is_flag=True, help="Leave out a unit with a fault, and what waits for it."
@@ -107,6 +111,7 @@ def sync(what: str, **told: Unpack[SyncOptions]) -> int:
         deletes_contents=told["yes_delete_contents"],
         carries_on=told["on_failure"] == "continue",
         runs_hooks=told["hooks"],
+        adopts_name=told["adopt_name"],
     )
     units, target = units_of(what, told, policy, told["clusters"]), target_of(told)
     if told["dry_run"]:

@@ -21,20 +21,20 @@ from tidegate.world.facts import Listed
 PASSING_KINDS = frozenset({"events", "endpoints", "endpointslices", "leases", "bindings"})
 GIVEN = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
 """What every namespace has."""
-Mine = Callable[[Body], bool]
+Owner = Callable[[Body], str]
 MOST_NAMED = 3
 
 
 def find_losses(
-    spot: Spot, live: Live, served: Iterable[Served], is_mine: Mine
+    spot: Spot, live: Live, served: Iterable[Served], owner: Owner, mark: str
 ) -> Errand[list[Ref]]:
-    """The objects of others that go along with one."""
+    """The objects of others that go along with one of the unit with this mark."""
     kinds = [one for one in served if "list" in one.verbs and one.plural not in PASSING_KINDS]
     selections = _selections(spot.ref, live, kinds)
     outcomes = yield tuple(Ask(spot.cluster, List(one)) for one in selections)
     pages = (page.items for page in outcomes if isinstance(page, Listed))
     found = (one for page in pages for one in page)
-    return sorted({one.ref for one in found if _is_loss(one, is_mine)})
+    return sorted({one.ref for one in found if _is_loss(one) and owner(read_body(one)) != mark})
 
 
 def told_loss(others: list[Ref]) -> str:
@@ -62,7 +62,6 @@ def _selections(ref: Ref, live: Live, kinds: list[Served]) -> list[Selection]:
     return []
 
 
-def _is_loss(live: Live, is_mine: Mine) -> bool:
-    body = read_body(live)
+def _is_loss(live: Live) -> bool:
     is_given = (live.ref.kind.name, live.ref.name) in GIVEN
-    return not is_given and not listed(body, "metadata", "ownerReferences") and not is_mine(body)
+    return not is_given and not listed(read_body(live), "metadata", "ownerReferences")

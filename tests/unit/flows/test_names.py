@@ -1,0 +1,68 @@
+"""Two directories do not share a name, unless somebody says that one has moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.sessions import a_session
+from tests.unit.flows.deletions import SETTINGS, a_setting, bring, names, run
+from tidegate.errors import PlanError
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import point_at
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.policy import Policy
+from tidegate.model.unit import Unit
+
+PRUNES = Policy(prunes=True)
+
+
+def a_repository(root: Path) -> Path:
+    """Two apps, each with an overlay of the same name."""
+    (root / ".git").mkdir()
+    for app in ("web", "api"):
+        folder = root / app / "overlays" / "prod"
+        folder.mkdir(parents=True)
+        (folder / "settings.yaml").write_text(a_setting(app))
+    return root
+
+
+def a_unit(root: Path, app: str, policy: Policy = PRUNES, name: str = "") -> Unit:
+    return point_at(str(root / app / "overlays" / "prod"), policy, name=name)
+
+
+async def test_overlays_of_one_name_leave_each_other_alone(tmp_path: Path) -> None:
+    root, world = a_repository(tmp_path), make_living(Simulation())
+
+    for app in ("web", "api", "web"):
+        await bring(world, a_unit(root, app))
+
+    assert await names(world, SETTINGS) == ["api", "web"]
+
+
+async def test_a_name_that_another_directory_has_is_refused_before_the_first_write(
+    tmp_path: Path,
+) -> None:
+    root, world = a_repository(tmp_path), make_living(Simulation())
+    await bring(world, a_unit(root, "web", name="shop"))
+
+    plan = (await make_plan([a_unit(root, "api", name="shop")], a_session(world))).plan
+    with pytest.raises(PlanError) as caught:
+        await run(world, plan)
+
+    assert caught.value.code == "plan.name"
+    assert "`web/overlays/prod`" in caught.value.problem
+    assert "`api/overlays/prod`" in caught.value.problem
+    assert await names(world, SETTINGS) == ["web"]
+
+
+async def test_a_directory_that_has_moved_keeps_its_name_and_its_objects(tmp_path: Path) -> None:
+    root, world = a_repository(tmp_path), make_living(Simulation())
+    await bring(world, a_unit(root, "web", name="shop"))
+
+    moved = Policy(prunes=True, adopts_name=True)
+    await bring(world, a_unit(root, "api", moved, name="shop"))
+    await bring(world, a_unit(root, "api", name="shop"))
+
+    assert await names(world, SETTINGS) == ["api"]
