@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tidegate.dialect.manifests import read_manifests
+from tidegate.dialect.units import find_units
 from tidegate.documents import Document
-from tidegate.errors import PlanError, RenderError, TidegateError
+from tidegate.errors import DialectError, PlanError, RenderError, TidegateError
 from tidegate.flows.render import render_all
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import notes_of
@@ -22,6 +23,8 @@ from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
 
+MOST_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -33,13 +36,24 @@ class Read:
     @property
     def notes(self) -> tuple[TidegateError, ...]:
         """What is not certain; that there is nothing at all is rarely meant."""
-        notes = notes_of(self.rendered)
+        notes = (*notes_of(self.rendered), *self._brought())
         if self.rendered.documents or notes:
             return notes
         unit = self.manifests.unit
         problem = f"`{unit.sources[0].source}` has no objects"
         hint = "look whether it is the right directory"
         return (RenderError("render.nothing", problem, hint=hint),)
+
+    def _brought(self) -> Iterator[TidegateError]:
+        """That units are among the objects: what these bring is not planned."""
+        unit = self.manifests.unit
+        found = find_units(self.rendered.documents, unit.destination.namespace)
+        if found:
+            names = ", ".join(str(one.id) for one in found[:MOST_NAMED])
+            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            problem = f"what these units deploy is not planned: {names}{more}"
+            hint = "point at the directory, chart or overlay of each"
+            yield DialectError("dialect.units", problem, where=found[0].where, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

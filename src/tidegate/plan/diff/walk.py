@@ -2,6 +2,14 @@
 
 Lists are walked as the server merges them: item by item where items have keys, value by value
 where they are sets, else as one piece.
+
+    wanted   containers: [{name: app, image: app:2}]
+    live     containers: [{name: app, image: app:1, tty: true}, {name: proxy}]
+    ours     containers: {name=app: {image, tty}}
+
+    The list has keys, so `app` meets `app` and `proxy` is nobody's business here. `image` stands on
+    both sides with other values: it is found as a change. `tty` is ours and not wanted any more:
+    it is found as gone. Were it not ours, it would be left to whoever set it.
 """
 
 from __future__ import annotations

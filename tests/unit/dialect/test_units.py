@@ -1,0 +1,68 @@
+"""Units among documents: who they are, where they stand, what they wait for."""
+
+from __future__ import annotations
+
+from tidegate.dialect.units import find_units
+from tidegate.documents import read
+from tidegate.model.unit import Destination, UnitId
+
+REPOSITORY = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+spec:
+  destination: {name: prod, namespace: shop}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec:
+  suspend: true
+  targetNamespace: shop
+  dependsOn:
+  - {name: infra, readyExpr: "dep.status.ready"}
+  - {name: other, namespace: elsewhere}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: apps}
+---
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: plain}
+"""
+
+
+def test_units_are_found_by_their_kind_and_group_with_their_place() -> None:
+    units = find_units(read(REPOSITORY.encode(), "all.yaml"), "default")
+
+    assert [str(unit.id) for unit in units] == [
+        "Application/argocd/web",
+        "Kustomization/flux-system/apps",
+        "HelmRelease/default/apps",
+    ]
+    assert [str(unit.where) for unit in units] == ["all.yaml:1:1", "all.yaml:7:1", "all.yaml:17:1"]
+
+
+def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
+    units = find_units(read(REPOSITORY.encode(), "all.yaml"), "default")
+
+    assert [unit.destination for unit in units] == [
+        Destination("prod", "shop"),
+        Destination("", "shop"),
+        Destination("", "default"),
+    ]
+    assert [unit.policy.semantics.name for unit in units] == ["argocd", "flux", "flux"]
+    assert [unit.suspended for unit in units] == [False, True, False]
+
+
+def test_what_a_unit_depends_on_is_of_its_kind_and_at_home_unless_it_says_otherwise() -> None:
+    _, apps, _ = find_units(read(REPOSITORY.encode(), "all.yaml"), "default")
+
+    assert [(one.unit, one.ready_when) for one in apps.dependencies] == [
+        (UnitId("Kustomization", "", "flux-system", "infra"), "dep.status.ready"),
+        (UnitId("Kustomization", "", "elsewhere", "other"), ""),
+    ]
