@@ -38,6 +38,7 @@ class AuditEntry(msgspec.Struct, frozen=True, rename="camel"):
     stage: str = ""
     verb: str = ""
     user: AuditUser = AuditUser()
+    impersonated_user: AuditUser = AuditUser()
     request_received_timestamp: str = ""
     stage_timestamp: str = ""
     request_uri: str = msgspec.field(default="", name="requestURI")

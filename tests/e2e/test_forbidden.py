@@ -203,3 +203,30 @@ async def test_whoever_may_see_only_a_namespace_sees_how_its_objects_stand(guest
 
     assert ran.code == 0, ran.stderr
     assert "2 objects, 2 not as wanted, 2 not healthy" in ran.stdout
+
+
+async def test_a_unit_is_applied_with_the_rights_of_somebody_else(guest: Guest) -> None:
+    """What is remembered of it is written with our own: the guest may not touch Secrets."""
+    await guest.may(a_rule("", "configmaps", "services", verbs=[*READ, "create", "patch"]))
+    place = ("--kubeconfig", guest.site.kubeconfig(), "--namespace", guest.desk.namespace)
+
+    brought = await Tidegate(guest.unit.parent).run("sync", guest.unit, *place, "--as", guest.name)
+    (guest.unit / "web.yaml").unlink()
+    refused = await Tidegate(guest.unit.parent).run(
+        "sync", guest.unit, *place, "--as", guest.name, "--prune"
+    )
+
+    entries = [
+        entry
+        for entry in read_audit(guest.site.plane.audit_log)
+        if entry.verb in WRITES
+        and entry.object_ref.namespace == guest.desk.namespace
+        and "dryRun" not in entry.request_uri
+        and entry.object_ref.resource in {"configmaps", "services"}
+        and entry.user_agent.startswith("tidegate")
+    ]
+    assert brought.code == 0, brought.stdout + brought.stderr
+    assert {entry.object_ref.resource for entry in entries} == {"configmaps", "services"}
+    assert {entry.impersonated_user.username for entry in entries} == {guest.name}
+    assert refused.code == 5, refused.stdout + refused.stderr
+    assert "this user may not delete `services`" in refused.stdout

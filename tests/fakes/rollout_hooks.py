@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.rollout_cases import FAULTS, IN_A_HURRY, UNITS, WELL, Shape, body_of, no_budget
 from tests.fakes.rollout_record import Record, is_planned, is_ready
-from tidegate.dialect.living import UNIT
+from tidegate.dialect.tracking import UNIT
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json
 from tidegate.model.plan import FINALIZER, HookPolicy, Plan

@@ -13,6 +13,7 @@ from tidegate.cli import options
 
 if TYPE_CHECKING:
     from tidegate.flows.rendering import Setting
+    from tidegate.model.identity import Identity
     from tidegate.model.policy import Policy
     from tidegate.model.unit import Unit
 
@@ -28,6 +29,8 @@ class UnitOptions(TypedDict):
     parameters: tuple[str, ...]
     ignore_waves: bool
     sync_options: tuple[str, ...]
+    as_user: str
+    as_groups: tuple[str, ...]
     ignore_differences: Path | None
     offline: bool
     maps: tuple[str, ...]
@@ -129,6 +132,8 @@ UNIT = (
         metavar="NAME=VALUE",
         help="An option of Argo CD for all objects, such as CreateNamespace=true; may be repeated.",
     ),
+    click.option("--as", "as_user", default="", help="The user whose rights are used."),
+    click.option("--as-group", "as_groups", multiple=True, help="A group of that user's."),
     click.option(
         "--ignore-differences", type=FILE, help="Fields that are no difference, in Argo CD's form."
     ),
@@ -197,8 +202,21 @@ def policy_of(told: UnitOptions, **changes: Unpack[Changes]) -> Policy:
     from tidegate.model.policy import Order, Policy  # noqa: PLC0415
 
     order = Order.NONE if told["ignore_waves"] else Order.WAVES
-    policy = Policy(order=order, ignores=read_ignores(told["ignore_differences"]), **changes)
+    policy = Policy(
+        order=order,
+        ignores=read_ignores(told["ignore_differences"]),
+        identity=_identity_of(told),
+        **changes,
+    )
     return with_options(policy, told["sync_options"])
+
+
+def _identity_of(told: UnitOptions) -> Identity | None:
+    from tidegate.model.identity import Identity  # noqa: PLC0415 - only when a verb runs
+
+    if told["as_groups"] and not told["as_user"]:
+        raise click.BadParameter("a group needs a user: give --as, too", param_hint="--as-group")
+    return Identity(user=told["as_user"], groups=told["as_groups"]) if told["as_user"] else None
 
 
 def units_of(

@@ -8,14 +8,13 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.dialect.argo.hooks import End, read_hook
-from tidegate.dialect.argo.options import Body, notes_of, read_handling
+from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import live_wave
+from tidegate.dialect.tracking import owner_of
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Handling, Order
 from tidegate.model.reading import listed
 from tidegate.model.unit import UnitId
-
-UNIT = "tidegate.dev/unit"
 
 
 class Living(msgspec.Struct, frozen=True):
@@ -47,8 +46,3 @@ def shared(body: Body, unit: UnitId) -> str | None:
     """The other unit that an object belongs to; None where it is this one's, or nobody's."""
     owner = owner_of(body)
     return None if owner in {"", unit.mark} else owner
-
-
-def owner_of(body: Body) -> str:
-    """The unit that an object says it belongs to; empty for none."""
-    return notes_of(body).get(UNIT, "")

@@ -13,11 +13,11 @@ import msgspec
 from tidegate.dialect.argo.hooks import End, Hook, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
-from tidegate.dialect.living import UNIT
+from tidegate.dialect.tracking import marks_of
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Place
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json, Kind, Ref, identity
+from tidegate.model.objects import Kind, Ref, identity
 from tidegate.model.plan import Deed
 from tidegate.model.policy import Handling, Order
 from tidegate.model.reading import mapping, text
@@ -88,11 +88,10 @@ class _Reading:
         body = document.body
         ref = self._ref(document, hook)
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
-        owner = "" if is_definition else self._unit.id.mark
         defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
         return Manifest(
             ref=ref,
-            body=msgspec.json.encode(_marked(body, owner, ref.namespace)),
+            body=msgspec.json.encode(_marked(body, None if is_definition else self._unit, ref)),
             origin=str(document.place),
             wave=wave_of(document) if self._policy.order is Order.WAVES else 0,
             hook=hook.policies if hook else None,
@@ -132,17 +131,19 @@ class _Reading:
         self._seen[identity(ref)] = place
 
 
-def _marked(body: Body, unit: str, namespace: str) -> Body:
-    """The body with its namespace, and with the name of its unit if it has one.
+def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
+    """The body with its namespace, and with the marks of its unit if it has one.
 
     Definitions have none, as with Argo CD: they are never pruned, and units may share them.
     """
     metadata = {key: part for key, part in mapping(body, "metadata").items() if key != "namespace"}
-    if namespace:
-        metadata["namespace"] = namespace
-    if unit:
-        notes: dict[str, Json] = {**mapping(metadata, "annotations"), UNIT: unit}
-        metadata["annotations"] = notes
+    if ref.namespace:
+        metadata["namespace"] = ref.namespace
+    if unit is not None:
+        notes, labels = marks_of(unit.id, unit.policy.tracking, ref)
+        for key, marks in (("annotations", notes), ("labels", labels)):
+            if marks:
+                metadata[key] = {**mapping(metadata, key), **marks}
     return {**body, "metadata": metadata}
 
 

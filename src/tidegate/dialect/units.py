@@ -10,19 +10,23 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.documents import Document
 from tidegate.model.objects import Json, Kind
-from tidegate.model.policy import Order, Policy
+from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.model.semantics import ARGOCD, FLUX
 from tidegate.model.unit import Dependency, Destination, Unit, UnitId
 
-ARGO = Policy(semantics=ARGOCD, manager="argocd-controller")
+ARGO = Policy(semantics=ARGOCD, manager="argocd-controller", tracking=Tracking.ARGO)
 KINDS = {
     ("argoproj.io", "Application"): ARGO,
     ("kustomize.toolkit.fluxcd.io", "Kustomization"): Policy(
-        semantics=FLUX, rules="kstatus", order=Order.STAGES, manager="kustomize-controller"
+        semantics=FLUX,
+        rules="kstatus",
+        order=Order.STAGES,
+        manager="kustomize-controller",
+        tracking=Tracking.FLUX,
     ),
     ("helm.toolkit.fluxcd.io", "HelmRelease"): Policy(
-        semantics=FLUX, rules="kstatus", manager="helm-controller"
+        semantics=FLUX, rules="kstatus", manager="helm-controller", tracking=Tracking.FLUX
     ),
 }
 """The kinds of units, each with how it is run by its own controller."""

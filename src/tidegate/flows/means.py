@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tidegate.dialect.living import owner_of, read_living
+from tidegate.dialect.living import read_living
+from tidegate.dialect.tracking import owner_of
 from tidegate.engine.means import Body, Draft, Found
 from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.flows.comparing import (

@@ -69,6 +69,10 @@ class Tracking(StrEnum):
 
     OWN = "tidegate"
     """By an annotation of ours."""
+    ARGO = "argocd"
+    """By Argo CD's tracking annotation."""
+    FLUX = "flux"
+    """By the labels of Flux's controllers."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.dialect import living
+from tidegate.dialect import tracking
 from tidegate.dialect.argo import hooks, options, waves
 from tidegate.model.objects import Json
 from tidegate.model.policy import Handling
@@ -22,7 +22,7 @@ NAMES = (
     hooks.HELM_POLICY,
     options.OPTIONS,
     options.KEEP,
-    living.UNIT,
+    tracking.UNIT,
 )
 OPTIONS = (
     "Prune=false",

@@ -1,0 +1,57 @@
+"""How an object says whose it is: by an annotation of ours, or in the words of its dialect.
+
+Whatever writes into a cluster besides us leaves its own mark. All marks are read, so that an object
+of Argo CD's or Flux's is not taken over without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidegate.model.objects import Json, Ref
+from tidegate.model.policy import Tracking
+from tidegate.model.reading import mapping, text
+from tidegate.model.unit import UnitId
+
+Body = dict[str, Json]
+UNIT = "tidegate.dev/unit"
+TRACKING_ID = "argocd.argoproj.io/tracking-id"
+ARGO_HOME = "argocd"
+"""Where Argo CD's own applications are, whose names stand there alone."""
+FLUX = {"Kustomization": "kustomize.toolkit.fluxcd.io", "HelmRelease": "helm.toolkit.fluxcd.io"}
+
+
+def marks_of(unit: UnitId, tracking: Tracking, ref: Ref) -> tuple[dict[str, str], dict[str, str]]:
+    """The annotations and the labels by which an object says that it is the unit's."""
+    match tracking:
+        case Tracking.OWN:
+            return {UNIT: unit.mark}, {}
+        case Tracking.ARGO:
+            app = unit.name if unit.namespace == ARGO_HOME else f"{unit.namespace}_{unit.name}"
+            kind = f"{ref.kind.group}/{ref.kind.name}"
+            return {TRACKING_ID: f"{app}:{kind}:{ref.namespace}/{ref.name}"}, {}
+        case Tracking.FLUX:
+            group = FLUX[unit.kind]
+            return {}, {f"{group}/name": unit.name, f"{group}/namespace": unit.namespace}
+
+
+def owner_of(body: Body) -> str:
+    """The unit that an object says it belongs to, as our own mark has it; empty for none."""
+    notes, labels = mapping(body, "metadata", "annotations"), mapping(body, "metadata", "labels")
+    return text(notes, UNIT) or _of_argo(text(notes, TRACKING_ID)) or _of_flux(labels)
+
+
+def _of_argo(tracking: str) -> str:
+    app = tracking.partition(":")[0]
+    if not app:
+        return ""
+    namespace, sign, name = app.partition("_")
+    return UnitId("Application", "", *((namespace, name) if sign else (ARGO_HOME, app))).mark
+
+
+def _of_flux(labels: Mapping[str, Json]) -> str:
+    for kind, group in FLUX.items():
+        name, namespace = labels.get(f"{group}/name"), labels.get(f"{group}/namespace")
+        if isinstance(name, str) and isinstance(namespace, str):
+            return UnitId(kind, "", namespace, name).mark
+    return ""
