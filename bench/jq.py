@@ -16,7 +16,7 @@ import msgspec
 
 from bench.lua import BODY
 from tidegate.flows.jq import Jq
-from tidegate.flows.jq_machine import Question, answer
+from tidegate.flows.jq_machine import JqQuestion, answer
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Item
 
@@ -29,7 +29,7 @@ ROUNDS = 5
 def measure() -> dict[str, float]:
     """Objects a second, each with both of its bodies."""
     encoded = msgspec.json.encode(BODY)
-    question = msgspec.msgpack.encode(Question(EXPRESSIONS, (encoded, encoded)))
+    question = msgspec.msgpack.encode(JqQuestion(EXPRESSIONS, (encoded, encoded)))
     with closing(Jq()) as jq:
         start = perf_counter()
         _ask(jq, -1)

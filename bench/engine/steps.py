@@ -13,8 +13,8 @@ from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
     Apply,
     Begun,
-    Check,
     Checked,
+    CheckStep,
     Command,
     Input,
     Judged,
@@ -85,7 +85,7 @@ def count_calls(plan: Plan) -> int:
 
 def answers(command: Command, steps: dict[str, Step]) -> list[Input]:
     match command:
-        case Check(step=name):
+        case CheckStep(step=name):
             items = steps[name].batches[0]
             absent = (Standing(Spot("", item.ref), Stand.ABSENT) for item in items)
             return [Checked(name, tuple(absent))]

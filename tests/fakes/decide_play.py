@@ -7,18 +7,18 @@ from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
     Apply,
     Begun,
-    Check,
     Checked,
+    CheckStep,
     Command,
-    Due,
     Expanded,
     Gone,
     Input,
-    Journal,
     Journaled,
     Judged,
-    Look,
+    LookAgain,
     Looked,
+    Remember,
+    Rung,
     Stand,
     Standing,
     Stopped,
@@ -34,7 +34,7 @@ from tidegate.model.plan import Fragment, Plan
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
-from tidegate.testing.rollouts import Changes, governed
+from tidegate.testing.rollouts import PolicyChanges, governed
 
 START = Ms(1_000_000)
 
@@ -61,7 +61,7 @@ class Play:
         self.commands: list[Command] = []
         self.alarm: Ms | None = None
         self.rollout = Rollout()
-        self._changes: Changes = {"semantics": semantics, "carries_on": carries_on}
+        self._changes: PolicyChanges = {"semantics": semantics, "carries_on": carries_on}
         self._refusals = refusals or {}
         self._slow = slow
         self._versions = 0
@@ -83,7 +83,7 @@ class Play:
         until = Ms(self.now + round(seconds * SECOND))
         while self.alarm is not None and self.alarm <= until:
             self.now = max(self.now, self.alarm)
-            self.hear(Due())
+            self.hear(Rung())
         self.now = until
 
     def judge(
@@ -138,13 +138,13 @@ class Play:
 
     def _answers(self, command: Command) -> list[Input]:
         match command:
-            case Check():
+            case CheckStep():
                 return [Checked(command.step, self._standings(command.step))]
             case Apply(spot=spot) if spot.ref.name not in self._slow:
                 return [Wrote(command.step, spot, self._outcome(spot.ref.name))]
-            case Journal(hooks=hooks) if hooks:
+            case Remember(hooks=hooks) if hooks:
                 return [Journaled(command.step)]
-            case Look():
+            case LookAgain():
                 return [Looked(command.step)]
             case _:
                 return []

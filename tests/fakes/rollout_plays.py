@@ -26,7 +26,7 @@ from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object
-from tidegate.testing.rollouts import Changes, Run, governed
+from tidegate.testing.rollouts import PolicyChanges, Run, governed
 from tidegate.world.calls import Verb, Write
 from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
@@ -85,7 +85,7 @@ class Part:
     lands: int = 0
     deeds: Mapping[int, Deed] = field(default_factory=dict)
     answers: Mapping[Told, Deed] = field(default_factory=dict)
-    changes: Changes = field(default_factory=Changes)
+    changes: PolicyChanges = field(default_factory=PolicyChanges)
 
 
 PLAIN = Part()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.fakes.rollout_cases import WELL, Case, cases, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.engine.vocabulary import Apply, Check, Delete, Stopped
+from tidegate.engine.vocabulary import Apply, CheckStep, Delete, Stopped
 from tidegate.model.event import Told
 from tidegate.model.plan import Plan
 from tidegate.testing.rollouts import Run
@@ -28,12 +28,12 @@ def test_a_rollout_stopped_at_any_turn_is_finished_by_the_next(case: Case, turn:
     begun = [
         one
         for one in stopped.script.ordered_after(Stopped)
-        if isinstance(one, Apply | Delete | Check)
+        if isinstance(one, Apply | Delete | CheckStep)
     ]
     rest = stage.roll_out(plan, Part(holder="two")).run
 
     assert stopped.run.result in ("stopped", "passed")
-    assert not {Apply, Check, Delete} & set(begun)
+    assert not {Apply, CheckStep, Delete} & set(begun)
     assert rest.result == "passed"
     assert_record_in_order(plan, stage.record)
     assert stage.objects() == finished(plan)

@@ -26,11 +26,11 @@ from tidegate.model.plan import HookPolicy, Plan
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.pruning import Stale
 from tidegate.sandbox.server.store import Event
-from tidegate.testing.rollouts import Changes
+from tidegate.testing.rollouts import PolicyChanges
 from tidegate.world.facts import Change
 
 pytestmark = pytest.mark.timeout(PATIENCE)
-PRUNES: Changes = {"prunes": True}
+PRUNES: PolicyChanges = {"prunes": True}
 
 
 @shared_by(50)

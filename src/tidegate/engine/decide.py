@@ -20,7 +20,6 @@ from tidegate.engine.vocabulary import (
     Checked,
     Collected,
     Decision,
-    Due,
     Expanded,
     Foreseen,
     Gone,
@@ -29,6 +28,7 @@ from tidegate.engine.vocabulary import (
     Judged,
     Looked,
     Probed,
+    Rung,
     Stopped,
     Superseded,
     Verified,
@@ -79,7 +79,7 @@ def _hear_of_objects(
 
 
 def _hear_of_order(
-    turn: Turn, heard: Begun | Expanded | Superseded | Stopped | Approved | Due
+    turn: Turn, heard: Begun | Expanded | Superseded | Stopped | Approved | Rung
 ) -> None:
     match heard:
         case Begun():
@@ -92,7 +92,7 @@ def _hear_of_order(
             stop(turn, heard)
         case Approved():
             approve(turn, heard)
-        case Due():
+        case Rung():
             for name in turn.rollout.rung(turn.now):
                 _ring(turn, turn.rollout.steps.get(name))
 

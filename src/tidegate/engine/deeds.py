@@ -19,8 +19,8 @@ from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, 
 from tidegate.engine.site import Site, refuse
 from tidegate.engine.vocabulary import (
     Apply,
-    Check,
     Checked,
+    CheckStep,
     Collect,
     Collected,
     Command,
@@ -31,12 +31,12 @@ from tidegate.engine.vocabulary import (
     Foreseen,
     Gone,
     Input,
-    Journal,
     Journaled,
-    Look,
+    LookAgain,
     Looked,
     Probe,
     Probed,
+    Remember,
     Trouble,
     Verified,
     Verify,
@@ -73,17 +73,17 @@ class Deeds:
     def do(self, command: Command) -> None:
         site = self._site
         match command:
-            case Check():
+            case CheckStep():
                 self._begun.add(command.step)
                 self._errands.run(self._check(site.steps[command.step]), self._hear)
             case Foresee():
                 errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
                 self._errands.run(errand_of_foresight, self._foresaw)
-            case Apply() | Delete() | Look() | Probe() | Verify():
+            case Apply() | Delete() | LookAgain() | Probe() | Verify():
                 self._do_to_objects(command)
             case Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
-            case Journal():
+            case Remember():
                 self._remember(command)
             case Collect():
                 self._collect(command)
@@ -97,7 +97,7 @@ class Deeds:
             acting_as(identity, errand), lambda gone: self._hear(Collected(unit, gone))
         )
 
-    def _do_to_objects(self, command: Apply | Delete | Look | Probe | Verify) -> None:
+    def _do_to_objects(self, command: Apply | Delete | LookAgain | Probe | Verify) -> None:
         site = self._site
         match command:
             case Apply():
@@ -106,7 +106,7 @@ class Deeds:
             case Delete():
                 errand = self._delete(command)
                 self._errands.run(errand, partial(self._deleted, command))
-            case Look():
+            case LookAgain():
                 self._errands.run(self._look(command), self._hear)
             case Probe():
                 planned = site.planned(command.spot.cluster)
@@ -242,7 +242,7 @@ class Deeds:
             case _:
                 self._hear(Wrote(command.step, command.spot, trouble_of(outcome)))
 
-    def _look(self, command: Look) -> Errand[Looked]:
+    def _look(self, command: LookAgain) -> Errand[Looked]:
         outlook = self._site.outlook
         asks = tuple(Ask(spot.cluster, Get(spot.ref)) for spot, _ in command.objects)
         outcomes = yield asks
@@ -289,7 +289,7 @@ class Deeds:
             Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots),
         )
 
-    def _remember(self, command: Journal) -> None:
+    def _remember(self, command: Remember) -> None:
         site = self._site
         forget_deleted(site, site.steps[command.step])
         record = site.holds[site.steps[command.step].unit].record
@@ -306,7 +306,7 @@ class Deeds:
             hold = site.holds[site.steps[command.step].unit]
             self._errands.run(hold.flush(site.world.now), lambda _: None)
 
-    def _settle_hooks(self, command: Journal) -> Errand[Journaled]:
+    def _settle_hooks(self, command: Remember) -> Errand[Journaled]:
         """A verdict is in the journal before its hook may go."""
         site = self._site
         unit = site.steps[command.step].unit

@@ -21,9 +21,9 @@ from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
     Begun,
     Decision,
-    Due,
     Gone,
     Input,
+    Rung,
     Stopped,
     Superseded,
 )
@@ -104,7 +104,7 @@ class Driver:
         self._errands.ring(now)
         self._keep(now)
         if self._alarm is not None and now >= self._alarm:
-            self._inbox.append(Due())
+            self._inbox.append(Rung())
         self._work()
 
     @property

@@ -19,7 +19,7 @@ from tidegate.world.facts import Outcome
 Body = dict[str, Json]
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundUnit(msgspec.Struct, frozen=True):
     """What a unit is found to be when its rollout begins.
 
     `begun`: when it began, perhaps in an earlier process. `stale`: objects that are the unit's and
@@ -40,7 +40,7 @@ class Draft(msgspec.Struct, frozen=True):
 class Means(Protocol):
     """Pure questions about one object, and three about a plan."""
 
-    def complete(self, plan: Plan, found: dict[UnitId, Found]) -> Plan:
+    def complete(self, plan: Plan, found: dict[UnitId, FoundUnit]) -> Plan:
         """The plan with what lives added to it: names, and deletions."""
         ...
 

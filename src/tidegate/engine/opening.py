@@ -10,7 +10,7 @@ import msgspec
 from tidegate.engine.belongings import losses, refuse_names, taken_over, written_twice
 from tidegate.engine.forgetting import forget_gone
 from tidegate.engine.heartbeat import ASKS_AGAIN
-from tidegate.engine.means import Found
+from tidegate.engine.means import FoundUnit
 from tidegate.engine.reach.checking import Examined
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.needs import unmet_needs
@@ -103,7 +103,7 @@ def complete(
     """The plan with what lives added to it, and how its objects stand."""
     now, lives = site.world.now(), site.outlook.lives
     found = {
-        unit.id: Found(
+        unit.id: FoundUnit(
             site.holds[unit.id].begin(now),
             tuple(read_body(lives[spot]) for spot in stale.get(unit.id, ()) if spot in lives),
         )

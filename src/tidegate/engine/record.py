@@ -15,7 +15,7 @@ import msgspec
 
 from tidegate.engine import stored
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.stored import NAMESPACE, SECRET, Head, Line, Part, resource_name
+from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalLine, JournalPart, resource_name
 from tidegate.model.journal import Entry, Journal
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
@@ -131,7 +131,7 @@ class Record:
         parts = yield tuple(Ask(self.cluster, Get(self._part(number))) for number in range(count))
         for number, part in enumerate(parts):
             if isinstance(part, Done) and part.live is not None:
-                lines = stored.read(part.live, Part).entries
+                lines = stored.read(part.live, JournalPart).entries
                 self._versions[number] = part.live.version
                 self.entries.update((line.ref, line.entry) for line in lines)
             elif not isinstance(part, Missing):
@@ -282,18 +282,18 @@ class Record:
         for number, part in zip(left, found, strict=True):
             self._versions.pop(number, None)
             if isinstance(part, Done) and part.live is not None:
-                if stored.read(part.live, Part).turn > head.turn:
+                if stored.read(part.live, JournalPart).turn > head.turn:
                     yield from self.read(now)
                     break
                 self._versions[number] = part.live.version
         return next(iter(left.values()), None)
 
     def _put_part(self, head: Head, number: int, refs: Iterable[Ref]) -> Ask:
-        part, version = Part(head.turn, self._lines(refs)), self._versions.get(number, "")
+        part, version = JournalPart(head.turn, self._lines(refs)), self._versions.get(number, "")
         return Ask(self.cluster, stored.put(self._part(number), self.unit, part, version))
 
-    def _lines(self, refs: Iterable[Ref]) -> tuple[Line, ...]:
-        return tuple(Line(ref, self.entries[ref]) for ref in sorted(refs))
+    def _lines(self, refs: Iterable[Ref]) -> tuple[JournalLine, ...]:
+        return tuple(JournalLine(ref, self.entries[ref]) for ref in sorted(refs))
 
     def _number(self, ref: Ref) -> int:
         return zlib.crc32(msgspec.json.encode(ref)) % max(1, self._head.parts)

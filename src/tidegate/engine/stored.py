@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 
@@ -28,10 +28,10 @@ JOURNAL = "tidegate.dev/journal"
 """A label: whether a Secret is the head of a journal, or a part."""
 KEY = "journal.json"
 PAGE = 500
-Content = TypeVar("Content", "Head", "Part")
+Content = TypeVar("Content", "Head", "JournalPart")
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
     ref: Ref
     entry: Entry
 
@@ -43,6 +43,7 @@ class Head(msgspec.Struct, frozen=True):
     here while there are no parts.
     """
 
+    role: ClassVar[str] = "head"
     version: int = VERSION
     holder: str = ""
     turn: int = 0
@@ -52,14 +53,15 @@ class Head(msgspec.Struct, frozen=True):
     begun: Ms = Ms(0)
     done: str = ""
     parts: int = 0
-    entries: tuple[Line, ...] = ()
+    entries: tuple[JournalLine, ...] = ()
 
 
-class Part(msgspec.Struct, frozen=True):
+class JournalPart(msgspec.Struct, frozen=True):
     """Who takes a unit writes all parts anew, so that nobody can who had it before."""
 
+    role: ClassVar[str] = "part"
     turn: int = 0
-    entries: tuple[Line, ...] = ()
+    entries: tuple[JournalLine, ...] = ()
 
 
 class _Secret(msgspec.Struct):
@@ -91,12 +93,12 @@ def _place(live: Live) -> Place:
     return Place(f"Secret {live.ref.namespace}/{live.ref.name}")
 
 
-def put(ref: Ref, unit: str, content: Head | Part, version: str) -> Write:
+def put(ref: Ref, unit: str, content: Head | JournalPart, version: str) -> Write:
     """Write a Secret over the version that is known, or as the first one."""
     metadata: dict[str, Json] = {
         "name": ref.name,
         "namespace": ref.namespace,
-        "labels": {UNIT: label_value(unit), JOURNAL: type(content).__name__.lower()},
+        "labels": {UNIT: label_value(unit), JOURNAL: content.role},
     }
     if version:
         metadata["resourceVersion"] = version

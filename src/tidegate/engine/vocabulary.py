@@ -1,8 +1,9 @@
 """What `decide` hears and what it asks for.
 
 Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded | Probed
-         | Verified | Journaled | Collected | Superseded | Stopped | Approved | Due
-Command  Check | Foresee | Apply | Delete | Look | Expand | Probe | Verify | Journal | Collect
+         | Verified | Journaled | Collected | Superseded | Stopped | Approved | Rung
+Command  CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe | Verify | Remember
+         | Collect
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ class Approved(msgspec.Struct, frozen=True):
     unit: UnitId | None = None
 
 
-class Due(msgspec.Struct, frozen=True):
+class Rung(msgspec.Struct, frozen=True):
     """The alarm rang."""
 
 
@@ -209,11 +210,11 @@ Input = (
     | Superseded
     | Stopped
     | Approved
-    | Due
+    | Rung
 )
 
 
-class Check(msgspec.Struct, frozen=True):
+class CheckStep(msgspec.Struct, frozen=True):
     """Compare the objects of a step with what lives, and validate what was not yet."""
 
     step: str
@@ -241,7 +242,7 @@ class Delete(msgspec.Struct, frozen=True):
     propagation: Propagation
 
 
-class Look(msgspec.Struct, frozen=True):
+class LookAgain(msgspec.Struct, frozen=True):
     """Ask how these objects are now: time is up, and what is known of them may be old."""
 
     step: str
@@ -267,7 +268,7 @@ class Verify(msgspec.Struct, frozen=True):
     spot: Spot
 
 
-class Journal(msgspec.Struct, frozen=True):
+class Remember(msgspec.Struct, frozen=True):
     """These gates of a step opened for these objects.
 
     The verdict of a hook is remembered before anybody may delete it: the answer is awaited then.
@@ -286,7 +287,9 @@ class Collect(msgspec.Struct, frozen=True):
     failed: bool
 
 
-Command = Check | Foresee | Apply | Delete | Look | Expand | Probe | Verify | Journal | Collect
+Command = (
+    CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe | Verify | Remember | Collect
+)
 
 
 class Decision(msgspec.Struct):

@@ -15,7 +15,7 @@ KINDS = tuple(kind.value for kind in Kept)
 SECOND = 1_000_000_000
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class ShelfContents(msgspec.Struct, frozen=True):
     """All things of one kind. Ages are seconds since the last use, of the oldest and the newest."""
 
     kind: str
@@ -30,7 +30,7 @@ class Contents(msgspec.Struct, frozen=True):
 
     root: str
     limit: int
-    shelves: tuple[Shelf, ...]
+    shelves: tuple[ShelfContents, ...]
 
     @property
     def bytes(self) -> int:
@@ -66,13 +66,13 @@ def _count(cache: Cache, kinds: frozenset[Kept]) -> int:
     return sum(holding.count for holding in cache.holdings() if holding.kind in kinds)
 
 
-def _shelf(holding: Holding, now: int) -> Shelf:
+def _shelf(holding: Holding, now: int) -> ShelfContents:
     if not holding.count:
-        return Shelf(holding.kind.value, 0, 0)
+        return ShelfContents(holding.kind.value, 0, 0)
     oldest, newest = (
         max(0, (now - used) // SECOND) for used in (holding.longest_unused, holding.last_used)
     )
-    return Shelf(holding.kind.value, holding.count, holding.size, oldest, newest)
+    return ShelfContents(holding.kind.value, holding.count, holding.size, oldest, newest)
 
 
 def _file_system_time() -> int:

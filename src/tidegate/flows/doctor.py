@@ -25,7 +25,7 @@ PATIENCE = Limits(time=Ms(10 * SECOND))
 _VERSION = re.compile(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Checkup(msgspec.Struct, frozen=True):
     """One thing that is here or is not. `detail` is where it is, or how it can be had."""
 
     name: str
@@ -35,7 +35,7 @@ class Finding(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class Tool(msgspec.Struct, frozen=True):
+class NeededTool(msgspec.Struct, frozen=True):
     """A program: what makes it tell its version, what it is for, and how it can be had."""
 
     name: str
@@ -45,10 +45,12 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 PROGRAMS = (
-    Tool("git", "--version", "sources in Git repositories", "install git 2.39 or newer"),
-    Tool("ssh", "-V", "Git repositories over ssh", "install an ssh client"),
-    Tool("sops", "--version", "files encrypted for PGP, cloud services or Vault", "install sops"),
-    Tool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
+    NeededTool("git", "--version", "sources in Git repositories", "install git 2.39 or newer"),
+    NeededTool("ssh", "-V", "Git repositories over ssh", "install an ssh client"),
+    NeededTool(
+        "sops", "--version", "files encrypted for PGP, cloud services or Vault", "install sops"
+    ),
+    NeededTool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
 )
 LIBRARIES = (
     ("helm-python-sdk", "Helm charts", "install tidegate[helm]"),
@@ -60,7 +62,7 @@ LIBRARIES = (
 )
 
 
-async def examine() -> tuple[Finding, ...]:
+async def examine() -> tuple[Checkup, ...]:
     """Everything that some repository may need."""
     async with asyncio.TaskGroup() as group:
         tasks = [
@@ -71,23 +73,23 @@ async def examine() -> tuple[Finding, ...]:
     return *(task.result() for task in tasks), *libraries
 
 
-async def _kustomize() -> Finding:
+async def _kustomize() -> Checkup:
     purpose = "Kustomize overlays"
     try:
         program, word = find_tool().argv
     except RenderError:
         advice = "install tidegate[kustomize], or kubectl or kustomize"
-        return Finding("kustomize", "missing", advice, purpose)
+        return Checkup("kustomize", "missing", advice, purpose)
     words = ("version", "--client") if word == "kustomize" else ("version",)
-    return Finding("kustomize", "found", program, purpose, await _version(program, *words))
+    return Checkup("kustomize", "found", program, purpose, await _version(program, *words))
 
 
-async def _program(tool: Tool) -> Finding:
+async def _program(tool: NeededTool) -> Checkup:
     try:
         program = str(find_program(tool.name, path=os.environ.get("PATH", os.defpath)))
     except ProcessError:
-        return Finding(tool.name, "missing", tool.advice, tool.purpose)
-    return Finding(tool.name, "found", program, tool.purpose, await _version(program, tool.ask))
+        return Checkup(tool.name, "missing", tool.advice, tool.purpose)
+    return Checkup(tool.name, "found", program, tool.purpose, await _version(program, tool.ask))
 
 
 async def _version(program: str, *words: str) -> str:
@@ -102,8 +104,8 @@ async def _version(program: str, *words: str) -> str:
     return foreign(found[1]) if found else ""
 
 
-def _library(name: str, purpose: str, advice: str) -> Finding:
+def _library(name: str, purpose: str, advice: str) -> Checkup:
     try:
-        return Finding(name, "found", "installed with Tidegate", purpose, version_of(name))
+        return Checkup(name, "found", "installed with Tidegate", purpose, version_of(name))
     except PackageNotFoundError:
-        return Finding(name, "missing", advice, purpose)
+        return Checkup(name, "missing", advice, purpose)

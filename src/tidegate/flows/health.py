@@ -31,7 +31,7 @@ STDIN = "-"
 NANOSECONDS = 1_000_000
 
 
-class Rule(StrEnum):
+class JudgedBy(StrEnum):
     """Who judged: Argo CD's own checks, a row, a script of the user's, or kstatus."""
 
     ARGO = "argo"
@@ -40,7 +40,7 @@ class Rule(StrEnum):
     KSTATUS = "kstatus"
 
 
-class Judged(msgspec.Struct, frozen=True):
+class FileVerdict(msgspec.Struct, frozen=True):
     """One object: where it stands, its verdict, and the rule it was judged by.
 
     `script` is the place of the user's script, where one judged.
@@ -49,12 +49,12 @@ class Judged(msgspec.Struct, frozen=True):
     ref: Ref
     where: str
     verdict: Verdict
-    rule: Rule
+    rule: JudgedBy
     script: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class FileJudge:
     """All rules: those of one dialect, and the user's scripts with the workers that run them."""
 
     judge: Judge
@@ -63,7 +63,7 @@ class Bench:
     lua: LuaWorkers | None
     now: Ms
 
-    async def hear(self, document: Document, ref: Ref) -> Judged:
+    async def hear(self, document: Document, ref: Ref) -> FileVerdict:
         """Argo CD's order: scripts go before everything but a deletion."""
         body, where = document.body, str(document.place)
         request = self.scripts.request(body, self.now)
@@ -72,25 +72,25 @@ class Bench:
             script = self.scripts.script_for(body)
             place = script.where if script is not None else None
             spot = f"{place.name}:{place.line}" if place else ""
-            return Judged(ref, where, verdict, Rule.LUA, spot)
+            return FileVerdict(ref, where, verdict, JudgedBy.LUA, spot)
         verdict = self.judge.judge(body, self.now, rules=self.dialect)
-        return Judged(ref, where, verdict, self._rule_of(body, ref.kind))
+        return FileVerdict(ref, where, verdict, self._rule_of(body, ref.kind))
 
-    def _rule_of(self, body: dict[str, Json], kind: Kind) -> Rule:
+    def _rule_of(self, body: dict[str, Json], kind: Kind) -> JudgedBy:
         if self.dialect == KSTATUS:
-            return Rule.KSTATUS
+            return JudgedBy.KSTATUS
         verdict = judge_as_argo(body)
         if verdict is not None and verdict.checked:
             is_leaving = verdict.reason == "PendingDeletion"
             has_row = argo_rows().find(kind.group, kind.name) is not None
-            return Rule.ROW if has_row and not is_leaving else Rule.ARGO
+            return JudgedBy.ROW if has_row and not is_leaving else JudgedBy.ARGO
         row = self.judge.known.row_of(kind)
-        return Rule.ROW if row is not None and row.ready_when else Rule.KSTATUS
+        return JudgedBy.ROW if row is not None and row.ready_when else JudgedBy.KSTATUS
 
 
 async def judge_files(
     files: Sequence[str], *, health_rules: Path | None = None, dialect: str = ARGO
-) -> list[Judged]:
+) -> list[FileVerdict]:
     """Every object of every file, in their order; `-` is standard input."""
     documents = [document for name in files for document in _read(name)]
     if not documents:
@@ -102,11 +102,11 @@ async def judge_files(
         scripts = read_lua_rules(_content(str(health_rules)), str(health_rules))
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
-        bench = Bench(Judge.of(builtin().rows), dialect, scripts, lua, _present())
+        bench = FileJudge(Judge.of(builtin().rows), dialect, scripts, lua, _present())
         return await _hear_all(bench, documents)
 
 
-async def _hear_all(bench: Bench, documents: Iterable[Document]) -> list[Judged]:
+async def _hear_all(bench: FileJudge, documents: Iterable[Document]) -> list[FileVerdict]:
     named = [(one, _ref_of(one)) for one in documents]
     async with asyncio.TaskGroup() as group:
         hearings = [

@@ -22,7 +22,7 @@ from tidegate.errors import DialectError, Place, ProcessError, foreign
 from tidegate.external.blocking import BlockingWorker
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.flows import jq_machine
-from tidegate.flows.jq_machine import Question, Reply
+from tidegate.flows.jq_machine import JqQuestion, JqReply
 from tidegate.model.ignoring import FindPaths, Paths
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
@@ -33,7 +33,7 @@ LIMITS = Limits(time=Ms(SECOND), memory=256 * MIB, output=16 * MIB)
 KEPT = 1024
 TIMEOUT, START = "external.worker.timeout", "external.worker.start"
 
-_read = msgspec.msgpack.Decoder(Reply).decode
+_read = msgspec.msgpack.Decoder(JqReply).decode
 
 
 class Jq:
@@ -43,14 +43,14 @@ class Jq:
         command = Command(argv=(sys.executable, "-I", "-m", jq_machine.__name__))
         self._limits = limits
         self._worker = BlockingWorker(command, limits)
-        self._known: dict[bytes, Reply | ProcessError] = {}
+        self._known: dict[bytes, JqReply | ProcessError] = {}
 
     def close(self) -> None:
         self._worker.end()
 
     def check(self, expression: str) -> None:
         """Raise what is wrong with an expression, whatever it will be asked about."""
-        reply = self._ask(Question((expression,), (b"{}",)))
+        reply = self._ask(JqQuestion((expression,), (b"{}",)))
         if isinstance(reply, ProcessError):
             raise self._costly(expression, reply)
         if reply.mistake:
@@ -66,15 +66,15 @@ class Jq:
         self, where: Place, expressions: tuple[str, ...], bodies: tuple[dict[str, Json], ...]
     ) -> tuple[Paths, ...]:
         """All in one question. Where that fails each has its own time, and the culprit is found."""
-        reply = self._ask(Question(expressions, tuple(map(msgspec.json.encode, bodies))))
-        if isinstance(reply, Reply):
+        reply = self._ask(JqQuestion(expressions, tuple(map(msgspec.json.encode, bodies))))
+        if isinstance(reply, JqReply):
             return reply.paths
         if len(expressions) == 1:
             raise self._costly(expressions[0], reply, where)
         each = [self._find(where, (one,), bodies) for one in expressions]
         return tuple(tuple(chain.from_iterable(side)) for side in zip(*each, strict=True))
 
-    def _ask(self, question: Question) -> Reply | ProcessError:
+    def _ask(self, question: JqQuestion) -> JqReply | ProcessError:
         request = msgspec.msgpack.encode(question)
         name = blake2b(request, digest_size=16).digest()
         if name not in self._known:
@@ -83,7 +83,7 @@ class Jq:
             self._known[name] = self._ask_worker(request)
         return self._known[name]
 
-    def _ask_worker(self, request: bytes) -> Reply | ProcessError:
+    def _ask_worker(self, request: bytes) -> JqReply | ProcessError:
         if not self._known and find_spec("jq") is None:
             problem = "expressions of jq's cannot be used: jq is not installed"
             raise DialectError("dialect.jq.missing", problem, hint="install `tidegate[jq]`")

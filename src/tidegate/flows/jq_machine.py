@@ -31,7 +31,7 @@ CHOOSES = re.compile(r"//|\b(?:if|catch)\b")
 """What makes a value in one object may name a place in another."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class JqQuestion(msgspec.Struct, frozen=True):
     expressions: tuple[str, ...]
     bodies: tuple[bytes, ...]
 
@@ -39,7 +39,7 @@ class Question(msgspec.Struct, frozen=True):
         return f"Question({len(self.bodies)} bodies)"
 
 
-class Reply(msgspec.Struct, frozen=True):
+class JqReply(msgspec.Struct, frozen=True):
     """The places in each of the bodies; `mistake`: what is wrong with an expression, if anything.
 
     An expression that ends with an error leads nowhere at all.
@@ -54,7 +54,7 @@ class _Program(Protocol):
     def all(self) -> list[list[list[Json]]]: ...
 
 
-_read = msgspec.msgpack.Decoder(Question).decode
+_read = msgspec.msgpack.Decoder(JqQuestion).decode
 
 
 def answer(request: bytes) -> bytes:
@@ -72,7 +72,7 @@ def answer(request: bytes) -> bytes:
                 if str(error).startswith(NO_PATH) and not CHOOSES.search(expression):
                     mistake = NOT_A_PATH
         sides.append(tuple(found))
-    return msgspec.msgpack.encode(Reply(tuple(sides), mistake))
+    return msgspec.msgpack.encode(JqReply(tuple(sides), mistake))
 
 
 @lru_cache(maxsize=KEPT)

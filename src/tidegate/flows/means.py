@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.dialect.living import read_living
 from tidegate.dialect.tracking import owner_of
-from tidegate.engine.means import Body, Draft, Found
+from tidegate.engine.means import Body, Draft, FoundUnit
 from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.flows.comparing import (
     draft_of,
@@ -80,7 +80,7 @@ class Craft:
     def owner(self, body: Body) -> str:
         return owner_of(body)
 
-    def complete(self, plan: Plan, found: dict[UnitId, Found]) -> Plan:
+    def complete(self, plan: Plan, found: dict[UnitId, FoundUnit]) -> Plan:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
         stale = [
             (unit, [one for body in found[unit.id].stale if (one := stale_of(body, unit))])

@@ -18,7 +18,7 @@ from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
 
-__all__ = ["Audience", "Ended", "Preflight", "Rolling", "make_driver", "roll_out"]
+__all__ = ["Audience", "Preflight", "RolledOut", "Rolling", "make_driver", "roll_out"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +48,14 @@ class Audience(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RolledOut:
     """How a rollout ended, and what is known of what failed."""
 
     result: Result
     evidence: tuple[Evidence, ...] = ()
 
 
-async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> Ended:
+async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
     """Run a plan to its end before an audience."""
     discretion, world = Discretion.of(plan), session.world
     hide = discretion.hide_in
@@ -68,7 +68,7 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         plan=plan, catalogue=known, discretion=discretion, behind=session.behind
     )
     evidence = await inquire(world, audience.course, background)
-    return Ended(Result.FORBIDDEN if _is_forbidden(audience.course) else result, evidence)
+    return RolledOut(Result.FORBIDDEN if _is_forbidden(audience.course) else result, evidence)
 
 
 def make_driver(

@@ -22,7 +22,7 @@ MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ObjectStatus:
     """One object: whether it is as Git wants it, and its verdict."""
 
     ref: Ref
@@ -32,12 +32,12 @@ class Status:
     cluster: str = ""
 
 
-async def read_status(units: Sequence[Unit], session: Session) -> list[Status]:
+async def read_status(units: Sequence[Unit], session: Session) -> list[ObjectStatus]:
     """All objects of units, in the order of the plan."""
     found, lives = await preview_with_lives(units, session)
     verdicts = await _judge_all(found.plan, lives, session)
     return [
-        Status(
+        ObjectStatus(
             spot.ref,
             step.wave,
             found.differences[spot].deed is Fate.KEEP,

@@ -29,7 +29,7 @@ from tidegate.plan.items import Budget, make_item
 from tidegate.plan.parting import part_steps
 from tidegate.plan.precedence import make_edges
 from tidegate.plan.stages import group_by_stage
-from tidegate.plan.waves import Group, group_by_wave
+from tidegate.plan.waves import StepGroup, group_by_wave
 
 Brought: TypeAlias = tuple[str, str, str, str, str]
 """A cluster, and what is the same in all versions of an object's kind."""
@@ -110,7 +110,7 @@ def _steps(wanted: Manifests, brought: Collection[Brought], budget: Budget) -> l
     return [*([await_step(planned, FIRST, absent)] if absent else ()), *steps]
 
 
-def _step(unit: PlannedUnit, group: Group, budget: Budget) -> Step:
+def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
     batches = tuple(
         tuple(make_item(manifest, group.phase, budget) for manifest in batch)
         for batch in group.batches

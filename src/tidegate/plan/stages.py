@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.objects import Ref
-from tidegate.plan.waves import Group
+from tidegate.plan.waves import StepGroup
 
 FIRST = (  # noqa: SIM905 - thirty lines of one word each read worse
     "CustomResourceDefinition Namespace ClusterRole ClusterClass RuntimeClass PriorityClass "
@@ -26,11 +26,11 @@ _DEFINITIONS = frozenset(
 )
 
 
-def group_by_stage(manifests: tuple[Manifest, ...]) -> list[Group]:
+def group_by_stage(manifests: tuple[Manifest, ...]) -> list[StepGroup]:
     """The steps of a unit, in their order; stages without objects are left out."""
     ordered = sorted(manifests, key=lambda one: (rank_of(one.ref), one.body))
     members = {stage: [one for one in ordered if _stage(one) == stage] for stage in STAGES}
-    return [Group(Phase.SYNC, 0, stage, found) for stage, found in members.items() if found]
+    return [StepGroup(Phase.SYNC, 0, stage, found) for stage, found in members.items() if found]
 
 
 def _stage(manifest: Manifest) -> str:

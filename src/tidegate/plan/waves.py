@@ -29,7 +29,7 @@ SortKey = tuple[int, int, int, str, str, str, str, bytes]
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Group:
+class StepGroup:
     """Objects that belong to one step, as batches."""
 
     def __init__(self, phase: Phase, wave: int, stage: str, manifests: list[Manifest]) -> None:
@@ -63,13 +63,13 @@ def sort_key(manifest: Manifest) -> SortKey:
     )
 
 
-def group_by_wave(manifests: tuple[Manifest, ...], *, namespace: str = "") -> list[Group]:
+def group_by_wave(manifests: tuple[Manifest, ...], *, namespace: str = "") -> list[StepGroup]:
     """The steps of a unit, in their order. Objects without a namespace count as in `namespace`."""
     placed = [(one, _place_of(one)) for one in sorted(manifests, key=sort_key)]
     placed = _bubble(placed, brings=_namespace, needs=lambda one: one.ref.namespace or namespace)
     placed = _bubble(placed, brings=_defined_kind, needs=_kind)
     return [
-        Group(phase, wave, "", [one for one, _ in members])
+        StepGroup(phase, wave, "", [one for one, _ in members])
         for (phase, wave), members in groupby(placed, key=lambda pair: pair[1])
     ]
 

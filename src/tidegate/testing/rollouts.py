@@ -24,7 +24,7 @@ from tidegate.world.protocol import World
 LONGEST = Ms(60 * MINUTE)
 
 
-class Changes(TypedDict, total=False):
+class PolicyChanges(TypedDict, total=False):
     """What a policy may say otherwise."""
 
     semantics: Semantics
@@ -61,7 +61,7 @@ def settings_of(number: int = 0) -> Settings:
     return Settings(holder=f"rollout-{number}")
 
 
-def governed(plan: Plan, **changes: Unpack[Changes]) -> Plan:
+def governed(plan: Plan, **changes: Unpack[PolicyChanges]) -> Plan:
     """The plan with other policies for all its units."""
     units = tuple(
         msgspec.structs.replace(unit, policy=msgspec.structs.replace(unit.policy, **changes))

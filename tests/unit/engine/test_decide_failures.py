@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.decide_play import Play
-from tidegate.engine.vocabulary import Look
+from tidegate.engine.vocabulary import LookAgain
 from tidegate.model.event import StepState, Told
 from tidegate.model.reading import mapping
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
@@ -110,7 +110,7 @@ def test_before_time_fails_a_gate_its_objects_are_looked_at_again(health: Health
     play.judge("db", health)
     play.wait(2_000)
 
-    looks = [command for command in play.commands if isinstance(command, Look)]
+    looks = [command for command in play.commands if isinstance(command, LookAgain)]
     assert [look.objects[0][0].ref.name for look in looks] == ["db"]
 
 

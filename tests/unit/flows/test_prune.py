@@ -26,7 +26,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing.rollouts import Changes
+from tidegate.testing.rollouts import PolicyChanges
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
 from tidegate.world.exchange import Exchange
@@ -60,7 +60,7 @@ spec:
 """
 
 
-async def prune(world: World, unit: Unit, **changes: Unpack[Changes]) -> list[Event]:
+async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> list[Event]:
     pruning = ruled(ruled(unit, prunes=True), **changes)
     events = await run(world, (await make_plan([pruning], a_session(world))).plan)
     assert events[-1].reason == "passed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.flows.jq_machine import Question, Reply, answer
+from tidegate.flows.jq_machine import JqQuestion, JqReply, answer
 from tidegate.model.ignoring import Paths
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
@@ -15,9 +15,9 @@ OURS = "tidegate"
 
 def find_paths(expressions: tuple[str, ...], bodies: tuple[Body, ...]) -> tuple[Paths, ...]:
     """What jq says, without a worker: these expressions are our own."""
-    question = Question(expressions, tuple(map(msgspec.json.encode, bodies)))
+    question = JqQuestion(expressions, tuple(map(msgspec.json.encode, bodies)))
     reply = answer(msgspec.msgpack.encode(question))
-    return msgspec.msgpack.decode(reply, type=Reply).paths
+    return msgspec.msgpack.decode(reply, type=JqReply).paths
 
 
 def an_entry(manager: str, fields: Body, *, operation: str = "Apply", **parts: Json) -> Body:

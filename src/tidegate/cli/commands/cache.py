@@ -10,7 +10,7 @@ import click
 from tidegate.cli import options
 
 if TYPE_CHECKING:
-    from tidegate.flows.cache import Contents, Shelf
+    from tidegate.flows.cache import Contents, ShelfContents
 
 KINDS = ("sources", "charts", "renders", "answers")
 """Known without an import; a test compares them with what there is."""
@@ -78,7 +78,7 @@ def _table(contents: Contents) -> list[str]:
     ]
 
 
-def _row(shelf: Shelf) -> tuple[str, str, str, str, str]:
+def _row(shelf: ShelfContents) -> tuple[str, str, str, str, str]:
     return shelf.kind, str(shelf.count), _size(shelf.bytes), _ago(shelf.newest), _ago(shelf.oldest)
 
 

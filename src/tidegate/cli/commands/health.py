@@ -11,7 +11,7 @@ import click
 from tidegate.cli import options
 
 if TYPE_CHECKING:
-    from tidegate.flows.health import Judged
+    from tidegate.flows.health import FileVerdict
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OBJECTS = click.Path(exists=True, dir_okay=False, allow_dash=True)
@@ -65,7 +65,7 @@ def health(
     return UNHEALTHY if exit_code and ill else 0
 
 
-def _table(found: Sequence[Judged]) -> Iterator[str]:
+def _table(found: Sequence[FileVerdict]) -> Iterator[str]:
     rows = [("object", "health", "rule", "reason", "")]
     rows += [_row(one) for one in found]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -74,7 +74,7 @@ def _table(found: Sequence[Judged]) -> Iterator[str]:
         yield "  ".join((*cells, row[-1])).rstrip()
 
 
-def _row(one: Judged) -> tuple[str, str, str, str, str]:
+def _row(one: FileVerdict) -> tuple[str, str, str, str, str]:
     verdict = one.verdict
     rule = f"{one.rule} {one.script}" if one.script else str(one.rule)
     rule += "" if verdict.checked else ", unchecked"

@@ -23,7 +23,7 @@ from tidegate.cli.unit_options import (
 
 if TYPE_CHECKING:
     from tidegate.flows.session import Target
-    from tidegate.flows.status import Status
+    from tidegate.flows.status import ObjectStatus
     from tidegate.model.unit import Unit
 
 
@@ -71,7 +71,7 @@ def status(what: str, **told: Unpack[StatusOptions]) -> None:
         click.echo(line)
 
 
-async def _read(units: list[Unit], target: Target, told: StatusOptions) -> list[Status]:
+async def _read(units: list[Unit], target: Target, told: StatusOptions) -> list[ObjectStatus]:
     from tidegate.flows.session import open_session
     from tidegate.flows.status import read_status
 

@@ -1,12 +1,12 @@
 """What one turn of a rollout does: to the order of steps, to their objects, to their gates.
 
     heard                                  told, and asked for
-    Begun(plan: wave 0 → wave 1)           step.checking wave 0             Check(wave 0)
+    Begun(plan: wave 0 → wave 1)           step.checking wave 0             CheckStep(wave 0)
     Checked(wave 0: web is absent)         step.applying wave 0             Apply(web)
     Wrote(web, generation 1)               object.written, step.gating      (nothing)
     Judged(web, seen 0: Healthy)           gate.waiting: not observed yet   (nothing)
-    Judged(web, seen 1: Healthy)           gate.opened, step.passed         Journal(wave 0 opened)
-                                           step.checking wave 1             Check(wave 1)
+    Judged(web, seen 1: Healthy)           gate.opened, step.passed         Remember(wave 0 opened)
+                                           step.checking wave 1             CheckStep(wave 1)
     …
     Wrote, Judged of wave 1                step.passed, unit.ended          (nothing)
                                            rollout.ended

@@ -8,12 +8,12 @@ from tidegate.engine.turns.ordering import failed, passed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
 from tidegate.engine.vocabulary import (
     Foresee,
-    Journal,
     Judged,
-    Look,
+    LookAgain,
     Looked,
     Probe,
     Probed,
+    Remember,
     Trouble,
     Verify,
 )
@@ -118,7 +118,7 @@ def _is_sure(turn: Turn, step: StepRun) -> bool:
         step.looking = True
         held = (run for run in step.items if run.state is ItemState.GATING)
         objects = ((run.spot, run.written.uid if run.written else "") for run in held)
-        turn.order(Look(step.step.id, tuple(objects)))
+        turn.order(LookAgain(step.step.id, tuple(objects)))
     return step.looked
 
 
@@ -255,7 +255,7 @@ def _pass_gate(turn: Turn, step: StepRun) -> None:
     if hooks:
         turn.ask(step.unit)
     turn.tell(Told.GATE_OPENED, step)
-    turn.order(Journal(step.step.id, opened, hooks))
+    turn.order(Remember(step.step.id, opened, hooks))
     passed(turn, step)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tidegate.engine.turns.rollout import ItemRun, Rollout, SlotsRun, StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import may_start
-from tidegate.engine.vocabulary import Check, Expand, Foreseen, Trouble
+from tidegate.engine.vocabulary import CheckStep, Expand, Foreseen, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
@@ -95,7 +95,7 @@ def start(turn: Turn, step: StepRun) -> None:
     turn.enter(step, StepState.CHECKING)
     turn.ask(step.unit)
     name = step.step.id
-    turn.order(Expand(name) if step.step.expands else Check(name))
+    turn.order(Expand(name) if step.step.expands else CheckStep(name))
 
 
 def start_unit(turn: Turn, unit: UnitRun) -> None:

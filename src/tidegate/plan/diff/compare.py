@@ -12,7 +12,7 @@ from tidegate.model.reading import mapping
 from tidegate.plan.diff.adoption import ADOPTED, is_adopted
 from tidegate.plan.diff.facts import GROUPS
 from tidegate.plan.diff.owned import Body, Fields, entries_of, fields_in, is_entry_of, unite
-from tidegate.plan.diff.places import Found, names_of, show_place
+from tidegate.plan.diff.places import Parting, names_of, show_place
 from tidegate.plan.diff.seal import digest_of, is_secret
 from tidegate.plan.diff.seal import seal as seal_of
 from tidegate.plan.diff.values import fold_text, is_hollow, show_pair, words
@@ -114,10 +114,10 @@ def difference_of(walk: Walk, live: Body, wanted: Body, *, claims: bool = False)
     )
 
 
-def _show(found: Found) -> FieldChange:
+def _show(found: Parting) -> FieldChange:
     return FieldChange(show_place(found.place), *show_pair(found.before, found.after))
 
 
-def _show_masked(found: Found) -> FieldChange:
+def _show_masked(found: Parting) -> FieldChange:
     before, after = (MASK if value is not None else "" for value in (found.before, found.after))
     return FieldChange(show_place(found.place), before, after)

@@ -23,7 +23,7 @@ class Value(NamedTuple):
     value: Scalar
 
 
-class Found(NamedTuple):
+class Parting(NamedTuple):
     """A value that an apply would change; None where there is none."""
 
     place: Place

@@ -39,7 +39,7 @@ from tidegate.plan.diff.owned import (
 )
 from tidegate.plan.diff.places import (
     ROOT,
-    Found,
+    Parting,
     Place,
     Step,
     Value,
@@ -60,7 +60,7 @@ class Walk:
     __slots__ = ("_is_builtin", "_is_definition", "_others", "claims", "found")
 
     def __init__(self, others: list[Fields], *, is_builtin: bool, is_definition: bool) -> None:
-        self.found: list[Found] = []
+        self.found: list[Parting] = []
         self.claims = False
         self._others = others
         self._is_builtin = is_builtin
@@ -107,7 +107,7 @@ class Walk:
         elif isinstance(wanted, list) and isinstance(live, list):
             self._list(wanted, live, own, place, parent)
         elif not self._same(wanted, live, place, parent):
-            self.found.append(Found(place, live, wanted))
+            self.found.append(Parting(place, live, wanted))
         elif own is None:
             self.claims = True
 
@@ -121,7 +121,7 @@ class Walk:
         if is_known and not wanted and name_of(place) in DROPPED:
             self.claims = True
         else:
-            self.found.append(Found(place, None, wanted))
+            self.found.append(Parting(place, None, wanted))
 
     def _null(self, live: Json, own: Fields | None, place: Place, parent: str) -> None:
         """Null takes away a value that is one piece, and a default takes its place."""
@@ -132,7 +132,7 @@ class Walk:
         elif is_hollow(live) or self._is_default(live, place, parent, {}):
             self.claims = self.claims or own is None
         else:
-            self.found.append(Found(place, live, None))
+            self.found.append(Parting(place, live, None))
 
     def _gone(
         self, live: Json, own: Fields | None, place: tuple[Place, Step], beside: Body
@@ -147,7 +147,7 @@ class Walk:
         # Of a mapping the fields are told one by one, of an item of a list that it goes.
         is_whole = not own or (SELF in own and not isinstance(place[1], str))
         if is_whole and not self._others_at(place):
-            self.found.append(Found(place, live, None))
+            self.found.append(Parting(place, live, None))
         elif isinstance(live, dict):
             self.fields({}, live, own, place, name)
         elif isinstance(live, list) and own:
@@ -209,7 +209,7 @@ class Walk:
             met[values] = there is not None
             spot: Place = (place, Key(names, values))
             if there is None:
-                self.found.append(Found(spot, None, item))
+                self.found.append(Parting(spot, None, item))
             elif inner == {}:
                 self._piece(item, there, spot, parent)
             else:
@@ -226,7 +226,7 @@ class Walk:
         there = {(value,): True for value in live if not isinstance(value, CONTAINERS)}
         for value in said:
             if (value,) not in there:
-                self.found.append(Found((place, Value(value)), None, value))
+                self.found.append(Parting((place, Value(value)), None, value))
             elif value not in mine:
                 self.claims = True
         for value in mine - set(said):
@@ -245,7 +245,7 @@ class Walk:
         known = frozenset(wanted)
         there = [values for values in live if values in known]
         if there != wanted:
-            self.found.append(Found(place, _in_a_row(there), _in_a_row(wanted)))
+            self.found.append(Parting(place, _in_a_row(there), _in_a_row(wanted)))
 
     def _piece(self, wanted: Json, live: Json, place: Place, parent: str) -> None:
         """Compare what is replaced as a whole."""
@@ -257,7 +257,7 @@ class Walk:
             for number, (value, there) in enumerate(zip(wanted, live, strict=True)):
                 self._piece(value, there, (place, number), parent)
         elif not self._same(wanted, live, place, parent):
-            self.found.append(Found(place, live, wanted))
+            self.found.append(Parting(place, live, wanted))
 
     def _pieces(self, wanted: Body, live: Body, place: Place) -> None:
         """What only lives there goes, unless it is a default."""
@@ -266,11 +266,11 @@ class Walk:
             if name in live:
                 self._piece(value, live[name], (place, name), parent)
             elif not is_hollow(value):
-                self.found.append(Found((place, name), None, value))
+                self.found.append(Parting((place, name), None, value))
         for name, there in live.items():
             spot: Place = (place, name)
             if name not in wanted and not self._is_default(there, spot, parent, live):
-                self.found.append(Found(spot, there, None))
+                self.found.append(Parting(spot, there, None))
 
     def _same(self, wanted: Json, live: Json, place: Place, parent: str) -> bool:
         if is_equal(wanted, live):
