@@ -128,6 +128,8 @@ class Lines:
                 yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
             case Told.OBJECT_REFUSED:
                 yield self._line(event.at, step, f"refused {event.ref}: {_why(event)}")
+            case Told.OBJECT_TAKEN:
+                yield self._line(event.at, step, f"takes over {event.ref}: {_why(event)}")
             case Told.GATE_UNPROVEN:
                 yield self._line(event.at, step, f"not proven: {event.ref}: {_why(event)}")
             case _:
