@@ -8,21 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
+from tests.fakes.kept_clusters import scenario_of
 from tests.unit.flows.deletions import a_directory, a_setting, bring
-from tidegate.engine.stored import NAMESPACE
 from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
-from tidegate.testing import Body, items_of
-from tidegate.world.ask import ask
-from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.protocol import World
+from tidegate.testing import Body
 
-KEPT = frozenset({"name", "namespace", "annotations", "labels"})
 LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prunes it\n"
 
 
@@ -35,19 +27,6 @@ def run(shop: Path, *words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-
-
-async def scenario_of(world: World) -> Body:
-    """A scenario that begins with what lives in a cluster, and with what it remembers."""
-    found: list[Json] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
-    for place, kind in (("default", "ConfigMap"), (NAMESPACE, "Secret")):
-        (page,) = await ask(Exchange(world), List(Selection(Kind("", "v1", kind), place)))
-        for live in items_of(page):
-            body: Body = msgspec.json.decode(live.body)
-            metadata = mapping(body, "metadata")
-            own: Body = {key: part for key, part in metadata.items() if key in KEPT}
-            found.append({**body, "apiVersion": "v1", "kind": kind, "metadata": own})
-    return {"given": {"objects": found}}
 
 
 @pytest.fixture

@@ -278,6 +278,7 @@ class Deeds:
         (outcome,) = yield (Ask(step.cluster, Local(step.expands, step.id.encode())),)
         if not isinstance(outcome, Said):
             return Expanded(step.id, trouble_of(outcome))
+        site.expanded.add(step.id)
         asked = Plan.of(msgspec.json.decode(outcome.body, type=Fragment))
         site.enlist(asked.units, asked.steps, digest=asked.digest)
         opening = yield from reopen_rollout(site, asked)

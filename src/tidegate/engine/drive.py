@@ -224,8 +224,8 @@ class Driver:
 
     def _changed(self, cluster: str, fact: Changed) -> None:
         spot = self._site.outlook.changed(cluster, fact)
-        if spot is None or not self._begun:
-            return
+        if spot is None or not self._begun or spot not in self._site.owner:
+            return  # what is about to be pruned is looked at before it has a step
         self._errands.run(self._site.judge(spot, fact.live), self._inbox.append)
         if fact.change is Change.DELETED:
             self._inbox.append(Gone(spot, fact.live.uid))

@@ -58,7 +58,7 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     refuse((yield from site.outlook.view([*spots, *leaving])), site)
     forgetful = forget_gone(site, stale)
     plan, examined = complete(site, asked, stale)
-    faults = yield from unmet_needs(site.steps.values(), examined, site.outlook)
+    faults = yield from unmet_needs(site.may_bring(), examined, site.outlook)
     leave = yield from ask_leave(examined, site.outlook, site.examiner.units)
     faults += leave.faults
     faults += yield from site.inspector.faults(leave.allowed, late=False)

@@ -54,6 +54,8 @@ class Site:
         around = Surroundings(means, self.outlook)
         self.inspector = Inspector(means, self.examiner.units, around, settings.preflight)
         self.steps: dict[str, Step] = {}
+        self.expanded: set[str] = set()
+        """The steps of which it is known what they yield."""
         self._by_unit: dict[UnitId, dict[str, None]] = {}
         self.owner: dict[Spot, PlannedUnit] = {}
         self.writers: dict[Spot, set[UnitId]] = {}
@@ -82,6 +84,10 @@ class Site:
             ordinary = (item for item in items if item.hook is None)
             kept = (item.ref for item in ordinary if item.deed not in NEVER_WRITTEN)
             hold.refs.update(dict.fromkeys(kept))
+
+    def may_bring(self) -> list[Step]:
+        """The steps of which it counts what they bring, or may bring."""
+        return [step for step in self.steps.values() if step.id not in self.expanded]
 
     def steps_of(self, unit: UnitId) -> list[Step]:
         return [self.steps[name] for name in self._by_unit.get(unit, ())]

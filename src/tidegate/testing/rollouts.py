@@ -32,6 +32,7 @@ class PolicyChanges(TypedDict, total=False):
     consents: bool
     carries_on: bool
     runs_hooks: bool
+    deletes_contents: bool
 
 
 @dataclass(slots=True)

@@ -56,6 +56,14 @@ def test_what_a_step_deleted_is_told_when_it_is_gone() -> None:
     assert end == "     3.0s  rollout  passed in 3.0s: 2 deleted"
 
 
+def test_what_another_unit_loses_is_told() -> None:
+    why = ("Taken", "it belongs to the unit `mail`, which loses it")
+
+    (line,) = lines_of([Event(Ms(0), Told.OBJECT_TAKEN, ONE.id, WEB, *why)])
+
+    assert line == f"     0.0s  wave 1   takes over Deployment default/web: {why[1]}"
+
+
 def test_a_wait_that_is_over_in_a_moment_is_not_told() -> None:
     events = [
         *applied(ONE, 0),

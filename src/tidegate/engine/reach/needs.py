@@ -1,7 +1,7 @@
 """What objects need to be written at all: their kind is served, their namespace is there.
 
 What neither lives nor comes with the plan is a fault, told before the first write. A step that
-expands may bring anything, so nothing is said of a plan with such a step.
+expands may bring anything, so nothing is said of a plan before each such step has.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ OPTION = "SkipDryRunOnMissingResource=true"
 
 
 def unmet_needs(
-    steps: Iterable[Step], examined: list[Examined], outlook: Outlook
+    steps: list[Step], examined: list[Examined], outlook: Outlook
 ) -> Errand[list[Fault]]:
     """The objects that would be written and for which something is not there and will not be.
 
-    `steps` are all of the rollout.
+    `steps` are those of the rollout that bring something, or may.
     """
-    steps = list(steps)
     if any(step.expands and not step.batches for step in steps):
         return []
     wanted = [one for one in examined if is_written(one)]

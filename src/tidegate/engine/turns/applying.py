@@ -27,6 +27,7 @@ UNCONFIRMED = "Unconfirmed"
 ASKS = "it asks for confirmation before it is deleted"
 REAPPLIES = 3
 """How often an object that somebody takes away is put back before the step fails."""
+WRITTEN = frozenset({ItemState.GATING, ItemState.PASSED})
 
 
 def checked(turn: Turn, heard: Checked) -> None:
@@ -201,16 +202,10 @@ def _settle_written(turn: Turn, run: ItemRun, written: Written | None) -> None:
 
 def _refuse(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
     run.state = ItemState.FAILED
-    told = f"{run.item.ref}: {trouble.sentence}"
-    turn.tell(
-        Told.OBJECT_REFUSED,
-        run.step,
-        ref=run.item.ref,
-        reason=trouble.reason,
-        sentence=trouble.sentence,
-    )
-    if run.step.trouble is None or trouble.final:
-        run.step.trouble = Trouble(trouble.reason, told, trouble.final)
+    step, ref, reason, why = run.step, run.item.ref, trouble.reason, trouble.sentence
+    turn.tell(Told.OBJECT_REFUSED, step, ref=ref, reason=reason, sentence=why)
+    if step.trouble is None or trouble.final:
+        step.trouble = Trouble(reason, f"{ref}: {why}", trouble.final)
 
 
 def _deleted(turn: Turn, run: ItemRun) -> None:
@@ -257,15 +252,20 @@ def replaced(turn: Turn, heard: Judged) -> None:
 
 
 def verified(turn: Turn, heard: Verified) -> None:
-    """What lives holds what we wrote, or somebody has changed it."""
+    """What lives holds what we wrote, or somebody has changed it.
+
+    What was well already holds the gate of its step again then.
+    """
     for run in turn.rollout.items.get(heard.spot, ()):
         step = run.step
-        if step.step.id != heard.step or run.state is not ItemState.GATING or step.is_final:
+        is_gating = step.state is StepState.GATING and run.state in WRITTEN
+        if step.step.id != heard.step or not is_gating:
             continue
         run.verified = (heard.generation, heard.version)
         if heard.trouble is None:
             turn.ring_at(turn.now, step)
         else:
+            step.open += run.state is ItemState.PASSED
             tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
             _put_back(turn, run, heard.trouble)
 
@@ -292,7 +292,8 @@ def _put_back(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
         set_deadline(turn, step)
         return
     sentence = f"{run.item.ref} {trouble.sentence}"
-    step.trouble = step.trouble or Trouble(trouble.reason, sentence)
+    final = not step.rules.retry.gates
+    step.trouble = step.trouble or Trouble(trouble.reason, sentence, final)
     if step.rules.patient:
         settle(turn, run, ItemState.FAILED)
     else:

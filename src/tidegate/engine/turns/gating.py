@@ -70,7 +70,11 @@ def judged(turn: Turn, heard: Judged) -> None:
             continue
         run.judged = heard
         step = run.step
-        if step.state is not StepState.GATING or run.state is not ItemState.GATING:
+        if step.state is not StepState.GATING:
+            continue
+        if run.state is ItemState.PASSED and run.item.gates:
+            _is_verifying(turn, run)
+        if run.state is not ItemState.GATING:
             continue
         step.active_at = turn.now
         rules = step.rules
@@ -289,12 +293,5 @@ def tell_wait(turn: Turn, run: ItemRun, reason: str, sentence: str) -> None:
     if run.waits == sentence:
         return
     run.waits = sentence
-    until = run.step.deadline or Ms(0)
-    turn.tell(
-        Told.GATE_WAITING,
-        run.step,
-        ref=run.item.ref,
-        reason=reason,
-        sentence=sentence,
-        until=until,
-    )
+    step, ref, until = run.step, run.item.ref, run.step.deadline or Ms(0)
+    turn.tell(Told.GATE_WAITING, step, ref=ref, reason=reason, sentence=sentence, until=until)

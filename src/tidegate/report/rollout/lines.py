@@ -126,10 +126,8 @@ class Lines:
             case Told.RETRY_PLANNED:
                 pause = limit(event.until - event.at)
                 yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
-            case Told.OBJECT_REFUSED:
-                yield self._line(event.at, step, f"refused {event.ref}: {_why(event)}")
-            case Told.GATE_UNPROVEN:
-                yield self._line(event.at, step, f"not proven: {event.ref}: {_why(event)}")
+            case told if told in REMARKS:
+                yield self._line(event.at, step, f"{REMARKS[told]} {event.ref}: {_why(event)}")
             case _:
                 return
 
@@ -173,6 +171,11 @@ class Lines:
         return f"{(at - self.course.start) / SECOND:8.1f}s  {name:{self._width}}  {told}"
 
 
+REMARKS = {
+    Told.OBJECT_REFUSED: "refused",
+    Told.OBJECT_TAKEN: "takes over",
+    Told.GATE_UNPROVEN: "not proven:",
+}
 STATE_OF = {
     Told.STEP_SKIPPED: StepState.SKIPPED,
     Told.STEP_SUPERSEDED: StepState.SUPERSEDED,

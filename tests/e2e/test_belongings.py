@@ -1,0 +1,97 @@
+"""What prune and delete leave alone because it is not theirs, on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.harbour import Harbour, open_harbour
+from tidegate.model.objects import Kind, Ref
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.testing.builders import an_object
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Missing
+from tidegate.world.line import Line
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
+INSIDE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: {place}}}
+spec:
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:
+      containers: [{{name: main, image: "busybox:1"}}]
+"""
+
+
+@pytest.fixture
+async def harbour(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]:
+    """A unit has brought a namespace, and a Deployment in it."""
+    files = tmp_path / "files"
+    files.mkdir()
+    async with open_harbour(plane, tmp_path, files=files) as harbour:
+        place = place_of(harbour)
+        namespace = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {place}}}\n"
+        (harbour.shop / "place.yaml").write_text(namespace)
+        (harbour.shop / "web.yaml").write_text(INSIDE.format(place=place))
+        (harbour.shop / "rest.yaml").write_text(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rest}\n"
+        )
+        ran = await harbour.run("sync")
+        assert ran.code == 0, ran.stdout + ran.stderr
+        yield harbour
+
+
+@pytest.fixture
+async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
+    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+        yield Desk(Exchange(Line(world)))
+
+
+def place_of(harbour: Harbour) -> str:
+    return f"{harbour.namespace}-place"
+
+
+async def test_a_namespace_goes_with_its_contents_only_with_leave(
+    harbour: Harbour, desk: Desk
+) -> None:
+    place = place_of(harbour)
+    live_of(await desk.apply(an_object("v1 ConfigMap", "theirs", namespace=place), manager="x"))
+    for name in ("place", "web"):
+        (harbour.shop / f"{name}.yaml").unlink()
+    before = len(harbour.writes())
+
+    pruned = await harbour.run("sync", "--prune")
+    deleted = await harbour.run("delete", "--yes")
+    untouched = len(harbour.writes())
+    agreed = await harbour.run("sync", "--prune", "--yes-delete-contents")
+
+    loss = f"takes an object of others along: ConfigMap {place}/theirs;"
+    assert [(ran.code, loss in ran.stdout) for ran in (pruned, deleted)] == [(3, True)] * 2
+    assert untouched == before
+    assert agreed.code == 0, agreed.stdout + agreed.stderr
+    gone = await desk.get(Ref(Kind("", "v1", "Namespace"), "", place))
+    assert isinstance(gone, Missing)
+
+
+async def test_what_controllers_made_in_a_namespace_goes_without_leave(harbour: Harbour) -> None:
+    ran = await harbour.run("delete", "--yes")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+
+async def test_an_empty_directory_prunes_nothing_without_leave(harbour: Harbour) -> None:
+    for path in harbour.shop.iterdir():
+        path.unlink()
+    before = len(harbour.writes())
+
+    ran = await harbour.run("sync", "--prune")
+
+    assert (ran.code, len(harbour.writes())) == (3, before)
+    assert "`--allow-empty` goes on" in ran.stderr

@@ -1,0 +1,34 @@
+"""What a cluster is like at a moment, as the beginning of another one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.engine.stored import NAMESPACE
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
+from tidegate.testing import Body, items_of
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Exchange
+from tidegate.world.protocol import World
+
+KEPT = frozenset({"name", "namespace", "annotations", "labels"})
+GIVEN = frozenset({"default", "kube-root-ca.crt", "kube-system", "kube-public", "kube-node-lease"})
+"""What a cluster has by itself."""
+KINDS = ("Namespace", "ConfigMap")
+
+
+async def scenario_of(world: World) -> Body:
+    """A scenario that begins with what lives in a cluster, and with what it remembers."""
+    found: list[Json] = []
+    for place, kind in (*(("", kind) for kind in KINDS), (NAMESPACE, "Secret")):
+        (page,) = await ask(Exchange(world), List(Selection(Kind("", "v1", kind), place)))
+        for live in items_of(page):
+            body: Body = msgspec.json.decode(live.body)
+            metadata = mapping(body, "metadata")
+            own: Body = {key: part for key, part in metadata.items() if key in KEPT}
+            if live.ref.name not in GIVEN:
+                text = {key: part for key, part in body.items() if key not in {"spec", "status"}}
+                found.append({**text, "apiVersion": "v1", "kind": kind, "metadata": own})
+    return {"given": {"objects": found}}

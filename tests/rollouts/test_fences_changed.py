@@ -1,0 +1,176 @@
+"""Gates and our text: a verdict about a text that somebody else has put there opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from tests.rollouts.objects import BEHIND, WEB
+from tests.rollouts.stage import Rolling, Stage
+from tests.rollouts.statuses import addressed, ready
+from tidegate.engine.turns.applying import REAPPLIES
+from tidegate.model.event import Event, StepState, Told
+from tidegate.model.objects import Live
+from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.testing import Body, live_of
+from tidegate.testing.builders import a_config_map, a_deployment, an_object
+from tidegate.testing.rollouts import Run
+from tidegate.world.calls import PatchForm
+from tidegate.world.facts import Missing
+
+NEWER = a_deployment(image="app:2")
+FREE: Body = {**WEB, "spec": {k: v for k, v in mapping(WEB, "spec").items() if k != "replicas"}}
+"""A Deployment of whose replicas Git says nothing."""
+BALANCED = an_object(
+    "v1 Service",
+    "web",
+    spec={"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"a": "b"}},
+)
+UNDONE: Body = {"spec": {"template": mapping(WEB, "spec", "template")}}
+"""What `kubectl rollout undo` writes: the template of the revision before."""
+EMPTIED: Body = {"spec": {"replicas": 0}}
+"""What `kubectl scale --replicas 0` writes."""
+
+
+def idle(generation: int) -> Body:
+    """A Deployment of no replicas, which is well."""
+    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    return {**ready(generation), **dict.fromkeys(counts, 0)}
+
+
+async def by_another(stage: Stage, body: Body, patch: Body, *, manager: str = "kubectl") -> Live:
+    ref = await stage.ref(body)
+    return live_of(await stage.desk.patch(ref, patch, form=PatchForm.MERGE, manager=manager))
+
+
+async def hanging(stage: Stage) -> Rolling:
+    """The second version of a Deployment is written, and does not become ready."""
+    first = stage.begin(WEB)
+    await first.waits("NotObserved")
+    await stage.says(WEB, ready(1))
+    assert (await first.ends()).result == "passed"
+    rolling = stage.begin(NEWER, BEHIND)
+    await rolling.waits("NotObserved")
+    return rolling
+
+
+async def put_back(stage: Stage, theirs: Live) -> Live:
+    """The object when somebody has changed its text after this state."""
+
+    def is_later(live: Live | None) -> bool:
+        return live is not None and live.generation > theirs.generation
+
+    later = await stage.desk.settled(theirs.ref, is_later)
+    assert later is not None
+    return later
+
+
+def changes(run: Run) -> list[Event]:
+    return [event for event in run.told(Told.GATE_WAITING) if event.reason == "Changed"]
+
+
+def says(live: Live) -> tuple[str, int]:
+    """The image and the replicas of a Deployment."""
+    body: Body = msgspec.json.decode(live.body)
+    (container,) = mappings(body, "spec", "template", "spec", "containers")
+    return text(container, "image"), number(body, "spec", "replicas")
+
+
+@pytest.mark.parametrize(
+    ("patch", "status", "manager", "field"),
+    [
+        (UNDONE, ready, "kubectl-rollout", "`spec.template"),
+        (EMPTIED, idle, "kubectl", "`spec.replicas`"),
+    ],
+    ids=["undo", "scale"],
+)
+async def test_what_somebody_else_made_well_opens_no_gate(
+    stage: Stage, patch: Body, status: Callable[[int], Body], manager: str, field: str
+) -> None:
+    rolling = await hanging(stage)
+
+    with stage.world.held():
+        theirs = await by_another(stage, NEWER, patch, manager=manager)
+        await stage.says(NEWER, status(theirs.generation))
+    told = await rolling.waits("Changed")
+    ours = await put_back(stage, theirs)
+    await rolling.hears(ours)
+
+    assert told.ref == theirs.ref
+    assert f"changed by {manager}" in told.sentence
+    assert field in told.sentence
+    assert not rolling.is_open
+    assert says(ours) == ("app:2", 1)
+    assert isinstance(await stage.desk.get(await stage.ref(BEHIND)), Missing)
+    await stage.says(NEWER, ready(ours.generation))
+    assert (await rolling.ends()).result == "passed"
+
+
+async def test_who_changes_it_again_and_again_fails_the_step(stage: Stage) -> None:
+    rolling = await hanging(stage)
+
+    for _ in range(REAPPLIES):
+        theirs = await by_another(stage, NEWER, UNDONE)
+        await rolling.hears(await put_back(stage, theirs))
+    await by_another(stage, NEWER, UNDONE)
+    run = await rolling.ends()
+
+    (failure,) = run.told(Told.STEP_FAILED)
+    assert run.result == "failed"
+    assert failure.reason == "Changed"
+    assert "Deployment" in failure.sentence
+    assert "changed by kubectl" in failure.sentence
+    assert not run.told(Told.GATE_OPENED, Told.RETRY_PLANNED)
+    assert list(run.states.values()) == [StepState.FAILED, StepState.SKIPPED]
+
+
+async def test_fields_that_are_not_ours_open_gates_as_before(stage: Stage) -> None:
+    rolling = stage.begin(FREE, BEHIND)
+    await rolling.waits("NotObserved")
+
+    with stage.world.held():
+        scaled = await by_another(
+            stage, FREE, {"spec": {"replicas": 3}}, manager="horizontal-pod-autoscaler"
+        )
+        three = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas"), 3)
+        status = {**ready(scaled.generation), **three, "availableReplicas": 3}
+        await stage.says(FREE, status)
+    run = await rolling.ends()
+
+    assert scaled.generation == 2
+    assert run.result == "passed"
+    assert changes(run) == []
+    assert says(await stage.live(FREE)) == ("app:1", 3)
+
+
+async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Stage) -> None:
+    rolling = stage.begin(BALANCED, BEHIND)
+    await rolling.waits_for("web")
+
+    with stage.world.held():
+        theirs = await by_another(stage, BALANCED, {"spec": {"selector": {"a": "c"}}})
+        await stage.says(BALANCED, addressed())
+    told = await rolling.waits("Changed")
+    run = await rolling.ends()
+
+    body: Body = msgspec.json.decode((await stage.live(BALANCED)).body)
+    assert (told.ref, run.result) == (theirs.ref, "passed")
+    assert "`spec.selector.a`" in told.sentence
+    assert mapping(body, "spec", "selector") == {"a": "b"}
+
+
+async def test_what_was_well_already_is_put_back_while_its_step_still_waits(stage: Stage) -> None:
+    settings = a_config_map("settings", mode="fast")
+    rolling = stage.begin((settings, WEB), BEHIND)
+    await rolling.waits("NotObserved")
+
+    theirs = await by_another(stage, settings, {"data": {"mode": "slow"}})
+    told = await rolling.waits("Changed")
+    await stage.says(WEB, ready(1))
+    run = await rolling.ends()
+
+    body: Body = msgspec.json.decode((await stage.live(settings)).body)
+    assert (told.ref, run.result) == (theirs.ref, "passed")
+    assert mapping(body, "data") == {"mode": "fast"}

@@ -1,0 +1,133 @@
+"""Objects that somebody else changes while a gate waits for them, by each engine's rules."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from tests.fakes.decide_play import Play
+from tidegate.engine.vocabulary import Apply, Judged, Trouble, Verified, Verify
+from tidegate.model.event import StepState, Told
+from tidegate.model.objects import Spot
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, Semantics, Vanishing
+from tidegate.model.verdict import Health, Verdict
+from tidegate.testing.builders import a_deployment, a_plan
+
+DB, WEB = "shop/sync/0", "shop/sync/1"
+TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
+ONE_WAVE = a_plan((a_deployment("db"), a_deployment("mail")))
+CHANGED = Trouble("Changed", "was changed by kubectl: `spec.replicas`")
+STRICT = structs.replace(TIDEGATE, vanishing=Vanishing.FAIL)
+
+
+def spot_of(play: Play, name: str) -> Spot:
+    return next(spot for spot in play.rollout.items if spot.ref.name == name)
+
+
+def change(play: Play, name: str, *, health: Health = Health.HEALTHY, generation: int = 2) -> None:
+    """Somebody writes another text, of which the controller says how it is."""
+    (run,) = play.rollout.items[spot_of(play, name)]
+    assert run.written is not None
+    verdict = Verdict(health, health.value, checked=True, speaks_of=generation)
+    version = str(int(run.written.version) + 100)
+    play.hear(Judged(run.spot, run.written.uid, generation, version, verdict, "another"))
+
+
+def verify(play: Play, name: str, trouble: Trouble | None, *, generation: int = 2) -> None:
+    step = next(run.step.step.id for run in play.rollout.items[spot_of(play, name)])
+    play.hear(Verified(step, spot_of(play, name), generation, "101", trouble))
+    play.wait(0)
+
+
+def asked(play: Play) -> int:
+    return sum(isinstance(one, Verify) for one in play.commands)
+
+
+def writes(play: Play, name: str) -> int:
+    applied = (one for one in play.commands if isinstance(one, Apply))
+    return sum(one.spot.ref.name == name for one in applied)
+
+
+@pytest.mark.parametrize("rules", [ARGOCD, FLUX], ids=lambda rules: str(rules.name))
+def test_engines_without_fences_compare_nothing(rules: Semantics) -> None:
+    play = Play(TWO_WAVES, rules)
+
+    change(play, "db")
+    play.wait(6)
+
+    assert asked(play) == 0
+    assert writes(play, "db") == 1
+    assert play.starts(WEB)
+
+
+def test_a_verdict_about_a_later_text_counts_when_it_still_holds_ours() -> None:
+    play = Play(TWO_WAVES, TIDEGATE)
+
+    change(play, "db")
+    before = play.states[DB]
+    verify(play, "db", None)
+
+    assert before is StepState.GATING
+    assert (asked(play), writes(play, "db")) == (1, 1)
+    assert play.states[DB] is StepState.PASSED
+
+
+def test_a_text_that_was_compared_is_not_compared_again() -> None:
+    play = Play(TWO_WAVES, TIDEGATE)
+
+    change(play, "db", health=Health.PROGRESSING)
+    verify(play, "db", None)
+    change(play, "db")
+
+    assert asked(play) == 1
+    assert play.states[DB] is StepState.PASSED
+
+
+def test_what_somebody_changed_is_told_and_written_again() -> None:
+    play = Play(TWO_WAVES, TIDEGATE)
+
+    change(play, "db")
+    verify(play, "db", CHANGED)
+
+    (wait,) = [one for one in play.events if one.reason == "Changed"]
+    assert (wait.told, wait.sentence) == (Told.GATE_WAITING, CHANGED.sentence)
+    assert writes(play, "db") == 2
+    assert play.states[DB] is StepState.GATING
+
+
+def test_what_was_well_already_holds_its_gate_again_when_it_is_changed() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+    play.judge("mail", Health.HEALTHY)
+
+    change(play, "mail")
+    compares = asked(play)
+    verify(play, "mail", CHANGED)
+    play.judge("db", Health.HEALTHY)
+    before = play.states[DB]
+    play.judge("mail", Health.HEALTHY)
+
+    assert (compares, writes(play, "mail")) == (1, 2)
+    assert (before, play.states[DB]) == (StepState.GATING, StepState.PASSED)
+
+
+def test_by_rules_that_put_nothing_back_a_change_fails_the_step() -> None:
+    play = Play(TWO_WAVES, STRICT)
+
+    change(play, "db")
+    verify(play, "db", CHANGED)
+
+    assert writes(play, "db") == 1
+    assert play.states == {DB: StepState.FAILED, WEB: StepState.SKIPPED}
+    (failure,) = [one for one in play.events if one.told is Told.STEP_FAILED]
+    assert CHANGED.sentence in failure.sentence
+
+
+def test_what_somebody_takes_away_again_and_again_fails_the_step_for_good() -> None:
+    play = Play(TWO_WAVES, TIDEGATE)
+
+    for _ in range(4):
+        play.lose("db")
+
+    assert writes(play, "db") == 4
+    assert play.states == {DB: StepState.FAILED, WEB: StepState.SKIPPED}
+    assert play.moments(Told.RETRY_PLANNED) == []
