@@ -86,7 +86,13 @@ _WORDS = {
 def explain(error: YAMLError, part: Part) -> DocumentError:
     """Say what libyaml found in a part, and where."""
     if isinstance(error, ReaderError):
-        return _explain_character(error, part)
+        before = part.text.encode()[: int(error.position)].decode("utf-8", "replace")
+        return DocumentError(
+            "documents.character",
+            f"the character U+{int(error.character):04X} cannot stand in YAML",
+            where=place_behind(before, part),
+            hint='remove it, or write it as an escape in double quotes, such as `"\\x07"`',
+        )
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return DocumentError("documents.syntax", foreign(str(error)), where=part.place(0, 0))
     line, column = error.problem_mark.line, error.problem_mark.column
@@ -141,13 +147,3 @@ def _find_directive(part: Part, line: int, problem: str) -> DocumentError | None
     problem = "a line starts with `%`, and Kubernetes does not read YAML directives"
     where, hint = part.place(line, 0), "remove the line"
     return DocumentError("documents.directive", problem, where=where, hint=hint)
-
-
-def _explain_character(error: ReaderError, part: Part) -> DocumentError:
-    before = part.text.encode()[: int(error.position)].decode("utf-8", "replace")
-    return DocumentError(
-        "documents.character",
-        f"the character U+{int(error.character):04X} cannot stand in YAML",
-        where=place_behind(before, part),
-        hint='remove it, or write it as an escape in double quotes, such as `"\\x07"`',
-    )

@@ -83,15 +83,11 @@ def _job(body: Body) -> Ms | None:
     grace = number(pod, "terminationGracePeriodSeconds", default=GRACE_SECONDS)
     if deadline > 0:
         return Ms((deadline + grace) * SECOND)
-    limit = _backoff_limit(body)
+    # Where each index has a limit of its own, the one for the whole Job counts no attempts.
+    for_all = number(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
+    limit = max(0, number(body, "spec", "backoffLimitPerIndex", default=for_all))
     attempt = max(0, number(pod, "activeDeadlineSeconds"))
     return None if limit >= NO_LIMIT else Ms(_pauses(limit) + (limit + 1) * attempt * SECOND)
-
-
-def _backoff_limit(body: Body) -> int:
-    """Where each index has a limit of its own, the one for the whole Job counts no attempts."""
-    for_all = number(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
-    return max(0, number(body, "spec", "backoffLimitPerIndex", default=for_all))
 
 
 def _pauses(limit: int) -> int:

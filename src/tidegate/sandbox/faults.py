@@ -199,7 +199,11 @@ class Faults:
             msgspec.structs.replace(moment, at=after(start, moment.at))
             for moment in _moments_of(faults)
         )
-        self._downs = _downs_of(faults)
+        self._downs = tuple(
+            (Often(start=fault.at, until=fault.effect.until), fault.when)
+            for fault in faults
+            if isinstance(fault, TimedFault) and isinstance(fault.effect, Down)
+        )
         self._tallies = [
             _Tally(fault, number)
             for number, fault in enumerate(faults)
@@ -275,14 +279,6 @@ def _moments_of(faults: Sequence[Fault]) -> list[TimedFault]:
             if isinstance(fault.effect, Down) and fault.effect.until is not None:
                 moments.append(TimedFault(fault.effect.until, Up(), fault.when))
     return sorted(moments, key=lambda moment: moment.at)
-
-
-def _downs_of(faults: Sequence[Fault]) -> tuple[tuple[Often, Match], ...]:
-    return tuple(
-        (Often(start=fault.at, until=fault.effect.until), fault.when)
-        for fault in faults
-        if isinstance(fault, TimedFault) and isinstance(fault.effect, Down)
-    )
 
 
 def verb_of(request: Request) -> str:

@@ -47,7 +47,8 @@ class Seen:
         key = (live.ref.namespace, live.ref.name)
         objects = self._objects.setdefault(live.ref.kind, {})
         before = objects.pop(key, None)
-        stored = _stored(live)
+        body: dict[str, Json] = msgspec.json.decode(live.body)
+        stored = Stored(live.ref, body, (), int(live.version))
         for uid in owner_uids(stored.metadata):
             self._owned.setdefault(uid, {})[live.ref] = None
         if change is not Change.DELETED:
@@ -133,8 +134,3 @@ class Loose:
 
     def _reminder(self, controller: Controller, ref: Ref) -> Deed:
         return lambda: self._plan(controller, ref, Ms(0))
-
-
-def _stored(live: Live) -> Stored:
-    body: dict[str, Json] = msgspec.json.decode(live.body)
-    return Stored(live.ref, body, (), int(live.version))

@@ -87,7 +87,11 @@ class Mirror:
                 if outcome.resume:
                     page = List(self.selection, PAGE, outcome.resume)
                     return Turn(send=page, changes=changes)
-                return self._complete(changes, outcome.version, now)
+                gone = self._forget(self._unseen)
+                self._unseen = set()
+                self._version = outcome.version
+                watching = self._watch(now)
+                return Turn(send=watching.send, changes=changes + gone, whole_at=outcome.version)
             case Expired():
                 return self._list()
             case Forbidden() | NotServed():
@@ -159,13 +163,6 @@ class Mirror:
         self.alarm = None
         gone = self._forget(set(self._known)) if isinstance(refused, NotServed) else ()
         return Turn(changes=gone, refused=refused)
-
-    def _complete(self, changes: tuple[Changed, ...], version: str, now: Ms) -> Turn:
-        gone = self._forget(self._unseen)
-        self._unseen = set()
-        self._version = version
-        watching = self._watch(now)
-        return Turn(send=watching.send, changes=changes + gone, whole_at=version)
 
     def _heard(self, now: Ms, version: str) -> None:
         self._version = version

@@ -79,7 +79,9 @@ def make(view: View, maker: Stored, products: Iterable[Made]) -> Making:
 
 
 def _write_of(view: View, maker: Stored, made: Made) -> Write | None:
-    ref = _ref_of(made.body)
+    metadata = metadata_of(made.body)
+    kind = Kind.of(str(made.body.get("apiVersion")), str(made.body.get("kind")))
+    ref = Ref(kind, str(metadata.get("namespace") or ""), str(metadata.get("name")))
     live = view.get(ref)
     if live is None:
         body = _owned(made.body, maker) if made.owned else made.body
@@ -90,12 +92,6 @@ def _write_of(view: View, maker: Stored, made: Made) -> Write | None:
         return None
     patch = msgspec.json.encode(lacking)
     return Write(verb=Verb.PATCH, ref=ref, body=patch, uid=live.uid, manager=MAKER)
-
-
-def _ref_of(body: Body) -> Ref:
-    metadata = metadata_of(body)
-    kind = Kind.of(str(body.get("apiVersion")), str(body.get("kind")))
-    return Ref(kind, str(metadata.get("namespace") or ""), str(metadata.get("name")))
 
 
 def _owned(body: Body, maker: Stored) -> Body:

@@ -100,7 +100,9 @@ def apply(
     # An applier that changes nothing keeps its time, and a new one gets none.
     time = ("" if last is None else last.time) if is_same else by.time
     mine = msgspec.structs.replace(entry, time=time, fields=entry.fields - NEVER_OWNED)
-    return Applied(_as_body(body), _settled(owners, (mine, *_unchanged(changes, others))))
+    if not isinstance(body, dict):
+        raise TypeError(body)
+    return Applied(body, _settled(owners, (mine, *_unchanged(changes, others))))
 
 
 def _merged(start: Body, intent: Body, last: Entry | None, now: Owners, shape: Shape) -> Json:
@@ -227,9 +229,3 @@ def _capped(owners: Owners) -> Owners:
         if surplus == 0:
             break
     return tuple(entries.values())
-
-
-def _as_body(value: Json) -> Body:
-    if not isinstance(value, dict):
-        raise TypeError(value)
-    return value

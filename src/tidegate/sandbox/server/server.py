@@ -153,12 +153,9 @@ class Server:
 
     def _changed(self, resource: Resource, event: Event) -> None:
         if resource == CRDS:
-            self._learn(event)
+            body = event.stored.body
+            if event.change is Change.DELETED:
+                self.store.drop(self.register.unlearn(body))
+            elif is_established(body):
+                self.register.learn(body, shapes_of(body.get("spec")))
         self._told(resource, event)
-
-    def _learn(self, event: Event) -> None:
-        body = event.stored.body
-        if event.change is Change.DELETED:
-            self.store.drop(self.register.unlearn(body))
-        elif is_established(body):
-            self.register.learn(body, shapes_of(body.get("spec")))

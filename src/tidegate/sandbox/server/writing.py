@@ -220,7 +220,10 @@ class Writer:
         if outline.write.subresource == "status":
             return change_status(before, body, outline.entry)
         if outline.entry.has_status:
-            return with_part(body, "status", before.body.get("status"))
+            value = before.body.get("status")
+            if value is None:
+                return {key: part for key, part in body.items() if key != "status"}
+            return {**body, "status": value}
         return body
 
     def _commit(
@@ -359,9 +362,3 @@ def settle_metadata(body: Body, before: Stored) -> Body:
     if before.ref.namespace:
         metadata["namespace"] = before.ref.namespace
     return {**body, "metadata": before.metadata if metadata == before.metadata else metadata}
-
-
-def with_part(body: Body, name: str, value: Json) -> Body:
-    if value is None:
-        return {key: part for key, part in body.items() if key != name}
-    return {**body, name: value}

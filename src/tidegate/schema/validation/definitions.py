@@ -78,10 +78,7 @@ def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
             yield required(f"spec.names.{part}")
     if spec.get("preserveUnknownFields") is True:
         yield invalid("spec.preserveUnknownFields", value=True, detail=_PRESERVED)
-    yield from _scope_problems(spec.get("scope"))
-
-
-def _scope_problems(scope: Json) -> Iterator[Cause]:
+    scope = spec.get("scope")
     if not scope:
         yield required("spec.scope")
     elif scope not in {"Cluster", "Namespaced"}:

@@ -132,10 +132,6 @@ def _by_failure(case: Case, now: Ms) -> Ending | None:
     due = deadline_of(case)
     if due is not None and now >= due:
         return Ending(False, "DeadlineExceeded", "Job was active longer than specified deadline")
-    return _by_failed_indexes(case)
-
-
-def _by_failed_indexes(case: Case) -> Ending | None:
     order, failed = case.order, len(case.failed_indexes)
     if not order.is_indexed or order.backoff_limit_per_index is None:
         return None

@@ -51,7 +51,8 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
     if case.order.is_foreign:
         return
     ending = find_ending(case, now)
-    running = _running(case)
+    active = case.active
+    running = Running(len(active), sum(pod.is_ready for pod in active), case.terminating)
     suspends = False
     if ending is not None:
         running = yield from stop(case, running, now)
@@ -69,11 +70,6 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
         yield At(due)
 
 
-def _running(case: Case) -> Running:
-    active = case.active
-    return Running(len(active), sum(pod.is_ready for pod in active), case.terminating)
-
-
 def _completed(case: Case, running: Running) -> Ending | None:
     wanted = 1 if case.order.completions is None else case.order.completions
     if case.succeeded < wanted or running.active:
@@ -85,14 +81,17 @@ def _report(
     case: Case, running: Running, ending: Ending | None, conditions: list[dict[str, Json]], now: Ms
 ) -> Iterator[Write]:
     """Name the pods that ended, let go of them, count them; then say that the Job has ended."""
-    changed = _suspension_changed(case, conditions)
+    known = [one for one in conditions_of(case) if one.get("type") == "Suspended"]
+    changed = known != [one for one in conditions if one.get("type") == "Suspended"]
     start = _start(case, changed=changed, now=now)
     counting = count_pods(case, ending)
     before = status_before(case, running, counting, conditions, start)
     if before != case.status:
         yield set_status(case.job, before)
     if changed:
-        yield _suspension(case, now)
+        reason = "Suspended" if case.order.is_suspended else "Resumed"
+        said = f"Job {reason.lower()}"
+        yield tell(case.job, reason=reason, message=said, now=now, source=NAME)
     yield from (release(pod) for pod in counting.released)
     after = status_after(before, counting)
     is_over = ending is not None and running.terminating == 0
@@ -104,22 +103,11 @@ def _report(
         yield _ended(case.job, ending, now)
 
 
-def _suspension_changed(case: Case, conditions: list[dict[str, Json]]) -> bool:
-    known = [one for one in conditions_of(case) if one.get("type") == "Suspended"]
-    return known != [one for one in conditions if one.get("type") == "Suspended"]
-
-
 def _start(case: Case, *, changed: bool, now: Ms) -> str:
     """A Job that is resumed starts anew; one that is suspended has not started."""
     if case.order.is_suspended:
         return "" if changed else text(case.status, "startTime")
     return timestamp(now) if changed else text(case.status, "startTime", default=timestamp(now))
-
-
-def _suspension(case: Case, now: Ms) -> Write:
-    reason = "Suspended" if case.order.is_suspended else "Resumed"
-    said = f"Job {reason.lower()}"
-    return tell(case.job, reason=reason, message=said, now=now, source=NAME)
 
 
 def _ended(job: Stored, ending: Ending, now: Ms) -> Write:

@@ -34,7 +34,8 @@ def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
     spec = mapping(template, "spec")
     prefix = f"{job.ref.name}-"
     if index is not None:
-        prefix = _indexed_prefix(job.ref.name, index)
+        ending = f"-{index}-"
+        prefix = job.ref.name[: LONGEST_PREFIX - len(ending)] + ending
         labels = {**labels, INDEX: str(index)}
         annotations = {**annotations, INDEX: str(index), **_failure_counts(case, replaced)}
         spec = _indexed_spec(spec, f"{job.ref.name}-{index}")
@@ -48,11 +49,6 @@ def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
         "ownerReferences": [owner_reference(job)],
     }
     return create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
-
-
-def _indexed_prefix(name: str, index: int) -> str:
-    ending = f"-{index}-"
-    return name[: LONGEST_PREFIX - len(ending)] + ending
 
 
 def _failure_counts(case: Case, replaced: JobPod | None) -> dict[str, Json]:

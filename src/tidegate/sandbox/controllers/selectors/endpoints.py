@@ -71,17 +71,13 @@ def _slices(service: Stored, pods: list[Stored]) -> Iterator[tuple[str, Body]]:
     groups: dict[bytes, tuple[list[Json], list[Json]]] = {}
     for pod in pods:
         ports = _ports(service, pod)
-        if ports or _is_portless(service):
+        if ports or not mappings(service.body, "spec", "ports"):
             _, endpoints = groups.setdefault(msgspec.json.encode(ports), (ports, []))
             endpoints.append(_endpoint(service, pod))
     for ports, endpoints in groups.values() or [([], [])]:
         for start in range(0, max(1, len(endpoints)), LARGEST):
             name = _name(service, ports, start)
             yield name, _body(service, ports, endpoints[start : start + LARGEST])
-
-
-def _is_portless(service: Stored) -> bool:
-    return not mappings(service.body, "spec", "ports")
 
 
 def _name(service: Stored, ports: list[Json], start: int) -> str:

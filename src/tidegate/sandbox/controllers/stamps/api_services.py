@@ -37,17 +37,13 @@ def _judge(view: View, service: Body) -> tuple[str, tuple[str, str]]:
     ports = [one for one in mappings(found.body, "spec", "ports") if one.get("port") == wanted]
     if not ports:
         return "False", ("ServicePortError", f"{where} is not listening on port {wanted}")
-    slices = _slices(view, namespace, name)
+    slices = [one for one in view.all_of(SLICE, namespace) if one.labels.get(SERVICE_NAME) == name]
     if not slices:
         return "False", ("EndpointsNotFound", f"cannot find endpointslices for {where}")
     if not any(_has_ready(one, text(ports[0], "name")) for one in slices):
         said = f'have no addresses with port name "{text(ports[0], "name")}"'
         return "False", ("MissingEndpoints", f"endpointslices for {where} {said}")
     return "True", PASSED
-
-
-def _slices(view: View, namespace: str, name: str) -> list[Stored]:
-    return [one for one in view.all_of(SLICE, namespace) if one.labels.get(SERVICE_NAME) == name]
 
 
 def _has_ready(slice_: Stored, port: str) -> bool:

@@ -69,19 +69,15 @@ def class_of(view: View, claim: Stored) -> str:
     named = part(claim.body, "spec", "storageClassName")
     if isinstance(named, str):
         return named
-    default = _default_class(view)
-    return default.ref.name if default is not None else ""
-
-
-def _default_class(view: View) -> Stored | None:
-    """The newest of the classes that say so."""
+    # The newest of the classes that say so.
     defaults = [
         one
         for one in view.all_of(STORAGE_CLASS)
         if any(text(one.metadata, "annotations", name) == "true" for name in DEFAULTS)
     ]
     newest_last = sorted(defaults, key=lambda one: text(one.metadata, "creationTimestamp"))
-    return newest_last[-1] if newest_last else None
+    default = newest_last[-1] if newest_last else None
+    return default.ref.name if default is not None else ""
 
 
 def _follow(view: View, claim: Stored, name: str, now: Ms) -> Iterator[Write]:

@@ -44,7 +44,8 @@ def fit_of(template: Json, node: Stored) -> Fit:
     hard = [
         taint
         for taint in mappings(node.body, "spec", "taints")
-        if taint.get("effect") in ("NoSchedule", NO_EXECUTE) and not _is_borne(taint, tolerations)
+        if taint.get("effect") in ("NoSchedule", NO_EXECUTE)
+        and not any(_tolerates(toleration, taint) for toleration in tolerations)
     ]
     return Fit(runs=not hard, stays=not any(one.get("effect") == NO_EXECUTE for one in hard))
 
@@ -91,10 +92,6 @@ def _is_met(term: Body, node: Stored) -> bool:
             *(requirement(one).holds(names) for one in fields),
         ]
     )
-
-
-def _is_borne(taint: Body, tolerations: list[Body]) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
 def _tolerates(toleration: Body, taint: Body) -> bool:

@@ -103,7 +103,9 @@ def _unready(scene: Scene) -> Scene:
 def _scenes(view: View, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
     owners = tuple(_owners(view, pod))
     policy = text(pod.body, "spec", "restartPolicy", default="Always")
-    earlier = _earlier_failures(view, pod)
+    owner = _controller(pod)
+    job = view.get(owner) if owner is not None and owner.kind.name == "Job" else None
+    earlier = number(job.body, "status", "failed") if job else 0
     return [
         Scene(
             view=view,
@@ -143,12 +145,6 @@ def _controller(stored: Stored) -> Ref | None:
             kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
             return Ref(kind, stored.ref.namespace, str(reference.get("name")))
     return None
-
-
-def _earlier_failures(view: View, pod: Stored) -> int:
-    owner = _controller(pod)
-    job = view.get(owner) if owner is not None and owner.kind.name == "Job" else None
-    return number(job.body, "status", "failed") if job else 0
 
 
 @dataclass(slots=True)

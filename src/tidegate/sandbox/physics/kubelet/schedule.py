@@ -39,19 +39,16 @@ def schedule(view: View, pod: Stored, why_not: str, now: Ms) -> Looking:
     trouble = f"{why_not}." if why_not else _trouble_with(view, claims)
     if trouble:
         nodes = len(view.all_of(NODE)) or 1
-        yield from _report(pod, f"0/{nodes} nodes are available: {trouble}", now)
+        message = f"0/{nodes} nodes are available: {trouble}"
+        write = _unschedulable(pod, message, now)
+        if write is not None:
+            yield write
+            yield warn(pod, reason="FailedScheduling", message=message, now=now, source=SCHEDULER)
     elif all(claim and _is_bound(claim) for _, claim in claims):
         yield bind(pod, _node(view, pod))
         return
     waited = now - (moment_of(pod.metadata.get("creationTimestamp")) or now)
     yield At(Ms(now + min(max(waited // 4, SOONEST), LATEST)))
-
-
-def _report(pod: Stored, message: str, now: Ms) -> Looking:
-    write = _unschedulable(pod, message, now)
-    if write is not None:
-        yield write
-        yield warn(pod, reason="FailedScheduling", message=message, now=now, source=SCHEDULER)
 
 
 def bind(pod: Stored, node: str) -> Write:
