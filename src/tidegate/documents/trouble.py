@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from pathlib import Path
 
 import msgspec
 from yaml.error import MarkedYAMLError, YAMLError
@@ -11,6 +13,7 @@ from yaml.reader import ReaderError
 from tidegate.documents.stream import Part, place_behind
 from tidegate.errors import DocumentError, Place, foreign
 
+WORDS = Path(__file__).with_suffix(".json")
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\'\'|[^\'])*\'')
 _DIRECTIVE = re.compile(r"\{\{|\{%")
 
@@ -26,61 +29,10 @@ class _Words(msgspec.Struct, frozen=True, gc=False):
     code: str = "documents.syntax"
 
 
-_WORDS = {
-    "mapping values are not allowed in this context": _Words(
-        "a `:` makes a key where none can stand",
-        "check the indentation; put a value that contains `: ` in quotes",
-    ),
-    "did not find expected key": _Words(
-        "the line does not fit the indentation or the value above it",
-        "align it with the keys above; if a value goes on behind a quote, quote the whole value",
-    ),
-    "could not find expected ':'": _Words(
-        "a line is neither a `key: value` nor part of the value above it",
-        "check the indentation, and that a `:` and a space follow the key",
-        opening=True,
-    ),
-    "did not find expected '-' indicator": _Words(
-        "the line does not fit the list above it", "align it with the list's `-`"
-    ),
-    "block sequence entries are not allowed in this context": _Words(
-        "a `-` starts a list where none can stand", "start the list on a line of its own"
-    ),
-    "mapping keys are not allowed in this context": _Words(
-        "a `?` starts a key where none can stand", "put the value in quotes"
-    ),
-    "did not find expected ',' or '}'": _Words(
-        "a `{` is not closed, or a comma is missing behind it",
-        "add the `}` or the comma",
-        opening=True,
-    ),
-    "did not find expected ',' or ']'": _Words(
-        "a `[` is not closed, or a comma is missing behind it",
-        "add the `]` or the comma",
-        opening=True,
-    ),
-    "found unexpected end of stream": _Words(
-        "a quote is never closed", "close the quote", opening=True
-    ),
-    "found unexpected ':'": _Words(
-        "a bare value inside `[ ]` or `{ }` ends with `:`", "put the value in quotes"
-    ),
-    "did not find expected node content": _Words(
-        "a value is missing before a `,`, `:` or a closing bracket", "add the value, or `null`"
-    ),
-    "found unknown escape character": _Words(
-        "a `\\` in double quotes stands before a character that it cannot escape",
-        "write `\\\\`, or use single quotes",
-    ),
-    "found unexpected document indicator": _Words(
-        "a quote is still open where the document ends", "close the quote", opening=True
-    ),
-    _NO_START: _Words(
-        "text stands behind the end of the document, and Kubernetes never reads it",
-        "separate documents by a line `---`",
-        code="documents.separator",
-    ),
-}
+@cache
+def _known_words() -> dict[str, _Words]:
+    """By what libyaml says."""
+    return msgspec.json.decode(WORDS.read_bytes(), type=dict[str, _Words])
 
 
 def explain(error: YAMLError, part: Part) -> DocumentError:
@@ -129,7 +81,7 @@ def template(part: Part, line: int) -> DocumentError:
 def _words_for(problem: str, character: str) -> _Words:
     if problem == "found character that cannot start any token":
         return _Words(f"a value cannot start with `{character}`", "put the value in quotes")
-    return _WORDS.get(problem) or _Words(f"this is not YAML: {foreign(problem)}", "")
+    return _known_words().get(problem) or _Words(f"this is not YAML: {foreign(problem)}", "")
 
 
 def _tab(where: Place) -> DocumentError:
