@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.writes import delete, patch, without_finalizer
 from tidegate.sandbox.server.lifecycle import FOREGROUND, ORPHAN
 from tidegate.sandbox.server.store import Event, Stored, owner_references
-from tidegate.world.calls import Verb, Write
+from tidegate.world.calls import Write
 from tidegate.world.facts import Change
-
-MANAGER = "kube-controller-manager"
 
 
 def collect(view: View, ref: Ref, _now: Ms) -> Looking:
@@ -32,8 +29,8 @@ def collect(view: View, ref: Ref, _now: Ms) -> Looking:
 
 def _let_go(view: View, owner: Stored) -> Iterator[Write]:
     for own in view.owned_by(owner.uid):
-        yield _with_metadata(own, "ownerReferences", _references_without(own, {owner.uid}))
-    yield _without_finalizer(owner, ORPHAN)
+        yield _released(own, {owner.uid})
+    yield without_finalizer(owner, ORPHAN)
 
 
 def _take_along(view: View, owner: Stored) -> Iterator[Write]:
@@ -43,9 +40,9 @@ def _take_along(view: View, owner: Stored) -> Iterator[Write]:
             propagation = (
                 Propagation.FOREGROUND if view.owned_by(own.uid) else Propagation.BACKGROUND
             )
-            yield _delete(own, propagation)
+            yield delete(own, propagation)
     if not any(_blocks(own, owner.uid) for own in owned):
-        yield _without_finalizer(owner, FOREGROUND)
+        yield without_finalizer(owner, FOREGROUND)
 
 
 def _follow_owners(view: View, stored: Stored) -> Iterator[Write]:
@@ -60,9 +57,9 @@ def _follow_owners(view: View, stored: Stored) -> Iterator[Write]:
         if owner and owner.is_deleting and FOREGROUND in owner.finalizers
     ]
     if len(gone) + len(waiting) == len(owners):
-        yield _delete(stored, Propagation.BACKGROUND)
+        yield delete(stored)
     elif gone:
-        yield _with_metadata(stored, "ownerReferences", _references_without(stored, gone))
+        yield _released(stored, gone)
 
 
 def _owner(view: View, stored: Stored, reference: dict[str, Json]) -> Stored | None:
@@ -83,23 +80,10 @@ def _blocks(own: Stored, uid: str) -> bool:
     )
 
 
-def _references_without(own: Stored, uids: set[str]) -> list[Json]:
-    return [one for one in owner_references(own.metadata) if str(one.get("uid")) not in uids]
-
-
-def _without_finalizer(stored: Stored, finalizer: str) -> Write:
-    return _with_metadata(
-        stored, "finalizers", [one for one in stored.finalizers if one != finalizer]
-    )
-
-
-def _with_metadata(stored: Stored, name: str, value: list[Json]) -> Write:
-    body = msgspec.json.encode({"metadata": {name: value or None}})
-    return Write(verb=Verb.PATCH, ref=stored.ref, body=body, uid=stored.uid, manager=MANAGER)
-
-
-def _delete(stored: Stored, propagation: Propagation) -> Write:
-    return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)
+def _released(own: Stored, uids: set[str]) -> Write:
+    """What is left of its owners without these."""
+    left = [one for one in owner_references(own.metadata) if str(one.get("uid")) not in uids]
+    return patch(own, {"metadata": {"ownerReferences": [*left] or None}})
 
 
 def _concerns(view: View, event: Event) -> Iterator[Ref]:

@@ -9,7 +9,7 @@ from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.writes import create, is_controlled_by, owner_reference
+from tidegate.sandbox.controllers.writes import controlled, create, owner_reference
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Forbidden, Outcome, is_refusal
@@ -22,12 +22,7 @@ LAST_RETRY = Ms(1_000 * SECOND)
 
 
 def pods_of(view: View, owner: Stored) -> list[Stored]:
-    """The pods that an object controls, in the order in which they were made."""
-    return [
-        own
-        for own in view.owned_by(owner.uid)
-        if own.ref.kind.name == POD.name and not own.ref.kind.group and is_controlled_by(own, owner)
-    ]
+    return controlled(view, owner, POD)
 
 
 def phase_of(pod: Stored) -> str:

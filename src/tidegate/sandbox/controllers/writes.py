@@ -9,15 +9,18 @@ import msgspec
 
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import text
-from tidegate.sandbox.controllers.garbage import MANAGER
+from tidegate.sandbox.controllers.reaction import Concerns, View
 from tidegate.sandbox.server.lifecycle import spell
-from tidegate.sandbox.server.store import Body, Stored, owner_references
+from tidegate.sandbox.server.store import Body, Event, Stored, owner_references
 from tidegate.world.calls import PatchForm, Verb, Write
 
+MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10
 
 
-def set_status(stored: Stored, status: Body) -> Write:
+def set_status(
+    stored: Stored, status: Json, *, subresource: str = "status", manager: str = MANAGER
+) -> Write:
     """The status as a whole; what it does not name is gone."""
     operation: Body = {"op": "add", "path": "/status", "value": status}
     return Write(
@@ -25,21 +28,27 @@ def set_status(stored: Stored, status: Body) -> Write:
         form=PatchForm.JSON,
         ref=stored.ref,
         body=msgspec.json.encode([operation]),
-        subresource="status",
+        subresource=subresource,
         uid=stored.uid,
-        manager=MANAGER,
+        manager=manager,
     )
 
 
-def patch(stored: Stored, change: Body) -> Write:
-    """A merge patch of anything but the status."""
+def patch(stored: Stored, change: Body, *, subresource: str = "", manager: str = MANAGER) -> Write:
+    """A merge patch."""
     return Write(
         verb=Verb.PATCH,
         ref=stored.ref,
         body=msgspec.json.encode(change),
+        subresource=subresource,
         uid=stored.uid,
-        manager=MANAGER,
+        manager=manager,
     )
+
+
+def without_finalizer(stored: Stored, finalizer: str, *, manager: str = MANAGER) -> Write:
+    left = [one for one in stored.finalizers if one != finalizer]
+    return patch(stored, {"metadata": {"finalizers": left or None}}, manager=manager)
 
 
 def create(kind: Kind, namespace: str, body: Body) -> Write:
@@ -54,10 +63,8 @@ def create(kind: Kind, namespace: str, body: Body) -> Write:
     )
 
 
-def delete(stored: Stored) -> Write:
-    return Write(
-        verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=Propagation.BACKGROUND
-    )
+def delete(stored: Stored, propagation: Propagation = Propagation.BACKGROUND) -> Write:
+    return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)
 
 
 def delete_all(found: Iterable[Stored]) -> Iterator[Write]:
@@ -93,6 +100,28 @@ def is_controlled_by(stored: Stored, owner: Stored) -> bool:
         reference.get("controller") is True and reference.get("uid") == owner.uid
         for reference in owner_references(stored.metadata)
     )
+
+
+def controlled(view: View, owner: Stored, kind: Kind) -> list[Stored]:
+    """The objects of a kind that an object controls, in the order in which they were made."""
+    return [
+        own
+        for own in view.owned_by(owner.uid)
+        if own.ref.kind == kind and is_controlled_by(own, owner)
+    ]
+
+
+def with_controlled(kind: Kind, controlled_kind: Kind) -> Concerns:
+    """After a change, look at an object of a kind, or at the one that controls what changed."""
+
+    def concerns(_view: View, event: Event) -> Iterator[Ref]:
+        ref: Ref | None = event.stored.ref
+        if event.stored.ref.kind == controlled_kind:
+            ref = controller_of(event.stored, kind)
+        if ref is not None and ref.kind == kind:
+            yield ref
+
+    return concerns
 
 
 def digest_of(value: Json) -> str:

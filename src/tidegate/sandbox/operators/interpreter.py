@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from tidegate.knowledge.catalogue import Catalogue
 from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.stages import shows
@@ -24,6 +22,7 @@ from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memories
 from tidegate.sandbox.operators.presence import (
@@ -38,7 +37,6 @@ from tidegate.sandbox.operators.statuses import status_of, with_times
 from tidegate.sandbox.operators.watching import concerned
 from tidegate.sandbox.operators.workloads import available_since, touched
 from tidegate.sandbox.server.store import Body, Event, Stored
-from tidegate.world.calls import PatchForm, Verb, Write
 from tidegate.world.facts import Missing, NotServed, is_refusal
 
 RETRY = Ms(10 * SECOND)
@@ -145,24 +143,11 @@ def _wait(case: _Case, unmet: Needed, now: Ms) -> Looking:
 def _write(stored: Stored, wanted: Json, now: Ms) -> Looking:
     """The whole status; on the object itself where its kind has no status of its own."""
     status = with_times(wanted, stored.body.get("status"), now)
-    outcome = yield _status_write(stored, status, subresource="status")
+    outcome = yield set_status(stored, status, manager=MAKER)
     if isinstance(outcome, Missing | NotServed):
-        outcome = yield _status_write(stored, status, subresource="")
+        outcome = yield set_status(stored, status, subresource="", manager=MAKER)
     if outcome is not None and is_refusal(outcome):
         yield warn(stored, reason="StatusRefused", message=outcome.message, now=now, source=MAKER)
-
-
-def _status_write(stored: Stored, status: Json, *, subresource: str) -> Write:
-    operation: Body = {"op": "add", "path": "/status", "value": status}
-    return Write(
-        verb=Verb.PATCH,
-        form=PatchForm.JSON,
-        ref=stored.ref,
-        body=msgspec.json.encode([operation]),
-        subresource=subresource,
-        uid=stored.uid,
-        manager=MAKER,
-    )
 
 
 def unserved(view: View, rows: Iterable[Row]) -> list[tuple[Ref, str]]:

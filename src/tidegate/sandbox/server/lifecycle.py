@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.sandbox.kinds import FIRST_STATUSES
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.server.jobs import select_own_pods
 from tidegate.sandbox.server.qos import service_class
@@ -24,37 +25,6 @@ PODS = Resource("", "pods")
 JOBS = Resource("batch", "jobs")
 DEFINITIONS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 DEPLOYMENTS = Resource("apps", "deployments")
-FIRST_STATUSES: dict[Kind, Body] = {
-    Kind("", "v1", "PersistentVolumeClaim"): {"phase": "Pending"},
-    Kind("", "v1", "Service"): {"loadBalancer": {}},
-    Kind("apps", "v1", "DaemonSet"): {
-        "currentNumberScheduled": 0,
-        "numberMisscheduled": 0,
-        "desiredNumberScheduled": 0,
-        "numberReady": 0,
-    },
-    Kind("apps", "v1", "Deployment"): {},
-    Kind("apps", "v1", "ReplicaSet"): {"replicas": 0},
-    Kind("apps", "v1", "StatefulSet"): {"replicas": 0, "availableReplicas": 0},
-    Kind("autoscaling", "v1", "HorizontalPodAutoscaler"): {
-        "currentReplicas": 0,
-        "desiredReplicas": 0,
-    },
-    Kind("autoscaling", "v2", "HorizontalPodAutoscaler"): {
-        "desiredReplicas": 0,
-        "currentMetrics": None,
-    },
-    Kind("batch", "v1", "CronJob"): {},
-    Kind("batch", "v1", "Job"): {},
-    Kind("networking.k8s.io", "v1", "Ingress"): {"loadBalancer": {}},
-    Kind("policy", "v1", "PodDisruptionBudget"): {
-        "disruptionsAllowed": 0,
-        "currentHealthy": 0,
-        "desiredHealthy": 0,
-        "expectedPods": 0,
-    },
-}
-"""What a server says of an object before any controller does: fields that cannot be left out."""
 PODS_STAY = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
@@ -184,15 +154,14 @@ def late_finalizers(before: Stored, body: Body) -> list[Cause]:
     """An object that is being deleted takes no new finalizer."""
     if not before.is_deleting:
         return []
-    finalizers = metadata_of(body).get("finalizers")
-    known = finalizers if isinstance(finalizers, list) else []
+    known = listed(body, "metadata", "finalizers")
     added = [str(one) for one in known if one not in before.finalizers]
     if not added:
         return []
-    listed = ", ".join(f'"{one}"' for one in added)
+    named = ", ".join(f'"{one}"' for one in added)
     why = (
         "no new finalizers can be added if the object is being deleted, "
-        f"found new finalizers []string{{{listed}}}"
+        f"found new finalizers []string{{{named}}}"
     )
     return [forbidden("metadata.finalizers", why)]
 
@@ -235,7 +204,6 @@ def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
 def _leaving_definition(before: Stored, now: Ms) -> Body:
     """A definition stays until its instances are gone, however its deletion was asked for."""
     status = mapping(before.body, "status")
-    told = status.get("conditions")
     terminating: Body = {
         "type": "Terminating",
         "status": "True",
@@ -244,7 +212,7 @@ def _leaving_definition(before: Stored, now: Ms) -> Body:
         "CustomResource deletion will begin soon",
         "lastTransitionTime": timestamp(now),
     }
-    conditions: list[Json] = [*(told if isinstance(told, list) else []), terminating]
+    conditions: list[Json] = [*listed(status, "conditions"), terminating]
     metadata: Body = {
         **before.metadata,
         "deletionTimestamp": timestamp(now),
@@ -281,14 +249,9 @@ def _deletion_began(before: Stored, now: Ms) -> Ms:
 
 def bind(pod: Stored, node: str, *, now: Ms) -> Body:
     """A pod that a scheduler has put on a node."""
-    spec, status = pod.body.get("spec"), pod.body.get("status")
-    known = status if isinstance(status, dict) else {}
-    conditions = known.get("conditions")
-    others = [
-        one
-        for one in (conditions if isinstance(conditions, list) else [])
-        if not (isinstance(one, dict) and one.get("type") == "PodScheduled")
-    ]
+    status = mapping(pod.body, "status")
+    conditions = mappings(status, "conditions")
+    others = [one for one in conditions if one.get("type") != "PodScheduled"]
     placed: Json = {
         "type": "PodScheduled",
         "status": "True",
@@ -297,8 +260,8 @@ def bind(pod: Stored, node: str, *, now: Ms) -> Body:
     }
     return {
         **pod.body,
-        "spec": {**(spec if isinstance(spec, dict) else {}), "nodeName": node},
-        "status": {**known, "conditions": [*others, placed]},
+        "spec": {**mapping(pod.body, "spec"), "nodeName": node},
+        "status": {**status, "conditions": [*others, placed]},
     }
 
 
@@ -316,5 +279,4 @@ def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -
 
 
 def _spec_finalizers(body: Body) -> bool:
-    spec = body.get("spec")
-    return isinstance(spec, dict) and bool(spec.get("finalizers"))
+    return bool(mapping(body, "spec").get("finalizers"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.model.reading import mapping
-from tidegate.sandbox.ownership.terms import STATUS_ALONE
+from tidegate.sandbox.kinds import STATUS_ALONE
 from tidegate.sandbox.server.register import Entry
 from tidegate.sandbox.server.store import Body, Stored, metadata_of
 

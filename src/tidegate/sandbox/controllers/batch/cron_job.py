@@ -23,15 +23,16 @@ from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
 from tidegate.sandbox.controllers.writes import (
-    controller_of,
+    controlled,
     create,
     delete,
     is_controlled_by,
     owner_reference,
     set_status,
+    with_controlled,
 )
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Exists, Outcome, is_refusal
 
@@ -52,11 +53,7 @@ def keep_schedule(view: View, ref: Ref, now: Ms) -> Looking:
     cron_job = view.get(ref)
     if cron_job is None:
         return
-    jobs = [
-        own
-        for own in view.owned_by(cron_job.uid)
-        if own.ref.kind == JOB and is_controlled_by(own, cron_job)
-    ]
+    jobs = controlled(view, cron_job, JOB)
     status = mapping(cron_job.body, "status")
     fresh = yield from _see(cron_job, jobs, status, now)
     yield from _forget_oldest(cron_job, jobs, now)
@@ -220,14 +217,6 @@ def _reference(job: Stored) -> Body:
     }
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == CRON_JOB:
-        yield ref
-    elif ref.kind == JOB:
-        owner = controller_of(event.stored, CRON_JOB)
-        if owner is not None:
-            yield owner
-
-
-CRON_JOBS = Controller("cron-jobs", keep_schedule, _concerns, kinds=(CRON_JOB, JOB))
+CRON_JOBS = Controller(
+    "cron-jobs", keep_schedule, with_controlled(CRON_JOB, JOB), kinds=(CRON_JOB, JOB)
+)

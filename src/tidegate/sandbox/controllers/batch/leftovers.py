@@ -14,9 +14,8 @@ from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.writes import controller_of, patch
+from tidegate.sandbox.controllers.writes import controller_of, delete, without_finalizer
 from tidegate.sandbox.server.store import Event, Stored, owner_references
-from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
 
@@ -29,7 +28,7 @@ def remove_finished(view: View, ref: Ref, now: Ms) -> Looking:
     if now < due:
         yield At(due)
     else:
-        yield Write(verb=Verb.DELETE, ref=ref, uid=job.uid, propagation=Propagation.FOREGROUND)
+        yield delete(job, Propagation.FOREGROUND)
 
 
 def _due(job: Stored) -> Ms | None:
@@ -42,10 +41,8 @@ def _due(job: Stored) -> Ms | None:
 def release_pod(view: View, ref: Ref, _now: Ms) -> Looking:
     """A pod whose Job is gone or has ended is not held back."""
     pod = view.get(ref)
-    if pod is None or not _is_left(view, pod):
-        return
-    left = [one for one in pod.finalizers if one != TRACKING]
-    yield patch(pod, {"metadata": {"finalizers": left or None}})
+    if pod is not None and _is_left(view, pod):
+        yield without_finalizer(pod, TRACKING)
 
 
 def _is_left(view: View, pod: Stored) -> bool:

@@ -20,7 +20,7 @@ from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import least_wanted, refusal_of
 from tidegate.sandbox.controllers.reaction import At
-from tidegate.sandbox.controllers.writes import delete, patch
+from tidegate.sandbox.controllers.writes import delete, without_finalizer
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Outcome
@@ -149,5 +149,4 @@ def _deleted(job: Stored, pod: JobPod, now: Ms) -> Write:
 
 
 def release(pod: JobPod) -> Write:
-    left = [one for one in pod.stored.finalizers if one != TRACKING]
-    return patch(pod.stored, {"metadata": {"finalizers": left or None}})
+    return without_finalizer(pod.stored, TRACKING)

@@ -14,6 +14,7 @@ from tidegate.sandbox.controllers.storage.matching import (
     CLAIM,
     VOLUME,
     best_volume,
+    claim_reference,
     is_free,
     is_kept_for,
     volume_status,
@@ -94,13 +95,7 @@ def _follow(view: View, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
 def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
     """The volume first, then the claim: each in its spec, then in its status."""
     if text(volume.body, "spec", "claimRef", "uid") != claim.uid:
-        kept: Json = {
-            "kind": CLAIM.name,
-            "namespace": claim.ref.namespace,
-            "name": claim.ref.name,
-            "uid": claim.uid,
-            "apiVersion": CLAIM.api_version,
-        }
+        kept = claim_reference(claim)
         notes: Json = {BOUND_BY_CONTROLLER: "yes"}
         yield patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
     if text(volume.body, "status", "phase") != "Bound":
@@ -132,7 +127,7 @@ def _ask(view: View, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]
         yield warn(claim, reason="ProvisioningFailed", message=said, now=now, source=NAME)
         return
     notes = mapping(claim.metadata, "annotations")
-    if waits_for_pod(found) and SELECTED_NODE not in notes:
+    if _waits_for_pod(found) and SELECTED_NODE not in notes:
         yield tell(claim, reason="WaitForFirstConsumer", message=NO_CONSUMER, now=now, source=NAME)
         return
     provisioner = text(found.body, "provisioner")
@@ -149,10 +144,6 @@ def _ask(view: View, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]
         yield tell(claim, reason="ExternalProvisioning", message=said, now=now, source=NAME)
 
 
-def waits_for_pod(storage_class: Stored) -> bool:
-    return text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
-
-
 def choose_node(view: View, ref: Ref, _now: Ms) -> Looking:
     """A pod's claims that wait for it may be met: what the scheduler says when it places a pod."""
     pod = view.get(ref)
@@ -162,7 +153,7 @@ def choose_node(view: View, ref: Ref, _now: Ms) -> Looking:
             continue
         if SELECTED_NODE in mapping(claim.metadata, "annotations"):
             continue
-        if pod is not None and _waits(view, claim):
+        if pod is not None and waits_for_pod(view, claim):
             node = text(pod.body, "spec", "nodeName", default="node")
             yield patch(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
 
@@ -206,14 +197,19 @@ def _concerns_pods(view: View, event: Event) -> Iterator[Ref]:
     if stored.ref.kind == POD:
         if any(view.get(claim) is not None for claim in claims_of(stored)):
             yield stored.ref
-    elif stored.ref.kind == CLAIM and event.before is None and _waits(view, stored):
+    elif stored.ref.kind == CLAIM and event.before is None and waits_for_pod(view, stored):
         pods = view.all_of(POD, stored.ref.namespace)
         yield from (pod.ref for pod in pods if stored.ref in claims_of(pod))
 
 
-def _waits(view: View, claim: Stored) -> bool:
+def waits_for_pod(view: View, claim: Stored) -> bool:
+    """Whether its class makes no volume before a pod that wants it is placed."""
     found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
-    return found is not None and waits_for_pod(found)
+    return found is not None and _waits_for_pod(found)
+
+
+def _waits_for_pod(storage_class: Stored) -> bool:
+    return text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
 
 
 CLAIMS = Controller("claims", keep_claim, _concerns_claims, kinds=(CLAIM, VOLUME, STORAGE_CLASS))

@@ -21,6 +21,17 @@ def volume_status(phase: str, now: Ms) -> Body:
     return {"phase": phase, "lastPhaseTransitionTime": timestamp(now)}
 
 
+def claim_reference(claim: Stored) -> Body:
+    """How a volume names the claim that it is kept for."""
+    return {
+        "kind": CLAIM.name,
+        "namespace": claim.ref.namespace,
+        "name": claim.ref.name,
+        "uid": claim.uid,
+        "apiVersion": CLAIM.api_version,
+    }
+
+
 def made_name(claim: Stored) -> str:
     """The name of the volume that a provisioner makes for a claim."""
     return f"pvc-{claim.uid}"

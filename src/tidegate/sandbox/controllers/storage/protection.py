@@ -11,7 +11,7 @@ from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.controllers.storage.claims import claims_of
 from tidegate.sandbox.controllers.storage.matching import CLAIM
-from tidegate.sandbox.controllers.writes import patch
+from tidegate.sandbox.controllers.writes import patch, without_finalizer
 from tidegate.sandbox.server.store import Event, Stored
 from tidegate.world.facts import Change
 
@@ -27,8 +27,7 @@ def protect(view: View, ref: Ref, _now: Ms) -> Looking:
     if not claim.is_deleting and not is_held:
         yield patch(claim, {"metadata": {"finalizers": [*claim.finalizers, PROTECTION]}})
     elif claim.is_deleting and is_held and not _is_used(view, claim):
-        left = [one for one in claim.finalizers if one != PROTECTION]
-        yield patch(claim, {"metadata": {"finalizers": left or None}})
+        yield without_finalizer(claim, PROTECTION)
 
 
 def _is_used(view: View, claim: Stored) -> bool:

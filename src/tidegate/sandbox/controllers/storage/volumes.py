@@ -10,7 +10,13 @@ from tidegate.model.reading import mapping, part, text
 from tidegate.sandbox.controllers.events import tell
 from tidegate.sandbox.controllers.reaction import Controller, Looking, View
 from tidegate.sandbox.controllers.storage.claims import PROVISIONERS, STORAGE_CLASS, class_of
-from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME, made_name, volume_status
+from tidegate.sandbox.controllers.storage.matching import (
+    CLAIM,
+    VOLUME,
+    claim_reference,
+    made_name,
+    volume_status,
+)
 from tidegate.sandbox.controllers.writes import create, delete, set_status
 from tidegate.sandbox.server.store import Body, Event, Stored
 from tidegate.world.calls import Write
@@ -38,13 +44,6 @@ def provision(view: View, ref: Ref, now: Ms) -> Looking:
 def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write:
     wanted = mapping(claim.body, "spec")
     name = made_name(claim)
-    kept: Json = {
-        "kind": CLAIM.name,
-        "namespace": claim.ref.namespace,
-        "name": claim.ref.name,
-        "uid": claim.uid,
-        "apiVersion": CLAIM.api_version,
-    }
     spec: Body = {
         "capacity": {"storage": part(wanted, "resources", "requests", "storage")},
         "accessModes": wanted.get("accessModes"),
@@ -53,7 +52,7 @@ def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write
             storage_class.body, "reclaimPolicy", default="Delete"
         ),
         "storageClassName": storage_class.ref.name,
-        "claimRef": kept,
+        "claimRef": claim_reference(claim),
         "csi": {"driver": provisioner, "volumeHandle": name},
     }
     notes: Json = {"pv.kubernetes.io/provisioned-by": provisioner}

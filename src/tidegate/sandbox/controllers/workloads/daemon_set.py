@@ -30,11 +30,11 @@ from tidegate.sandbox.controllers.workloads.placement import (
     pinned,
 )
 from tidegate.sandbox.controllers.writes import (
-    controller_of,
     delete,
     delete_all,
     digest_of,
     set_status,
+    with_controlled,
 )
 from tidegate.sandbox.server.store import Body, Event, Stored
 from tidegate.world.calls import Write
@@ -44,6 +44,7 @@ DAEMON_SET = Kind("apps", "v1", "DaemonSet")
 NODE = Kind("", "v1", "Node")
 NAME = "daemonset-controller"
 REVISION_LABEL = "controller-revision-hash"
+OF_PODS = with_controlled(DAEMON_SET, POD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +228,8 @@ def _status(patrol: Patrol) -> Body:
 
 
 def _concerns(view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == DAEMON_SET:
-        yield ref
-    elif ref.kind == POD:
-        owner = controller_of(event.stored, DAEMON_SET)
-        if owner is not None:
-            yield owner
-    elif ref.kind == NODE and _moves_pods(event):
+    yield from OF_PODS(view, event)
+    if event.stored.ref.kind == NODE and _moves_pods(event):
         yield from (daemon_set.ref for daemon_set in view.all_of(DAEMON_SET))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -29,8 +29,8 @@ from tidegate.sandbox.controllers.pods import (
     retry_at,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.writes import controller_of, delete, set_status
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.controllers.writes import delete, set_status, with_controlled
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -124,14 +124,6 @@ def _conditions(owner: Stored, active: int, problem: str, now: Ms) -> Conditions
     return [*known, failed]
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == REPLICA_SET:
-        yield ref
-    elif ref.kind == POD:
-        owner = controller_of(event.stored, REPLICA_SET)
-        if owner is not None:
-            yield owner
-
-
-REPLICA_SETS = Controller("replica-sets", keep_replicas, _concerns, kinds=(REPLICA_SET, POD))
+REPLICA_SETS = Controller(
+    "replica-sets", keep_replicas, with_controlled(REPLICA_SET, POD), kinds=(REPLICA_SET, POD)
+)

@@ -9,10 +9,10 @@ from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers.reaction import View
 from tidegate.sandbox.controllers.writes import (
+    controlled,
     create,
     delete,
     digest_of,
-    is_controlled_by,
     owner_reference,
     patch,
 )
@@ -57,11 +57,7 @@ def keep_revisions(view: View, owner: Stored) -> Generator[Write, Outcome | None
 
 def revisions_of(view: View, owner: Stored) -> list[Stored]:
     """The oldest first."""
-    found = [
-        own
-        for own in view.owned_by(owner.uid)
-        if own.ref.kind == CONTROLLER_REVISION and is_controlled_by(own, owner)
-    ]
+    found = controlled(view, owner, CONTROLLER_REVISION)
     return sorted(found, key=lambda one: (number(one.body, "revision"), one.ref.name))
 
 

@@ -9,7 +9,7 @@ from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.amounts import share
 from tidegate.sandbox.controllers.reaction import View
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
-from tidegate.sandbox.controllers.writes import digest_of, is_controlled_by
+from tidegate.sandbox.controllers.writes import controlled, digest_of
 from tidegate.sandbox.server.store import Stored
 
 HASH = "pod-template-hash"
@@ -78,14 +78,7 @@ def read_rollout(view: View, deployment: Stored) -> Rollout:
     """The ReplicaSets of a Deployment, told apart by the digest of its template."""
     spec = mapping(deployment.body, "spec")
     digest = digest_of(mapping(spec, "template"))
-    crews = sorted(
-        (
-            read_crew(own)
-            for own in view.owned_by(deployment.uid)
-            if own.ref.kind == REPLICA_SET and is_controlled_by(own, deployment)
-        ),
-        key=_age,
-    )
+    crews = sorted(map(read_crew, controlled(view, deployment, REPLICA_SET)), key=_age)
     new = next((crew for crew in crews if crew.stored.labels.get(HASH) == digest), None)
     replicas = number(spec, "replicas", default=1)
     is_recreated = text(spec, "strategy", "type") == "Recreate"

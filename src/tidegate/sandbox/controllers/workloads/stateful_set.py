@@ -28,13 +28,13 @@ from tidegate.sandbox.controllers.workloads.revisions import (
     keep_revisions,
 )
 from tidegate.sandbox.controllers.writes import (
-    controller_of,
     create,
     delete,
     owner_reference,
     set_status,
+    with_controlled,
 )
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -289,14 +289,6 @@ def _count_of(pods: list[Stored], revision: str) -> int:
     return sum(pod.labels.get(REVISION_LABEL) == revision for pod in pods)
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == STATEFUL_SET:
-        yield ref
-    elif ref.kind == POD:
-        owner = controller_of(event.stored, STATEFUL_SET)
-        if owner is not None:
-            yield owner
-
-
-STATEFUL_SETS = Controller("stateful-sets", keep_line, _concerns, kinds=(STATEFUL_SET, POD))
+STATEFUL_SETS = Controller(
+    "stateful-sets", keep_line, with_controlled(STATEFUL_SET, POD), kinds=(STATEFUL_SET, POD)
+)

@@ -19,6 +19,7 @@ from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, View
+from tidegate.sandbox.controllers.writes import patch
 from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
 from tidegate.sandbox.physics.kubelet.conditions import (
     PREPARED,
@@ -47,7 +48,7 @@ from tidegate.sandbox.physics.kubelet.states import (
 )
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Event, Stored, owner_references
-from tidegate.world.calls import Verb, Write
+from tidegate.world.calls import Write
 from tidegate.world.facts import Change, is_refusal
 
 KUBELET = "kubelet"
@@ -318,14 +319,7 @@ def _is_news(look: _Look, since: Ms | None) -> bool:
 def _write(pod: Stored, changes: Body, marks: Body) -> Write:
     """A status, and what it rests on."""
     parts: Body = {"metadata": marks} if marks else {}
-    return Write(
-        verb=Verb.PATCH,
-        ref=pod.ref,
-        body=msgspec.json.encode({**parts, "status": changes}),
-        subresource="status",
-        uid=pod.uid,
-        manager=KUBELET,
-    )
+    return patch(pod, {**parts, "status": changes}, subresource="status", manager=KUBELET)
 
 
 def _print(look: _Look) -> Looking:

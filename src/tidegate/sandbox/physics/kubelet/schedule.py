@@ -10,13 +10,9 @@ from tidegate.model.reading import listed, mappings, text
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Looking, View
-from tidegate.sandbox.controllers.storage.claims import (
-    STORAGE_CLASS,
-    claims_of,
-    class_of,
-    waits_for_pod,
-)
+from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
+from tidegate.sandbox.controllers.writes import patch
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Verb, Write
@@ -82,18 +78,13 @@ def _trouble_with(view: View, claims: list[tuple[Ref, Stored | None]]) -> str:
     for ref, claim in claims:
         if claim is None:
             return f'persistentvolumeclaim "{ref.name}" not found. {UNPREEMPTED}'
-        if not _is_bound(claim) and not _waits_for_pod(view, claim):
+        if not _is_bound(claim) and not waits_for_pod(view, claim):
             return f"{UNBOUND}. {UNPREEMPTED}"
     return ""
 
 
 def _is_bound(claim: Stored) -> bool:
     return text(claim.body, "status", "phase") == "Bound"
-
-
-def _waits_for_pod(view: View, claim: Stored) -> bool:
-    found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
-    return found is not None and waits_for_pod(found)
 
 
 def _unschedulable(pod: Stored, message: str, now: Ms) -> Write | None:
@@ -110,12 +101,5 @@ def _unschedulable(pod: Stored, message: str, now: Ms) -> Write | None:
         "lastTransitionTime": since or timestamp(now),
     }
     others = [one for one in conditions if one.get("type") != "PodScheduled"]
-    patch: Body = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
-    return Write(
-        verb=Verb.PATCH,
-        ref=pod.ref,
-        body=msgspec.json.encode(patch),
-        subresource="status",
-        uid=pod.uid,
-        manager="kube-scheduler",
-    )
+    change: Body = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
+    return patch(pod, change, subresource="status", manager="kube-scheduler")
