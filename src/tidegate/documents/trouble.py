@@ -10,7 +10,7 @@ import msgspec
 from yaml.error import MarkedYAMLError, YAMLError
 from yaml.reader import ReaderError
 
-from tidegate.documents.stream import Part, place_behind
+from tidegate.documents.stream import FilePart, place_behind
 from tidegate.errors import DocumentError, Place, foreign
 
 WORDS = Path(__file__).with_suffix(".json")
@@ -35,7 +35,7 @@ def _known_words() -> dict[str, _Words]:
     return msgspec.json.decode(WORDS.read_bytes(), type=dict[str, _Words])
 
 
-def explain(error: YAMLError, part: Part) -> DocumentError:
+def explain(error: YAMLError, part: FilePart) -> DocumentError:
     """Say what libyaml found in a part, and where."""
     if isinstance(error, ReaderError):
         before = part.text.encode()[: int(error.position)].decode("utf-8", "replace")
@@ -63,12 +63,12 @@ def explain(error: YAMLError, part: Part) -> DocumentError:
     return DocumentError(words.code, words.problem, where=where, hint=words.hint)
 
 
-def is_template(part: Part, line: int) -> bool:
+def is_template(part: FilePart, line: int) -> bool:
     """Whether a line that cannot be read holds `{{` or `{%` outside quotes."""
     return bool(_DIRECTIVE.search(_QUOTED.sub("", part.line(line))))
 
 
-def template(part: Part, line: int) -> DocumentError:
+def template(part: FilePart, line: int) -> DocumentError:
     """The file is not YAML yet."""
     return DocumentError(
         "documents.template",
@@ -89,7 +89,7 @@ def _tab(where: Place) -> DocumentError:
     return DocumentError("documents.tab", problem, where=where, hint="replace it by spaces")
 
 
-def _find_directive(part: Part, line: int, problem: str) -> DocumentError | None:
+def _find_directive(part: FilePart, line: int, problem: str) -> DocumentError | None:
     """A directive is not missed before the end, where no `---` follows: it was cut off there."""
     if problem == _NO_START:
         lines = part.text.split("\n")

@@ -55,7 +55,7 @@ Asked = TypeVar("Asked", Get, List, Write, Logs)
 Read = TypeVar("Read")
 
 
-class Cluster:
+class KubeCluster:
     """A cluster's API: which kinds it serves is asked once, and again when one is not known."""
 
     def __init__(self, transport: Transport, *, watching: Ms) -> None:

@@ -53,7 +53,7 @@ class Auth:
         return self.authorization + (impersonate(whom) if whom else ())
 
 
-class Credentials:
+class AuthSource:
     """The source of `Auth` for one target. Ask it before each request."""
 
     def __init__(

@@ -11,7 +11,7 @@ from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
 from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
-from tidegate.sandbox.controllers.reaction import Controller, View
+from tidegate.sandbox.controllers.reaction import Controller, Sight
 from tidegate.sandbox.controllers.selectors.budgets import BUDGETS
 from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
 from tidegate.sandbox.controllers.stamps.rows import STAMPED
@@ -78,7 +78,7 @@ def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
     """Those that a control plane does not bring: a kubelet and operators."""
     holds = known.holds[::-1]
 
-    def is_held(view: View, pod: Stored) -> str:
+    def is_held(view: Sight, pod: Stored) -> str:
         return held(view, pod, holds)
 
     return (kubelet(profile, held=is_held), operators(paced(known.rows, profile.stages)))

@@ -25,7 +25,7 @@ from tidegate.world.facts import (
     Listed,
     Refusal,
 )
-from tidegate.world.mirror import QUIET, Mirror, Turn
+from tidegate.world.mirror import QUIET, Mirror, MirrorTurn
 from tidegate.world.protocol import World
 
 
@@ -172,7 +172,7 @@ class Line:
         if since:
             self._complete(part, since)
 
-    def _turn(self, part: _Reflection, turn: Turn, now: Ms) -> None:
+    def _turn(self, part: _Reflection, turn: MirrorTurn, now: Ms) -> None:
         if turn.hang_up:
             self._stop(part)
         self._told.extend(turn.changes)

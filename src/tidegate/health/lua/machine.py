@@ -15,11 +15,11 @@ from typing import Protocol
 import msgspec
 
 from tidegate.health.lua.exchange import (
-    Answer,
     Broke,
     Question,
-    Said,
+    ScriptAnswer,
     Silent,
+    Told,
     read_question,
     write_answer,
 )
@@ -64,7 +64,7 @@ class Machine:
         """One request of a worker's line."""
         return write_answer(self.evaluate(read_question(request)))
 
-    def evaluate(self, question: Question) -> Answer:
+    def evaluate(self, question: Question) -> ScriptAnswer:
         table = self._table(_read_body(question.body))
         script = question.script.encode().decode(BYTES)
         how, *texts = self._run(script, table, question.now, question.open_libs)
@@ -74,7 +74,7 @@ class Machine:
         first, second = (text.encode(BYTES).decode(errors="replace") for text in texts)
         match how:
             case "said":
-                return Said(first, second)
+                return Told(first, second)
             case "nothing":
                 return Silent()
             case _:

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import delete, patch, without_finalizer
 from tidegate.sandbox.server.lifecycle import CLEANUP, timestamp
 from tidegate.sandbox.server.register import DEFINITIONS, is_established
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
 MANAGER = "kube-apiserver"
 
 
-def keep_definition(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_definition(view: Sight, ref: Ref, now: Ms) -> Looking:
     """A CRD becomes Established; one that goes takes its instances along."""
     definition = view.get(ref)
     if definition is None:
@@ -30,7 +30,7 @@ def keep_definition(view: View, ref: Ref, now: Ms) -> Looking:
         yield patch(definition, status, subresource="status", manager=MANAGER)
 
 
-def _clean_up(view: View, definition: Stored) -> Iterator[Write]:
+def _clean_up(view: Sight, definition: Stored) -> Iterator[Write]:
     instances = _instances(view, definition)
     for stored in instances:
         if not stored.is_deleting:
@@ -39,7 +39,7 @@ def _clean_up(view: View, definition: Stored) -> Iterator[Write]:
         yield without_finalizer(definition, CLEANUP, manager=MANAGER)
 
 
-def _instances(view: View, definition: Stored) -> list[Stored]:
+def _instances(view: Sight, definition: Stored) -> list[Stored]:
     spec = mapping(definition.body, "spec")
     for version in mappings(spec, "versions"):
         if version.get("served"):
@@ -73,7 +73,7 @@ def _condition(name: str, reason: str, message: str, now: Ms) -> Body:
     }
 
 
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == DEFINITIONS:
         yield ref

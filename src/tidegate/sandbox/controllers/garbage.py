@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import delete, patch, without_finalizer
 from tidegate.sandbox.server.lifecycle import FOREGROUND, ORPHAN
-from tidegate.sandbox.server.store import Event, Stored, owner_references
+from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
 
-def collect(view: View, ref: Ref, _now: Ms) -> Looking:
+def collect(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """What follows for one object from its owners and from what it owns."""
     stored = view.get(ref)
     if stored is None:
@@ -27,13 +27,13 @@ def collect(view: View, ref: Ref, _now: Ms) -> Looking:
         yield from _follow_owners(view, stored)
 
 
-def _let_go(view: View, owner: Stored) -> Iterator[Write]:
+def _let_go(view: Sight, owner: Stored) -> Iterator[Write]:
     for own in view.owned_by(owner.uid):
         yield _released(own, {owner.uid})
     yield without_finalizer(owner, ORPHAN)
 
 
-def _take_along(view: View, owner: Stored) -> Iterator[Write]:
+def _take_along(view: Sight, owner: Stored) -> Iterator[Write]:
     owned = view.owned_by(owner.uid)
     for own in owned:
         if not own.is_deleting:
@@ -45,7 +45,7 @@ def _take_along(view: View, owner: Stored) -> Iterator[Write]:
         yield without_finalizer(owner, FOREGROUND)
 
 
-def _follow_owners(view: View, stored: Stored) -> Iterator[Write]:
+def _follow_owners(view: Sight, stored: Stored) -> Iterator[Write]:
     references = owner_references(stored.metadata)
     if not references:
         return
@@ -62,7 +62,7 @@ def _follow_owners(view: View, stored: Stored) -> Iterator[Write]:
         yield _released(stored, gone)
 
 
-def _owner(view: View, stored: Stored, reference: dict[str, Json]) -> Stored | None:
+def _owner(view: Sight, stored: Stored, reference: dict[str, Json]) -> Stored | None:
     """The owner that is meant: in the same namespace or cluster-wide, and of the same life."""
     kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
     name = str(reference.get("name"))
@@ -86,7 +86,7 @@ def _released(own: Stored, uids: set[str]) -> Write:
     return patch(own, {"metadata": {"ownerReferences": [*left] or None}})
 
 
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if event.change is not Change.DELETED:
         if stored.is_deleting or _has_new_owners(event):
@@ -99,7 +99,7 @@ def _concerns(view: View, event: Event) -> Iterator[Ref]:
             yield Ref(kind, namespace, str(reference.get("name")))
 
 
-def _has_new_owners(event: Event) -> bool:
+def _has_new_owners(event: Transition) -> bool:
     """Owners that stay are no news: when one of them goes, that is a change of its own."""
     owners = event.stored.metadata.get("ownerReferences")
     before = event.before.metadata.get("ownerReferences") if event.before else None

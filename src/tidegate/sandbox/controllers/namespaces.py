@@ -8,9 +8,9 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import MANAGER, create, delete
-from tidegate.sandbox.server.store import Body, Event
+from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
@@ -20,7 +20,7 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 ROOT_CA = "kube-root-ca.crt"
 
 
-def keep_namespace(view: View, ref: Ref, _now: Ms) -> Looking:
+def keep_namespace(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """A namespace has its first objects, or is emptied and let go."""
     namespace = view.get(ref)
     if namespace is None:
@@ -37,7 +37,7 @@ def keep_namespace(view: View, ref: Ref, _now: Ms) -> Looking:
         yield Write(verb=Verb.PATCH, ref=ref, body=body, subresource="finalize", manager=MANAGER)
 
 
-def _furnish(view: View, name: str) -> Iterator[Write]:
+def _furnish(view: Sight, name: str) -> Iterator[Write]:
     wanted: tuple[tuple[Kind, str, Body], ...] = (
         (ACCOUNT, "default", {}),
         (CONFIG_MAP, ROOT_CA, {"data": {"ca.crt": "simulated"}}),
@@ -47,7 +47,7 @@ def _furnish(view: View, name: str) -> Iterator[Write]:
             yield create(kind, name, {"metadata": {"name": own, "namespace": name}, **content})
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == NAMESPACE:
         yield ref

@@ -8,7 +8,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.writes import controlled, create, owner_reference
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
@@ -21,7 +21,7 @@ FIRST_RETRY = Ms(SECOND)
 LAST_RETRY = Ms(1_000 * SECOND)
 
 
-def pods_of(view: View, owner: Stored) -> list[Stored]:
+def pods_of(view: Sight, owner: Stored) -> list[Stored]:
     return controlled(view, owner, POD)
 
 

@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import text
-from tidegate.sandbox.controllers.reaction import Concerns, View
+from tidegate.sandbox.controllers.reaction import Concerns, Sight
 from tidegate.sandbox.server.lifecycle import spell
-from tidegate.sandbox.server.store import Body, Event, Stored, owner_references
+from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
 from tidegate.world.calls import PatchForm, Verb, Write
 
 MANAGER = "kube-controller-manager"
@@ -102,7 +102,7 @@ def is_controlled_by(stored: Stored, owner: Stored) -> bool:
     )
 
 
-def controlled(view: View, owner: Stored, kind: Kind) -> list[Stored]:
+def controlled(view: Sight, owner: Stored, kind: Kind) -> list[Stored]:
     """The objects of a kind that an object controls, in the order in which they were made."""
     return [
         own
@@ -114,7 +114,7 @@ def controlled(view: View, owner: Stored, kind: Kind) -> list[Stored]:
 def with_controlled(kind: Kind, controlled_kind: Kind) -> Concerns:
     """After a change, look at an object of a kind, or at the one that controls what changed."""
 
-    def concerns(_view: View, event: Event) -> Iterator[Ref]:
+    def concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
         ref: Ref | None = event.stored.ref
         if event.stored.ref.kind == controlled_kind:
             ref = controller_of(event.stored, kind)

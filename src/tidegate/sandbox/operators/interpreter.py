@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.stages import shows
 from tidegate.knowledge.templates import scope_of
@@ -21,7 +21,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.sandbox.controllers.events import warn
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memories
@@ -36,7 +36,7 @@ from tidegate.sandbox.operators.presence import (
 from tidegate.sandbox.operators.statuses import status_of, with_times
 from tidegate.sandbox.operators.watching import concerned
 from tidegate.sandbox.operators.workloads import available_since, touched
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Missing, NotServed, is_refusal
 
 RETRY = Ms(10 * SECOND)
@@ -44,11 +44,11 @@ RETRY = Ms(10 * SECOND)
 
 def operators(rows: Iterable[Row]) -> Controller:
     """The operators of these rows as one controller; of two rows for a kind the last counts."""
-    catalogue = Catalogue.of(rows)
+    catalogue = KnownRows.of(rows)
     memories = Memories(catalogue)
     player = _Player(catalogue, memories)
 
-    def concerns(view: View, event: Event) -> Iterator[Ref]:
+    def concerns(view: Sight, event: Transition) -> Iterator[Ref]:
         return concerned(catalogue, memories.of(view), view, event)
 
     return Controller("operators", player.look, concerns)
@@ -68,10 +68,10 @@ class _Case:
 
 @dataclass(frozen=True, slots=True)
 class _Player:
-    catalogue: Catalogue
+    catalogue: KnownRows
     memories: Memories
 
-    def look(self, view: View, ref: Ref, now: Ms) -> Looking:
+    def look(self, view: Sight, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
         stored = view.get(ref)
         row = row_for(self.catalogue, ref.kind)
@@ -92,7 +92,7 @@ class _Player:
             since = max(available_since(server), case.since) if server else case.since
             yield from _go_on(view, case, reached + 1, since=since, now=now)
 
-    def _case(self, view: View, stored: Stored, row: Row) -> _Case:
+    def _case(self, view: Sight, stored: Stored, row: Row) -> _Case:
         kind = stored.ref.kind
         scope = scope_of(stored.body, kind)
         needed = tuple(needs_of(row, stored.body, kind))
@@ -104,12 +104,12 @@ class _Player:
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
         return _Case(stored, row, scope, needed, since)
 
-    def _unmet(self, view: View, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
+    def _unmet(self, view: Sight, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
         return next((one for one in asked if not is_met(self.catalogue, view, one)), None)
 
 
-def _go_on(view: View, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
+def _go_on(view: Sight, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
     """To the next stage, if it is time."""
     stage = case.row.stages[place]
     due = Ms(since + stage.span_for(case.stored.ref))
@@ -150,9 +150,9 @@ def _write(stored: Stored, wanted: Json, now: Ms) -> Looking:
         yield warn(stored, reason="StatusRefused", message=outcome.message, now=now, source=MAKER)
 
 
-def unserved(view: View, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
+def unserved(view: Sight, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
     """The custom resources that nobody serves, and why that is so."""
-    catalogue = Catalogue.of(rows)
+    catalogue = KnownRows.of(rows)
     found: list[tuple[Ref, str]] = []
     for kind in custom_kinds(view):
         objects = view.all_of(kind)

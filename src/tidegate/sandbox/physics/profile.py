@@ -16,7 +16,7 @@ from tidegate.model.moment import Seconds, SomeSeconds, Span
 from tidegate.model.operators import EVERY, Row
 from tidegate.sandbox.physics.course import (
     Assumption,
-    Changes,
+    CourseChanges,
     Fit,
     Profile,
     Rule,
@@ -40,10 +40,9 @@ class _Durations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     stop: Seconds | None = None
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         said = {key: getattr(self, key) for key in (*DURATIONS, "dials") if hasattr(self, key)}
-        known = {key: value for key, value in said.items() if value is not None}
-        return msgspec.convert(known, Changes)
+        return {key: value for key, value in said.items() if value is not None}
 
 
 DURATIONS = _Durations.__struct_fields__

@@ -13,7 +13,7 @@ from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body, Resource, Store, Stored
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
@@ -37,17 +37,17 @@ EVERY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Admission:
     """A write that asks to be admitted."""
 
-    entry: Entry
+    entry: KindEntry
     operation: str
     ref: Ref
     body: Body
     subresource: str = ""
 
 
-def admit(deed: Deed, store: Store) -> None:
+def admit(deed: Admission, store: Store) -> None:
     """Raise the refusal of the first who refuses."""
     if deed.operation == "CREATE":
         _check_namespace(deed, store)
@@ -59,7 +59,7 @@ def admit(deed: Deed, store: Store) -> None:
         _check_webhooks(deed, store)
 
 
-def _check_namespace(deed: Deed, store: Store) -> None:
+def _check_namespace(deed: Admission, store: Store) -> None:
     name = deed.ref.namespace
     if not name:
         return
@@ -74,7 +74,7 @@ def _check_namespace(deed: Deed, store: Store) -> None:
         raise _forbidden(deed, message, cause)
 
 
-def _check_account(deed: Deed, store: Store) -> None:
+def _check_account(deed: Admission, store: Store) -> None:
     name = text(deed.body, "spec", "serviceAccountName", default="default")
     place = deed.ref.namespace
     if store.get(ACCOUNTS, Ref(Kind("", "v1", "ServiceAccount"), place, name)) is None:
@@ -82,7 +82,7 @@ def _check_account(deed: Deed, store: Store) -> None:
         raise _forbidden(deed, f'{looking}: serviceaccount "{name}" not found')
 
 
-def _check_classes(deed: Deed, store: Store) -> None:
+def _check_classes(deed: Admission, store: Store) -> None:
     """What a pod says of its priority and of its runtime must be there."""
     priority = text(deed.body, "spec", "priorityClassName")
     known = Ref(Kind("scheduling.k8s.io", "v1", "PriorityClass"), "", priority)
@@ -94,7 +94,7 @@ def _check_classes(deed: Deed, store: Store) -> None:
         raise _forbidden(deed, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
-def _check_quota(deed: Deed, store: Store) -> None:
+def _check_quota(deed: Admission, store: Store) -> None:
     """Pods are counted; of all that a quota can limit, this alone is looked at."""
     place = deed.ref.namespace
     for quota in store.table(QUOTAS).rows(place):
@@ -110,11 +110,11 @@ def _is_counted(pod: Stored) -> bool:
     return text(pod.body, "status", "phase") not in ("Failed", "Succeeded")
 
 
-def _forbidden(deed: Deed, why: str, *causes: Cause) -> Refused:
+def _forbidden(deed: Admission, why: str, *causes: Cause) -> Refused:
     return Refused(Forbidden(f'{deed.entry.title} "{deed.ref.name}" is forbidden: {why}', causes))
 
 
-def _check_webhooks(deed: Deed, store: Store) -> None:
+def _check_webhooks(deed: Admission, store: Store) -> None:
     for hook in _matching_webhooks(deed, store):
         service = mapping(hook, "clientConfig", "service")
         trouble = _trouble(service, store) if service else ""
@@ -144,7 +144,7 @@ def _has_ready(slice_: Body) -> bool:
     )
 
 
-def _matching_webhooks(deed: Deed, store: Store) -> Iterator[dict[str, Json]]:
+def _matching_webhooks(deed: Admission, store: Store) -> Iterator[dict[str, Json]]:
     for resource in HOOKS:
         for configuration in store.table(resource).rows(""):
             for hook in mappings(configuration.body, "webhooks"):
@@ -152,7 +152,7 @@ def _matching_webhooks(deed: Deed, store: Store) -> Iterator[dict[str, Json]]:
                     yield hook
 
 
-def _matches(hook: dict[str, Json], deed: Deed, store: Store) -> bool:
+def _matches(hook: dict[str, Json], deed: Admission, store: Store) -> bool:
     if not any(_rule_matches(rule, deed) for rule in mappings(hook, "rules")):
         return False
     if not matches(hook.get("objectSelector"), mapping(deed.body, "metadata", "labels")):
@@ -162,7 +162,7 @@ def _matches(hook: dict[str, Json], deed: Deed, store: Store) -> bool:
     return namespace is None or matches(hook.get("namespaceSelector"), namespace.labels)
 
 
-def _rule_matches(rule: dict[str, Json], deed: Deed) -> bool:
+def _rule_matches(rule: dict[str, Json], deed: Admission) -> bool:
     kind = deed.entry.kind
     wanted = (
         ("operations", deed.operation),
@@ -173,7 +173,7 @@ def _rule_matches(rule: dict[str, Json], deed: Deed) -> bool:
     return is_meant and any(_names(str(one), deed) for one in listed(rule, "resources"))
 
 
-def _names(pattern: str, deed: Deed) -> bool:
+def _names(pattern: str, deed: Admission) -> bool:
     """`pods` is the object alone, `pods/status` a part of it, `pods/*` both."""
     name, _, below = pattern.partition("/")
     return name in (EVERY, deed.entry.resource.plural) and below in (EVERY, deed.subresource)

@@ -17,14 +17,14 @@ from tidegate.model.reading import mapping
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.terms import blank_of
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body
 from tidegate.schema.shape import Shape, Type
 
 Part = dict[str, Json]
 
 
-def keep(body: Body, entry: Entry) -> Body:
+def keep(body: Body, entry: KindEntry) -> Body:
     """What is stored of a body."""
     if entry.is_custom:
         return {**body, "metadata": keep_part(body.get("metadata"), "metadata", entry)}
@@ -35,7 +35,7 @@ def keep(body: Body, entry: Entry) -> Body:
     return complete(kept) if complete else kept
 
 
-def keep_part(value: Json, name: str, entry: Entry) -> Json:
+def keep_part(value: Json, name: str, entry: KindEntry) -> Json:
     """What is stored of one part of a body."""
     return _kept(value, layout_of(entry.shape).children[name])
 

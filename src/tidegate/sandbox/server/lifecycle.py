@@ -13,7 +13,7 @@ from tidegate.sandbox.kinds import FIRST_STATUSES
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.server.jobs import select_own_pods
 from tidegate.sandbox.server.qos import service_class
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
 from tidegate.schema.causes import forbidden
 from tidegate.world.calls import Write
@@ -80,7 +80,7 @@ def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
+def begin(body: Body, entry: KindEntry, ref: Ref, *, now: Ms, names: Names) -> Body:
     """A new object: its identity, and what its kind starts with."""
     dropped = {"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"}
     metadata = {k: v for k, v in metadata_of(body).items() if k not in dropped}
@@ -133,7 +133,7 @@ def _service(body: Body, names: Names) -> Body:
     return {**body, "spec": known}
 
 
-def count(body: Body, before: Stored, entry: Entry) -> Body:
+def count(body: Body, before: Stored, entry: KindEntry) -> Body:
     """A spec that changed is counted: everything but metadata and status is spec.
 
     The annotations of a Deployment count too: its ReplicaSets get them.
@@ -166,7 +166,7 @@ def late_finalizers(before: Stored, body: Body) -> list[Cause]:
     return [forbidden("metadata.finalizers", why)]
 
 
-def is_over(body: Body, entry: Entry) -> bool:
+def is_over(body: Body, entry: KindEntry) -> bool:
     """Whether a deletion that was held has nothing left to wait for."""
     metadata = metadata_of(body)
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
@@ -176,7 +176,7 @@ def is_over(body: Body, entry: Entry) -> bool:
     return not (entry.resource == NAMESPACES and _spec_finalizers(body))
 
 
-def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
+def end(before: Stored, entry: KindEntry, write: Write, *, now: Ms) -> Body | None:
     """What a deletion leaves: the object that waits for its finalizers or its time, or nothing."""
     if entry.resource == DEFINITIONS and not before.is_deleting:
         return _leaving_definition(before, now)
@@ -221,7 +221,7 @@ def _leaving_definition(before: Stored, now: Ms) -> Body:
     return {**before.body, "metadata": metadata, "status": {**status, "conditions": conditions}}
 
 
-def _grace(before: Stored, entry: Entry, wanted: int | None) -> int:
+def _grace(before: Stored, entry: KindEntry, wanted: int | None) -> int:
     """The seconds that a pod has to end: none without a node, and never more than it had."""
     if entry.resource != PODS:
         return 0

@@ -18,7 +18,7 @@ VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KindEntry:
     """A kind as the server deals with it."""
 
     served: Served
@@ -51,9 +51,9 @@ def _kept_kinds() -> tuple[Served, ...]:
 
 
 @cache
-def _builtin() -> dict[Kind, Entry]:
+def _builtin() -> dict[Kind, KindEntry]:
     return {
-        served.kind: Entry(
+        served.kind: KindEntry(
             served, shape_of(served.kind) or ANY, Resource(served.kind.group, served.plural)
         )
         for served in reversed(_kept_kinds())
@@ -65,9 +65,9 @@ class Register:
 
     def __init__(self) -> None:
         self._builtin = _builtin()
-        self._custom: dict[Kind, Entry] = {}
+        self._custom: dict[Kind, KindEntry] = {}
 
-    def find(self, kind: Kind) -> Entry | None:
+    def find(self, kind: Kind) -> KindEntry | None:
         return self._builtin.get(kind) or self._custom.get(kind)
 
     def kinds(self) -> tuple[Served, ...]:
@@ -92,7 +92,7 @@ def resource_of(definition: Body) -> Resource:
     return Resource(text(definition, "spec", "group"), text(definition, "spec", "names", "plural"))
 
 
-def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[Entry]:
+def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
     spec, resource = mapping(definition, "spec"), resource_of(definition)
     for version in mappings(spec, "versions"):
         if not version.get("served"):
@@ -105,7 +105,7 @@ def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[Entry]:
             subresources=tuple(sorted(mapping(version, "subresources"))),
         )
         shape = shapes.get(served.kind.version, ANY)
-        yield Entry(served, shape, resource, is_custom=True)
+        yield KindEntry(served, shape, resource, is_custom=True)
 
 
 def is_established(definition: Body) -> bool:

@@ -13,9 +13,9 @@ from tidegate.model.objects import Kind, Live
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.logs import Printed
 from tidegate.sandbox.server.refused import Refused, missing
-from tidegate.sandbox.server.register import Entry, Register, is_established
+from tidegate.sandbox.server.register import KindEntry, Register, is_established
 from tidegate.sandbox.server.selection import selects
-from tidegate.sandbox.server.store import Event, Resource, Store
+from tidegate.sandbox.server.store import Resource, Store, Transition
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
 from tidegate.schema.structural import shapes_of
@@ -45,7 +45,7 @@ class Server:
         *,
         seed: str,
         now: Callable[[], Ms],
-        told: Callable[[Resource, Event], None],
+        told: Callable[[Resource, Transition], None],
     ) -> None:
         self.register = Register()
         self.store = Store(self._changed)
@@ -81,7 +81,7 @@ class Server:
         except Refused as refused:
             return refused.outcome
 
-    def find(self, selection: Selection) -> Entry:
+    def find(self, selection: Selection) -> KindEntry:
         """The kind of a selection, or why it cannot be asked for."""
         entry = self.register.find(selection.kind)
         if entry is None:
@@ -98,7 +98,7 @@ class Server:
             table.forget(self.store.version)
         self._pages.clear()
 
-    def entry_of(self, kind: Kind, write: Write) -> Entry:
+    def entry_of(self, kind: Kind, write: Write) -> KindEntry:
         entry = self.register.find(kind)
         if entry is None:
             raise Refused(NotServed(f"the server does not serve {kind}"))
@@ -132,7 +132,7 @@ class Server:
             self._pages.pop(next(iter(self._pages)))
         return Listed(items[: request.limit], version, token)
 
-    def _rows(self, selection: Selection, entry: Entry) -> tuple[Live, ...]:
+    def _rows(self, selection: Selection, entry: KindEntry) -> tuple[Live, ...]:
         belongs = selects(selection)
         rows = self.store.table(entry.resource).rows(selection.namespace)
         return tuple(
@@ -151,7 +151,7 @@ class Server:
             return Said(msgspec.json.encode({"gitVersion": release()}))
         return NotServed("the server could not find the requested resource")
 
-    def _changed(self, resource: Resource, event: Event) -> None:
+    def _changed(self, resource: Resource, event: Transition) -> None:
         if resource == CRDS:
             body = event.stored.body
             if event.change is Change.DELETED:

@@ -111,7 +111,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         return {**self.body, "metadata": metadata, **head}
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class Transition(msgspec.Struct, frozen=True, gc=False):
     """A change: what is now, and what was before."""
 
     change: Change
@@ -124,7 +124,7 @@ class Table:
     """All objects of one resource, by namespace and name, and their recent changes."""
 
     objects: dict[str, dict[str, Stored]] = field(default_factory=dict)
-    history: deque[Event] = field(default_factory=deque)
+    history: deque[Transition] = field(default_factory=deque)
     forgotten: int = 0
     """Changes up to this version can no longer be told."""
     latest: int = 0
@@ -140,7 +140,7 @@ class Table:
             inside[name] for _, inside in sorted(self.objects.items()) for name in sorted(inside)
         ]
 
-    def since(self, version: int) -> Iterator[Event]:
+    def since(self, version: int) -> Iterator[Transition]:
         return (event for event in self.history if event.stored.version > version)
 
     def forget(self, version: int) -> None:
@@ -152,7 +152,7 @@ class Table:
 class Store:
     """The tables of one cluster and the one counter of its versions."""
 
-    def __init__(self, told: Callable[[Resource, Event], None]) -> None:
+    def __init__(self, told: Callable[[Resource, Transition], None]) -> None:
         self.version = 1
         self._told = told
         self._tables: dict[Resource, Table] = {}
@@ -189,7 +189,7 @@ class Store:
         inside[ref.name] = stored
         self._index(resource, before, stored)
         change = Change.MODIFIED if before else Change.ADDED
-        self._record(resource, table, Event(change, stored, before))
+        self._record(resource, table, Transition(change, stored, before))
         return stored
 
     def remove(self, resource: Resource, before: Stored) -> Stored:
@@ -201,10 +201,10 @@ class Store:
         self.version += 1
         last = Stored(before.ref, before.body, before.owners, self.version)
         self._index(resource, before, None)
-        self._record(resource, table, Event(Change.DELETED, last, before))
+        self._record(resource, table, Transition(Change.DELETED, last, before))
         return last
 
-    def _record(self, resource: Resource, table: Table, event: Event) -> None:
+    def _record(self, resource: Resource, table: Table, event: Transition) -> None:
         table.history.append(event)
         table.latest = event.stored.version
         if len(table.history) > REMEMBERED:

@@ -13,13 +13,13 @@ from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_upd
 from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
 from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
 from tidegate.sandbox.server import lifecycle
-from tidegate.sandbox.server.admission import Deed, admit
+from tidegate.sandbox.server.admission import Admission, admit
 from tidegate.sandbox.server.inspection import inspect, inspect_change, unfit
 from tidegate.sandbox.server.jobs import find_foreign_labels
 from tidegate.sandbox.server.keeping import keep
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
 from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
 from tidegate.sandbox.server.subresources import change_status
 from tidegate.schema.causes import invalid as invalid_field
@@ -34,11 +34,11 @@ KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSec
 """Metadata that no client changes."""
 
 
-class Outline(msgspec.Struct, frozen=True):
+class Writing(msgspec.Struct, frozen=True):
     """A write that is under way: to which kind, and what was there before."""
 
     write: Write
-    entry: Entry
+    entry: KindEntry
     terms: Terms
     before: Stored | None
     author: Author
@@ -61,7 +61,7 @@ class Writer:
         self._names = names
         self._known_terms: dict[tuple[Kind, str], Terms] = {}
 
-    def perform(self, write: Write, entry: Entry, *, is_own: bool = False) -> Done:
+    def perform(self, write: Write, entry: KindEntry, *, is_own: bool = False) -> Done:
         """Do it, or raise why not. What the cluster's own controllers write is not inspected: they
         are held to a real server by tests, and ask only for the head of the answer."""
         before = self._store.get(entry.resource, write.ref) if write.ref.name else None
@@ -71,7 +71,7 @@ class Writer:
         if write.subresource == "binding":
             return self._bind(write, entry, before)
         terms = self._terms(entry, write.subresource)
-        outline = Outline(write, entry, terms, before, self._author(write), is_own)
+        outline = Writing(write, entry, terms, before, self._author(write), is_own)
         match write.verb:
             case Verb.CREATE:
                 return self._create(outline)
@@ -82,7 +82,7 @@ class Writer:
             case Verb.PATCH:
                 return self._change(outline, lambda live: patched(live, write))
 
-    def _terms(self, entry: Entry, subresource: str) -> Terms:
+    def _terms(self, entry: KindEntry, subresource: str) -> Terms:
         """Worked out once for a kind, until its shape is another."""
         known = self._known_terms.get((entry.kind, subresource))
         if known is not None and known.shape is entry.shape:
@@ -105,7 +105,7 @@ class Writer:
     def _author(self, write: Write) -> Author:
         return Author(write.manager or "unknown", lifecycle.timestamp(self._now()))
 
-    def _check_preconditions(self, write: Write, entry: Entry, before: Stored | None) -> None:
+    def _check_preconditions(self, write: Write, entry: KindEntry, before: Stored | None) -> None:
         if before is None:
             if write.uid and write.verb is not Verb.DELETE:
                 raise stale(entry, write.ref.name, "uid mismatch: no existing object was found")
@@ -116,7 +116,7 @@ class Writer:
         if write.version and write.version != str(before.version):
             raise stale(entry, write.ref.name, MODIFIED)
 
-    def _create(self, outline: Outline) -> Done:
+    def _create(self, outline: Writing) -> Done:
         body = _unmanaged(read_body(outline.write))
         if metadata_of(body).get("resourceVersion"):
             raise Refused(Invalid("resourceVersion should not be set on objects to be created"))
@@ -126,14 +126,14 @@ class Writer:
         else:
             body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
         if outline.before is not None:
-            admit(Deed(outline.entry, "CREATE", outline.ref, body), self._store)
+            admit(Admission(outline.entry, "CREATE", outline.ref, body), self._store)
             told = f'{outline.entry.title} "{outline.ref.name}" already exists'
             leaving = "object is being deleted: " if outline.before.is_deleting else ""
             raise Refused(Exists(f"{leaving}{told}"))
         owners = update(outline.terms.blank, body, (), by=outline.author, terms=outline.terms)
         return self._commit_new(outline, body, owners, warnings)
 
-    def _apply(self, outline: Outline) -> Done:
+    def _apply(self, outline: Writing) -> Done:
         intent = _unmanaged(read_body(outline.write))
         before = outline.before
         self._check_version(outline, intent)
@@ -158,7 +158,7 @@ class Writer:
             return self._commit_new(outline, body, result.owners, warnings)
         return self._commit(outline, before, body, result.owners, warnings)
 
-    def _change(self, outline: Outline, changed: Callable[[Body], Body]) -> Done:
+    def _change(self, outline: Writing, changed: Callable[[Body], Body]) -> Done:
         before = outline.before
         if before is None:
             raise missing(outline.entry, outline.ref.name)
@@ -176,7 +176,7 @@ class Writer:
         owners = update(before.body, body, start, by=outline.author, terms=outline.terms)
         return self._commit(outline, before, body, owners, warnings)
 
-    def _check_version(self, outline: Outline, body: Body) -> None:
+    def _check_version(self, outline: Writing, body: Body) -> None:
         """A body may say which life and which version of the object it means."""
         uid = metadata_of(body).get("uid")
         if uid and outline.before and uid != outline.before.uid:
@@ -186,14 +186,14 @@ class Writer:
         if version and (outline.before is None or str(outline.before.version) != version):
             raise stale(outline.entry, outline.ref.name, MODIFIED)
 
-    def _demand_version(self, outline: Outline, body: Body) -> None:
+    def _demand_version(self, outline: Writing, body: Body) -> None:
         if not metadata_of(body).get("resourceVersion"):
             words = "Invalid value: 0: must be specified for an update"
             cause = Cause("metadata.resourceVersion", "FieldValueInvalid", words)
             raise invalid(outline.entry, outline.ref.name, [cause])
 
     def _commit_new(
-        self, outline: Outline, body: Body, owners: Owners, warnings: tuple[str, ...]
+        self, outline: Writing, body: Body, owners: Owners, warnings: tuple[str, ...]
     ) -> Done:
         """Give a new object its metadata and what its kind starts with, and store it."""
         entry = outline.entry
@@ -203,7 +203,7 @@ class Writer:
             asked = msgspec.structs.replace(ref, name=prefix)
         if outline.write.subresource:
             raise missing(entry, asked.name)
-        admit(Deed(entry, "CREATE", asked, body), self._store)
+        admit(Admission(entry, "CREATE", asked, body), self._store)
         if not ref.name:
             ref = msgspec.structs.replace(ref, name=self._names.suffixed(asked.name))
         begun = lifecycle.begin(body, entry, ref, now=self._now(), names=self._names)
@@ -215,7 +215,7 @@ class Writer:
             stored = self._store.put(entry.resource, ref, begun, owners)
         return outline.answer(stored, warnings)
 
-    def _reset(self, outline: Outline, before: Stored, body: Body) -> Body:
+    def _reset(self, outline: Writing, before: Stored, body: Body) -> Body:
         """What this way of writing cannot change is as it was."""
         if outline.write.subresource == "status":
             return change_status(before, body, outline.entry)
@@ -228,7 +228,7 @@ class Writer:
 
     def _commit(
         self,
-        outline: Outline,
+        outline: Writing,
         before: Stored,
         body: Body,
         owners: Owners,
@@ -236,7 +236,7 @@ class Writer:
     ) -> Done:
         entry = outline.entry
         body = self._reset(outline, before, settle_metadata(body, before))
-        admit(Deed(entry, "UPDATE", before.ref, body, outline.write.subresource), self._store)
+        admit(Admission(entry, "UPDATE", before.ref, body, outline.write.subresource), self._store)
         if same(body, before.body):
             body, owners = before.body, keep_times(before.owners, owners)
             if owners == before.owners:
@@ -252,13 +252,13 @@ class Writer:
             return outline.answer(gone, warnings)
         return outline.answer(self._store.put(entry.resource, before.ref, body, owners), warnings)
 
-    def _check_change(self, outline: Outline, before: Stored, body: Body) -> None:
+    def _check_change(self, outline: Writing, before: Stored, body: Body) -> None:
         causes = [*find_changed(before.body, body)]
         causes += lifecycle.late_finalizers(before, body)
         if causes:
             raise invalid(outline.entry, outline.ref.name, causes)
 
-    def _bind(self, write: Write, entry: Entry, before: Stored | None) -> Done:
+    def _bind(self, write: Write, entry: KindEntry, before: Stored | None) -> Done:
         """Put a pod on a node. Nobody owns what a binding sets."""
         if before is None:
             raise missing(entry, write.ref.name)
@@ -275,7 +275,7 @@ class Writer:
             self._store.put(entry.resource, before.ref, body, before.owners)
         return Done()
 
-    def _delete(self, write: Write, entry: Entry, before: Stored | None) -> Done:
+    def _delete(self, write: Write, entry: KindEntry, before: Stored | None) -> Done:
         if before is None:
             raise missing(entry, write.ref.name)
         if write.dry_run:

@@ -21,7 +21,7 @@ from tidegate.sandbox.controllers.batch.schedule import (
 from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import (
     controlled,
     create,
@@ -48,7 +48,7 @@ KEPT = (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHis
 Deeds: TypeAlias = Generator[Write | At, Outcome | None, Body]
 
 
-def keep_schedule(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_schedule(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Tidy up what ended, make what is due, and say what is going on."""
     cron_job = view.get(ref)
     if cron_job is None:
@@ -107,7 +107,7 @@ def _deleted(cron_job: Stored, name: str, now: Ms) -> Write:
     return tell(cron_job, reason="SuccessfulDelete", message=said, now=now, source=NAME)
 
 
-def _make_due(view: View, cron_job: Stored, status: Body, now: Ms) -> Deeds:
+def _make_due(view: Sight, cron_job: Stored, status: Body, now: Ms) -> Deeds:
     spec = mapping(cron_job.body, "spec")
     try:
         schedule = parse_schedule(text(spec, "schedule"), text(spec, "timeZone"))
@@ -156,7 +156,7 @@ def _last_before(schedule: Schedule | Interval, begun: Ms, now: Ms) -> Ms | None
     return last
 
 
-def _start(view: View, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
+def _start(view: Sight, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
     policy = text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
     active = mappings(status, "active")
     if policy == "Forbid" and active:

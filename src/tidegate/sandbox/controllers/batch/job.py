@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import text
 from tidegate.sandbox.controllers.batch.case import (
-    Case,
     Ending,
+    JobCase,
     deadline_of,
     find_ending,
     read_case,
 )
 from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
 from tidegate.sandbox.controllers.batch.status import (
-    Running,
-    conditions_of,
+    UnderWay,
     count_pods,
     finish,
     finished_as,
@@ -30,19 +29,20 @@ from tidegate.sandbox.controllers.batch.status import (
     status_after,
     status_before,
 )
+from tidegate.sandbox.controllers.conditions import Conditions, conditions_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import controller_of, set_status
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
 JOB = Kind("batch", "v1", "Job")
 
 
-def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_job(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Judge a Job by its pods, make or delete some, and say how it stands."""
     job = view.get(ref)
     if job is None or finished_as(job.body):
@@ -52,7 +52,7 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
         return
     ending = find_ending(case, now)
     active = case.active
-    running = Running(len(active), sum(pod.is_ready for pod in active), case.terminating)
+    running = UnderWay(len(active), sum(pod.is_ready for pod in active), case.terminating)
     suspends = False
     if ending is not None:
         running = yield from stop(case, running, now)
@@ -61,7 +61,7 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
             running = yield from manage(case, running, now)
             suspends = True
         ending = _completed(case, running)
-    conditions = conditions_of(case)
+    conditions = conditions_of(case.job)
     if suspends and ending is None:
         conditions = note_suspension(conditions, suspended=case.order.is_suspended, now=now)
     yield from _report(case, running, ending, foretell(conditions, ending, now), now)
@@ -70,7 +70,7 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
         yield At(due)
 
 
-def _completed(case: Case, running: Running) -> Ending | None:
+def _completed(case: JobCase, running: UnderWay) -> Ending | None:
     wanted = 1 if case.order.completions is None else case.order.completions
     if case.succeeded < wanted or running.active:
         return None
@@ -78,10 +78,10 @@ def _completed(case: Case, running: Running) -> Ending | None:
 
 
 def _report(
-    case: Case, running: Running, ending: Ending | None, conditions: list[dict[str, Json]], now: Ms
+    case: JobCase, running: UnderWay, ending: Ending | None, conditions: Conditions, now: Ms
 ) -> Iterator[Write]:
     """Name the pods that ended, let go of them, count them; then say that the Job has ended."""
-    known = [one for one in conditions_of(case) if one.get("type") == "Suspended"]
+    known = [one for one in conditions_of(case.job) if one.get("type") == "Suspended"]
     changed = known != [one for one in conditions if one.get("type") == "Suspended"]
     start = _start(case, changed=changed, now=now)
     counting = count_pods(case, ending)
@@ -103,7 +103,7 @@ def _report(
         yield _ended(case.job, ending, now)
 
 
-def _start(case: Case, *, changed: bool, now: Ms) -> str:
+def _start(case: JobCase, *, changed: bool, now: Ms) -> str:
     """A Job that is resumed starts anew; one that is suspended has not started."""
     if case.order.is_suspended:
         return "" if changed else text(case.status, "startTime")
@@ -116,17 +116,17 @@ def _ended(job: Stored, ending: Ending, now: Ms) -> Write:
     return warn(job, reason=ending.reason, message=ending.message, now=now, source=NAME)
 
 
-def _is_respecified(event: Event) -> bool:
+def _is_respecified(event: Transition) -> bool:
     return event.before is None or event.before.generation != event.stored.generation
 
 
-def _concerns_at_once(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns_at_once(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == JOB and event.change is not Change.DELETED and _is_respecified(event):
         yield ref
 
 
-def _concerns_batched(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns_batched(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == POD:
         owner = controller_of(event.stored, JOB)

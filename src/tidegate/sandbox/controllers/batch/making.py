@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping, mappings, text
-from tidegate.sandbox.controllers.batch.case import Case
+from tidegate.sandbox.controllers.batch.case import JobCase
 from tidegate.sandbox.controllers.batch.pods import (
     FAILURES,
     IGNORED_FAILURES,
@@ -25,7 +25,7 @@ INDEX_VARIABLE: Json = {
 }
 
 
-def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
+def make_pod(case: JobCase, index: int | None, replaced: JobPod | None) -> Write:
     """The creation of the next pod, of this index where the Job has indexes."""
     job = case.job
     template = mapping(job.body, "spec", "template")
@@ -51,7 +51,7 @@ def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
     return create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
 
 
-def _failure_counts(case: Case, replaced: JobPod | None) -> dict[str, Json]:
+def _failure_counts(case: JobCase, replaced: JobPod | None) -> dict[str, Json]:
     if case.order.backoff_limit_per_index is None:
         return {}
     if replaced is None:

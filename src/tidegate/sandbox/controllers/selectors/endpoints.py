@@ -15,10 +15,10 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.namespaces import NAMESPACE
 from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.selectors.labelled import Labelled
 from tidegate.sandbox.controllers.writes import create, delete, digest_of, owner_reference, patch
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
@@ -33,7 +33,7 @@ LARGEST = 100
 LONGEST_PREFIX = 58
 
 
-def keep_endpoints(view: View, ref: Ref, _now: Ms) -> Looking:
+def keep_endpoints(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """The slices of all Services of a namespace are as its pods are."""
     services = [one for one in view.all_of(SERVICE, ref.name) if _has_endpoints(one)]
     if not services:
@@ -183,14 +183,14 @@ def _face(pod: Stored | None) -> Json:
     }
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     is_service = ref.kind == SERVICE and event.change is not Change.DELETED
     if is_service or (ref.kind == POD and _is_seen(event)):
         yield Ref(NAMESPACE, "", ref.namespace)
 
 
-def _is_seen(event: Event) -> bool:
+def _is_seen(event: Transition) -> bool:
     if not _addresses(event.stored):
         return False
     return event.change is Change.DELETED or _face(event.stored) != _face(event.before)

@@ -9,7 +9,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.storage.matching import (
     CLAIM,
     VOLUME,
@@ -20,7 +20,7 @@ from tidegate.sandbox.controllers.storage.matching import (
     volume_status,
 )
 from tidegate.sandbox.controllers.writes import patch, set_status
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
@@ -42,7 +42,7 @@ NO_VOLUME = "no persistent volumes available for this claim and no storage class
 NO_CONSUMER = "waiting for first consumer to be created before binding"
 
 
-def keep_claim(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_claim(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Bind a claim, ask for a volume, or say why it waits."""
     claim = view.get(ref)
     if claim is None or claim.is_deleting:
@@ -65,7 +65,7 @@ def keep_claim(view: View, ref: Ref, now: Ms) -> Looking:
         yield tell(claim, reason="FailedBinding", message=NO_VOLUME, now=now, source=NAME)
 
 
-def class_of(view: View, claim: Stored) -> str:
+def class_of(view: Sight, claim: Stored) -> str:
     """The class a claim names, or the default where it leaves that open; empty for none."""
     named = part(claim.body, "spec", "storageClassName")
     if isinstance(named, str):
@@ -81,7 +81,7 @@ def class_of(view: View, claim: Stored) -> str:
     return default.ref.name if default is not None else ""
 
 
-def _follow(view: View, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
+def _follow(view: Sight, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
     """A claim that names its volume waits for it, has it, or has lost it."""
     volume = view.get(Ref(VOLUME, "", name))
     is_bound = BIND_COMPLETED in mapping(claim.metadata, "annotations")
@@ -120,7 +120,7 @@ def _name_volume(claim: Stored, volume: Stored) -> Write:
     return patch(claim, {"metadata": {"annotations": notes}, "spec": named})
 
 
-def _ask(view: View, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
+def _ask(view: Sight, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
     found = view.get(Ref(STORAGE_CLASS, "", class_name))
     if found is None:
         said = f'storageclass.storage.k8s.io "{class_name}" not found'
@@ -144,7 +144,7 @@ def _ask(view: View, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]
         yield tell(claim, reason="ExternalProvisioning", message=said, now=now, source=NAME)
 
 
-def choose_node(view: View, ref: Ref, _now: Ms) -> Looking:
+def choose_node(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """A pod's claims that wait for it may be met: what the scheduler says when it places a pod."""
     pod = view.get(ref)
     for claim_ref in claims_of(pod) if pod is not None else ():
@@ -170,7 +170,7 @@ def claims_of(pod: Stored) -> list[Ref]:
     return refs
 
 
-def _concerns_claims(view: View, event: Event) -> Iterator[Ref]:
+def _concerns_claims(view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == CLAIM:
         yield ref
@@ -184,13 +184,13 @@ def _concerns_claims(view: View, event: Event) -> Iterator[Ref]:
         yield from _pending(view)
 
 
-def _pending(view: View) -> Iterator[Ref]:
+def _pending(view: Sight) -> Iterator[Ref]:
     return (
         claim.ref for claim in view.all_of(CLAIM) if text(claim.body, "status", "phase") != "Bound"
     )
 
 
-def _concerns_pods(view: View, event: Event) -> Iterator[Ref]:
+def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if event.change is Change.DELETED:
         return
@@ -202,7 +202,7 @@ def _concerns_pods(view: View, event: Event) -> Iterator[Ref]:
         yield from (pod.ref for pod in pods if stored.ref in claims_of(pod))
 
 
-def waits_for_pod(view: View, claim: Stored) -> bool:
+def waits_for_pod(view: Sight, claim: Stored) -> bool:
     """Whether its class makes no volume before a pod that wants it is placed."""
     found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
     return found is not None and _waits_for_pod(found)

@@ -9,7 +9,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, part, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 
@@ -37,7 +37,7 @@ def made_name(claim: Stored) -> str:
     return f"pvc-{claim.uid}"
 
 
-def best_volume(view: View, claim: Stored, class_name: str) -> Stored | None:
+def best_volume(view: Sight, claim: Stored, class_name: str) -> Stored | None:
     """The volume that is kept for this claim, or the smallest free one that is large enough."""
     made = view.get(Ref(VOLUME, "", made_name(claim)))
     if made is not None and is_kept_for(made, claim):

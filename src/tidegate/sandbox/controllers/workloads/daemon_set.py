@@ -21,10 +21,10 @@ from tidegate.sandbox.controllers.pods import (
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads.placement import (
     ALWAYS_TOLERATED,
-    Fit,
+    NodeFit,
     fit_of,
     node_of,
     pinned,
@@ -36,7 +36,7 @@ from tidegate.sandbox.controllers.writes import (
     set_status,
     with_controlled,
 )
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Outcome
 
@@ -53,7 +53,7 @@ class Patrol:
 
     owner: Stored
     digest: str
-    fits: dict[str, Fit]
+    fits: dict[str, NodeFit]
     pods: dict[str, list[Stored]]
     now: Ms
 
@@ -76,7 +76,7 @@ class Patrol:
         return is_available(pod, self.least, now=self.now)
 
 
-def keep_watch(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_watch(view: Sight, ref: Ref, now: Ms) -> Looking:
     """A pod on every node that should have one; old ones are replaced a few at a time."""
     owner = view.get(ref)
     if owner is None or owner.is_deleting:
@@ -98,7 +98,7 @@ def keep_watch(view: View, ref: Ref, now: Ms) -> Looking:
         yield At(moment)
 
 
-def _read(view: View, owner: Stored, now: Ms) -> Patrol:
+def _read(view: Sight, owner: Stored, now: Ms) -> Patrol:
     template = mapping(owner.body, "spec", "template")
     fits = {node.ref.name: fit_of(template, node) for node in view.all_of(NODE)}
     pods: dict[str, list[Stored]] = {}
@@ -227,13 +227,13 @@ def _status(patrol: Patrol) -> Body:
     }
 
 
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     yield from OF_PODS(view, event)
     if event.stored.ref.kind == NODE and _moves_pods(event):
         yield from (daemon_set.ref for daemon_set in view.all_of(DAEMON_SET))
 
 
-def _moves_pods(event: Event) -> bool:
+def _moves_pods(event: Transition) -> bool:
     """Nodes report all the time; only their labels and taints say who may run there."""
     before = event.before
     if event.change is not Change.MODIFIED or before is None:

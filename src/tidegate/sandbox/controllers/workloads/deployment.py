@@ -12,15 +12,14 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, part, text
-from tidegate.sandbox.controllers.conditions import new_condition, with_condition
+from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD, phase_of, pods_of, refusal_of, retry_at
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads.progress import (
     PAUSED,
     PROGRESSING,
     TIMED_OUT,
-    conditions_of,
     full_status,
     has_deadline,
     is_complete,
@@ -38,7 +37,7 @@ from tidegate.sandbox.controllers.workloads.rollout import (
     PREFIX,
     REVISION,
     Crew,
-    Rollout,
+    DeploymentState,
     read_rollout,
 )
 from tidegate.sandbox.controllers.workloads.sizes import (
@@ -56,7 +55,7 @@ from tidegate.sandbox.controllers.writes import (
     patch,
     set_status,
 )
-from tidegate.sandbox.server.store import Body, Event
+from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Exists, Outcome, is_refusal
 
@@ -69,7 +68,7 @@ Deeds = Generator[Write | At, Outcome | None, bool]
 """Writes, and whether this look is over with them."""
 
 
-def roll_out(view: View, ref: Ref, now: Ms) -> Looking:
+def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Bring a Deployment one step nearer to what is asked of it."""
     deployment = view.get(ref)
     if deployment is None:
@@ -83,7 +82,7 @@ def roll_out(view: View, ref: Ref, now: Ms) -> Looking:
         yield from _proceed(view, rollout, now)
 
 
-def _proceed(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _proceed(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     if (yield from _number(rollout, now)):
         return
     if rollout.is_paused or is_scaling(rollout):
@@ -110,7 +109,7 @@ def _before_status(deeds: Looking) -> Looking:
         outcome = yield wanted
 
 
-def _stand(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _stand(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     """Scale, and nothing else: while paused, or on the first look after a change of scale."""
     yield from _resize(rollout, scaled_sizes(rollout), now)
     if rollout.is_paused:
@@ -119,7 +118,7 @@ def _stand(view: View, rollout: Rollout, now: Ms) -> Looking:
     yield from _say(rollout, plain_status(after, now))
 
 
-def _roll(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _roll(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     if rollout.new is None:
         yield from _begin(view, rollout, now)
         return
@@ -132,7 +131,7 @@ def _roll(view: View, rollout: Rollout, now: Ms) -> Looking:
     yield from _say_progress(rollout, now)
 
 
-def _recreate(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _recreate(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     """No new pod before the last old one is gone."""
     shrunk = yield from _resize(rollout, [(crew, 0) for crew in rollout.old if crew.size], now)
     if not shrunk and not _has_old_pods(view, rollout):
@@ -145,7 +144,7 @@ def _recreate(view: View, rollout: Rollout, now: Ms) -> Looking:
     yield from _say_progress(read_rollout(view, rollout.deployment), now)
 
 
-def _has_old_pods(view: View, rollout: Rollout) -> bool:
+def _has_old_pods(view: Sight, rollout: DeploymentState) -> bool:
     return any(
         crew.pods
         or any(phase_of(pod) not in ("Succeeded", "Failed") for pod in pods_of(view, crew.stored))
@@ -153,9 +152,9 @@ def _has_old_pods(view: View, rollout: Rollout) -> bool:
     )
 
 
-def _note_pause(rollout: Rollout, now: Ms) -> Deeds:
+def _note_pause(rollout: DeploymentState, now: Ms) -> Deeds:
     """A pause is no lack of progress: the clock of the deadline starts anew when it ends."""
-    _, reason = progress_of(conditions_of(rollout))
+    _, reason = progress_of(conditions_of(rollout.deployment))
     if not has_deadline(rollout) or reason == TIMED_OUT or rollout.is_paused == (reason == PAUSED):
         return False
     done = "paused" if rollout.is_paused else "resumed"
@@ -165,7 +164,7 @@ def _note_pause(rollout: Rollout, now: Ms) -> Deeds:
     return True
 
 
-def _number(rollout: Rollout, now: Ms) -> Deeds:
+def _number(rollout: DeploymentState, now: Ms) -> Deeds:
     """The new ReplicaSet has the highest revision, and the Deployment says which that is."""
     if rollout.new is None:
         return False
@@ -177,21 +176,21 @@ def _number(rollout: Rollout, now: Ms) -> Deeds:
         yield patch(rollout.new.stored, change)
         return False
     yield from _note_revision(rollout, text(notes, REVISION))
-    if not has_deadline(rollout) or progress_of(conditions_of(rollout)) != ("", ""):
+    if not has_deadline(rollout) or progress_of(conditions_of(rollout.deployment)) != ("", ""):
         return False
     said = f'Found new replica set "{rollout.new.stored.ref.name}"'
     yield _with_progress(rollout, "True", "FoundNewReplicaSet", said, now)
     return True
 
 
-def _note_revision(rollout: Rollout, revision: str) -> Iterator[Write]:
+def _note_revision(rollout: DeploymentState, revision: str) -> Iterator[Write]:
     """Written through the status, where an annotation does not count as a change of the spec."""
     if text(rollout.deployment.metadata, "annotations", REVISION) != revision:
         note = patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
         yield msgspec.structs.replace(note, subresource="status")
 
 
-def _notes(rollout: Rollout) -> Body:
+def _notes(rollout: DeploymentState) -> Body:
     """The annotations that the new ReplicaSet should have, of those that are the Deployment's."""
     copied: Body = {
         name: value
@@ -210,14 +209,14 @@ def _notes(rollout: Rollout) -> Body:
     return copied
 
 
-def _scale_notes(rollout: Rollout) -> Body:
+def _scale_notes(rollout: DeploymentState) -> Body:
     return {
         DESIRED: str(rollout.replicas),
         MAXIMUM: str(rollout.replicas + rollout.surge),
     }
 
 
-def _begin(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _begin(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     """Make the ReplicaSet of a new template."""
     deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
     name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
@@ -243,7 +242,7 @@ def _begin(view: View, rollout: Rollout, now: Ms) -> Looking:
         yield _with_progress(rollout, "True", "NewReplicaSetCreated", said, now)
 
 
-def _body(rollout: Rollout, name: str, size: int, notes: Body) -> Body:
+def _body(rollout: DeploymentState, name: str, size: int, notes: Body) -> Body:
     template = rollout.template
     metadata = mapping(template, "metadata")
     labels: Body = {**mapping(metadata, "labels"), HASH: rollout.hash}
@@ -267,7 +266,7 @@ def _body(rollout: Rollout, name: str, size: int, notes: Body) -> Body:
     }
 
 
-def _adopt(view: View, rollout: Rollout, name: str) -> Iterator[Write]:
+def _adopt(view: Sight, rollout: DeploymentState, name: str) -> Iterator[Write]:
     """A ReplicaSet of this template that lost its Deployment is taken over."""
     found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
     if found is not None and not part(found.metadata, "ownerReferences"):
@@ -275,7 +274,7 @@ def _adopt(view: View, rollout: Rollout, name: str) -> Iterator[Write]:
         yield patch(found, {"metadata": {"ownerReferences": owner}})
 
 
-def _resize(rollout: Rollout, sizes: Sizes, now: Ms) -> Deeds:
+def _resize(rollout: DeploymentState, sizes: Sizes, now: Ms) -> Deeds:
     resized = False
     for crew, size in sizes:
         notes = mapping(crew.stored.metadata, "annotations")
@@ -289,13 +288,13 @@ def _resize(rollout: Rollout, sizes: Sizes, now: Ms) -> Deeds:
     return resized
 
 
-def _resized(rollout: Rollout, crew: Crew, size: int, now: Ms) -> Write:
+def _resized(rollout: DeploymentState, crew: Crew, size: int, now: Ms) -> Write:
     way = "up" if size > crew.size else "down"
     said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
     return tell(rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
 
 
-def _forget_old(rollout: Rollout) -> Iterator[Write]:
+def _forget_old(rollout: DeploymentState) -> Iterator[Write]:
     """Old ReplicaSets are kept for going back, but not all of them for ever."""
     limit = number(rollout.spec, "revisionHistoryLimit", default=10)
     kept = [crew for crew in rollout.old if not crew.stored.is_deleting]
@@ -306,7 +305,7 @@ def _forget_old(rollout: Rollout) -> Iterator[Write]:
             yield delete(crew.stored)
 
 
-def _say_progress(rollout: Rollout, now: Ms) -> Looking:
+def _say_progress(rollout: DeploymentState, now: Ms) -> Looking:
     status = full_status(rollout, now)
     yield from _say(rollout, status)
     moment = next_check(rollout, status)
@@ -314,22 +313,24 @@ def _say_progress(rollout: Rollout, now: Ms) -> Looking:
         yield At(moment)
 
 
-def _say(rollout: Rollout, status: Body) -> Iterator[Write]:
+def _say(rollout: DeploymentState, status: Body) -> Iterator[Write]:
     if status != part(rollout.deployment.body, "status"):
         yield set_status(rollout.deployment, status)
 
 
-def _with_progress(rollout: Rollout, status: str, reason: str, message: str, now: Ms) -> Write:
+def _with_progress(
+    rollout: DeploymentState, status: str, reason: str, message: str, now: Ms
+) -> Write:
     """What was said before, with one other condition Progressing."""
     condition = new_condition(PROGRESSING, status, reason, message, now=now)
-    conditions = with_condition(conditions_of(rollout), condition)
+    conditions = with_condition(conditions_of(rollout.deployment), condition)
     return set_status(
         rollout.deployment,
         with_conditions(mapping(rollout.deployment.body, "status"), conditions),
     )
 
 
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind == DEPLOYMENT:
         yield stored.ref

@@ -28,7 +28,7 @@ from tidegate.sandbox.controllers.pods import (
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import delete, set_status, with_controlled
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
@@ -41,7 +41,7 @@ BURST = 500
 """So many pods are made or deleted in one look."""
 
 
-def keep_replicas(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_replicas(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Make or delete pods until there are as many as asked for; say how many there were."""
     owner = view.get(ref)
     if owner is None:
@@ -119,9 +119,7 @@ def _conditions(owner: Stored, active: int, problem: str, now: Ms) -> Conditions
         return known
     wanted = number(owner.body, "spec", "replicas", default=1)
     reason = "FailedCreate" if active < wanted else "FailedDelete"
-    failed = new_condition(FAILURE, "True", reason, problem, now=now)
-    del failed["lastUpdateTime"]
-    return [*known, failed]
+    return [*known, new_condition(FAILURE, "True", reason, problem, now=now, dated="")]
 
 
 REPLICA_SETS = Controller(

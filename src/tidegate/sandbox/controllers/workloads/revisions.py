@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, number, part, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.writes import (
     controlled,
     create,
@@ -37,7 +37,7 @@ class Revisions:
         return mapping(self.templates, name)
 
 
-def keep_revisions(view: View, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
+def keep_revisions(view: Sight, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
     """Record the template of now, unless it is known; one that comes back is the newest again."""
     known = revisions_of(view, owner)
     template = part(owner.body, "spec", "template")
@@ -55,14 +55,14 @@ def keep_revisions(view: View, owner: Stored) -> Generator[Write, Outcome | None
     return Revisions(current, name, {**templates, name: template})
 
 
-def revisions_of(view: View, owner: Stored) -> list[Stored]:
+def revisions_of(view: Sight, owner: Stored) -> list[Stored]:
     """The oldest first."""
     found = controlled(view, owner, CONTROLLER_REVISION)
     return sorted(found, key=lambda one: (number(one.body, "revision"), one.ref.name))
 
 
 def forget_revisions(
-    view: View, owner: Stored, revisions: Revisions, pods: list[Stored]
+    view: Sight, owner: Stored, revisions: Revisions, pods: list[Stored]
 ) -> Iterator[Write]:
     """Those that no pod has and that are too many for the history."""
     used = {revisions.current, revisions.update}

@@ -7,7 +7,7 @@ import msgspec
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.amounts import share
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.writes import controlled, digest_of
 from tidegate.sandbox.server.store import Stored
@@ -37,7 +37,7 @@ class Crew(msgspec.Struct, frozen=True):
         return _whole(text(self.stored.metadata, "annotations", name))
 
 
-class Rollout(msgspec.Struct, frozen=True, kw_only=True):
+class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
     """What one look at a Deployment finds."""
 
     deployment: Stored
@@ -74,7 +74,7 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(crew for crew in self.all if crew.size)
 
 
-def read_rollout(view: View, deployment: Stored) -> Rollout:
+def read_rollout(view: Sight, deployment: Stored) -> DeploymentState:
     """The ReplicaSets of a Deployment, told apart by the digest of its template."""
     spec = mapping(deployment.body, "spec")
     digest = digest_of(mapping(spec, "template"))
@@ -83,7 +83,7 @@ def read_rollout(view: View, deployment: Stored) -> Rollout:
     replicas = number(spec, "replicas", default=1)
     is_recreated = text(spec, "strategy", "type") == "Recreate"
     surge, unavailable = (0, 0) if is_recreated else _limits(spec, replicas)
-    return Rollout(
+    return DeploymentState(
         deployment=deployment,
         spec=spec,
         hash=digest,

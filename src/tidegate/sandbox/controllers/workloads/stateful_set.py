@@ -21,7 +21,7 @@ from tidegate.sandbox.controllers.pods import (
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads.revisions import (
     Revisions,
     forget_revisions,
@@ -48,7 +48,7 @@ Deeds = Generator[Write | At, Outcome | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PodPlaces:
     """The pods of a StatefulSet at one look, by their places."""
 
     owner: Stored
@@ -87,7 +87,7 @@ class Line:
         return not pod.is_deleting and is_available(pod, self.least, now=self.now)
 
 
-def keep_line(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_line(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Bring a StatefulSet one step nearer to what is asked of it."""
     owner = view.get(ref)
     if owner is None:
@@ -114,7 +114,7 @@ def _places(owner: Stored) -> range:
     return range(first, first + number(owner.body, "spec", "replicas", default=1))
 
 
-def _read_line(view: View, owner: Stored, revisions: Revisions, now: Ms) -> Line:
+def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> PodPlaces:
     placed: dict[int, Stored] = {}
     condemned: list[tuple[int, Stored]] = []
     wanted = _places(owner)
@@ -127,10 +127,10 @@ def _read_line(view: View, owner: Stored, revisions: Revisions, now: Ms) -> Line
                 condemned.append((int(place), pod))
     condemned.sort(key=lambda one: one[0], reverse=True)
     since = first_warning(view, owner, reason="FailedCreate")
-    return Line(owner, revisions, dict(sorted(placed.items())), condemned, now, since)
+    return PodPlaces(owner, revisions, dict(sorted(placed.items())), condemned, now, since)
 
 
-def _fill(line: Line) -> Deeds:
+def _fill(line: PodPlaces) -> Deeds:
     """Every place has a pod; in order, each waits for the one before it."""
     for place in line.places:
         if (yield from _fill_place(line, place)) and line.in_order:
@@ -138,7 +138,7 @@ def _fill(line: Line) -> Deeds:
     return False
 
 
-def _fill_place(line: Line, place: int) -> Deeds:
+def _fill_place(line: PodPlaces, place: int) -> Deeds:
     pod = line.placed.get(place)
     if pod is None:
         yield from _make_pod(line, place)
@@ -150,7 +150,7 @@ def _fill_place(line: Line, place: int) -> Deeds:
     return not (line.is_well(pod) and phase_of(pod) == "Running")
 
 
-def _shorten(line: Line) -> Deeds:
+def _shorten(line: PodPlaces) -> Deeds:
     """Pods whose place is gone go, the last first; in order, one at a time."""
     unwell = [pod for _, pod in reversed(line.condemned) if not line.is_well(pod)]
     for _, pod in line.condemned:
@@ -166,7 +166,7 @@ def _shorten(line: Line) -> Deeds:
     return False
 
 
-def _renew(line: Line) -> Deeds:
+def _renew(line: PodPlaces) -> Deeds:
     """The last pod with another template goes, once all behind it are well."""
     for place in reversed(line.places[line.partition :]):
         pod = line.placed.get(place)
@@ -180,7 +180,7 @@ def _renew(line: Line) -> Deeds:
     return False
 
 
-def _make_pod(line: Line, place: int) -> Deeds:
+def _make_pod(line: PodPlaces, place: int) -> Deeds:
     owner, name = line.owner, f"{line.owner.ref.name}-{place}"
     for claim in mappings(line.spec, "volumeClaimTemplates"):
         yield _claim(line, claim, name)
@@ -209,14 +209,14 @@ def _make_pod(line: Line, place: int) -> Deeds:
     return True
 
 
-def _complain(line: Line, name: str, refusal: str) -> Iterator[Write | At]:
+def _complain(line: PodPlaces, name: str, refusal: str) -> Iterator[Write | At]:
     owner = line.owner
     said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
     yield warn(owner, reason="FailedCreate", message=said, now=line.now, source=NAME)
     yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
 
 
-def _revision_for(line: Line, place: int) -> str:
+def _revision_for(line: PodPlaces, place: int) -> str:
     """Which template a pod that is made now gets."""
     given = part(line.spec, "updateStrategy", "rollingUpdate")
     if not line.rolls:
@@ -226,11 +226,11 @@ def _revision_for(line: Line, place: int) -> str:
     return line.revisions.current if place < first + kept else line.revisions.update
 
 
-def _current_replicas(line: Line) -> int:
+def _current_replicas(line: PodPlaces) -> int:
     return number(line.owner.body, "status", "currentReplicas")
 
 
-def _claim(line: Line, claim: Body, pod: str) -> Write:
+def _claim(line: PodPlaces, claim: Body, pod: str) -> Write:
     metadata = mapping(claim, "metadata")
     kept = text(line.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") != "Delete"
     owners: list[Json] = [] if kept else [owner_reference(line.owner)]
@@ -246,7 +246,7 @@ def _claim(line: Line, claim: Body, pod: str) -> Write:
     )
 
 
-def _volumes(line: Line, template: Body, pod: str) -> list[Json]:
+def _volumes(line: PodPlaces, template: Body, pod: str) -> list[Json]:
     names = [
         text(claim, "metadata", "name") for claim in mappings(line.spec, "volumeClaimTemplates")
     ]
@@ -261,7 +261,7 @@ def _volumes(line: Line, template: Body, pod: str) -> list[Json]:
     return [*claimed, *own]
 
 
-def _status(line: Line, pods: list[Stored], *, renewed: bool) -> Body:
+def _status(line: PodPlaces, pods: list[Stored], *, renewed: bool) -> Body:
     revisions, wanted = line.revisions, len(line.places)
     alive = [pod for pod in pods if not pod.is_deleting]
     ready = [pod for pod in pods if is_ready(pod) and phase_of(pod) == "Running"]

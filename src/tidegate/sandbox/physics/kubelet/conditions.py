@@ -8,7 +8,14 @@ from typing import NamedTuple
 from tidegate.model.moment import Ms
 from tidegate.model.reading import mappings, text
 from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.states import CREATING, Box, Ended, Role, Running, Waiting
+from tidegate.sandbox.physics.kubelet.states import (
+    CREATING,
+    Box,
+    Role,
+    Running,
+    Terminated,
+    Waiting,
+)
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 
@@ -45,9 +52,9 @@ def phase_of(cast: Cast) -> str:
 def _is_pending(scene: Scene, box: Box) -> bool:
     match scene.role:
         case Role.INIT:
-            return not isinstance(box.state, Ended)
+            return not isinstance(box.state, Terminated)
         case Role.SIDECAR:
-            return box.last is None and not isinstance(box.state, Ended) and not box.started
+            return box.last is None and not isinstance(box.state, Terminated) and not box.started
         case Role.MAIN:
             return isinstance(box.state, Waiting) and box.last is None
 
@@ -58,8 +65,8 @@ def _is_going_on(box: Box) -> bool:
     return isinstance(box.state, Running) or waits
 
 
-def _last_end(box: Box) -> Ended | None:
-    if isinstance(box.state, Ended):
+def _last_end(box: Box) -> Terminated | None:
+    if isinstance(box.state, Terminated):
         return box.state
     return box.last if isinstance(box.state, Waiting) else None
 

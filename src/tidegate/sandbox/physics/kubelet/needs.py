@@ -16,7 +16,7 @@ from tidegate.knowledge.settings import (
 )
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.server.store import Stored
 
 OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
@@ -30,7 +30,7 @@ ABSENT_KEY = {
 """How a kubelet speaks of the two kinds that hold settings."""
 
 
-def missing_setting(view: View, pod: Stored, container: Json) -> str:
+def missing_setting(view: Sight, pod: Stored, container: Json) -> str:
     """The first variable that has no value, in a kubelet's words; empty where all have one."""
     namespace = pod.ref.namespace
     for kind, reference in whole_sources(container):
@@ -43,7 +43,7 @@ def missing_setting(view: View, pod: Stored, container: Json) -> str:
     return ""
 
 
-def missing_volume(view: View, pod: Stored) -> tuple[str, str]:
+def missing_volume(view: Sight, pod: Stored) -> tuple[str, str]:
     """The first volume that cannot be mounted and why, or two empty texts."""
     for volume in mappings(pod.body, "spec", "volumes"):
         for kind, reference in volume_sources(volume):
@@ -53,7 +53,7 @@ def missing_volume(view: View, pod: Stored) -> tuple[str, str]:
     return "", ""
 
 
-def variables_of(view: View, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
+def variables_of(view: Sight, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
     """The variables of a container with their values, as far as they are known."""
     namespace = pod.ref.namespace
     for kind, reference in whole_sources(container):
@@ -68,7 +68,7 @@ def variables_of(view: View, pod: Stored, container: Json) -> Iterator[tuple[str
             yield text(variable, "name"), value
 
 
-def _found(view: View, kind: Kind, namespace: str, reference: Part) -> Stored | None:
+def _found(view: Sight, kind: Kind, namespace: str, reference: Part) -> Stored | None:
     return view.get(Ref(kind, namespace, text(reference, "name")))
 
 
@@ -76,7 +76,7 @@ def _absent(kind: Kind, reference: Part) -> str:
     return f'{WORDS[kind]} "{text(reference, "name")}" not found'
 
 
-def _missing_key(view: View, kind: Kind, namespace: str, reference: Part) -> str:
+def _missing_key(view: Sight, kind: Kind, namespace: str, reference: Part) -> str:
     found = _found(view, kind, namespace, reference)
     if found is None:
         return _absent(kind, reference)
@@ -86,7 +86,7 @@ def _missing_key(view: View, kind: Kind, namespace: str, reference: Part) -> str
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
 
-def _unmountable(view: View, kind: Kind, namespace: str, reference: Part) -> str:
+def _unmountable(view: Sight, kind: Kind, namespace: str, reference: Part) -> str:
     found = _found(view, kind, namespace, reference)
     if found is None:
         return _absent(kind, reference)

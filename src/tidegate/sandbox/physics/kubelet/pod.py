@@ -18,7 +18,7 @@ from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Sight
 from tidegate.sandbox.controllers.writes import patch
 from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
 from tidegate.sandbox.physics.kubelet.conditions import (
@@ -28,7 +28,7 @@ from tidegate.sandbox.physics.kubelet.conditions import (
     phase_of,
     write_conditions,
 )
-from tidegate.sandbox.physics.kubelet.containers import Note, Step, advance
+from tidegate.sandbox.physics.kubelet.containers import Advance, Note, advance
 from tidegate.sandbox.physics.kubelet.ending import TERMINATED, end
 from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
@@ -38,16 +38,16 @@ from tidegate.sandbox.physics.kubelet.states import (
     CREATING,
     INITIALIZING,
     Box,
-    Ended,
     Role,
     Running,
+    Terminated,
     read_box,
     role_of,
     whole_second,
     write_box,
 )
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Event, Stored, owner_references
+from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, is_refusal
 
@@ -61,10 +61,10 @@ OVERDUE = "Pod was active on the node longer than the specified deadline"
 LOOK_AGAIN = Ms(5 * SECOND)
 """How often a pod is looked at that somebody has to set free."""
 
-Held: TypeAlias = Callable[[View, Stored], str]
+Held: TypeAlias = Callable[[Sight, Stored], str]
 
 
-def nobody_holds(_view: View, _pod: Stored) -> str:
+def nobody_holds(_view: Sight, _pod: Stored) -> str:
     return ""
 
 
@@ -75,7 +75,7 @@ def kubelet(profile: Profile, *, held: Held = nobody_holds) -> Controller:
     """
     courses = Courses(profile)
 
-    def react(view: View, ref: Ref, now: Ms) -> Looking:
+    def react(view: Sight, ref: Ref, now: Ms) -> Looking:
         pod = view.get(ref)
         if pod is None:
             return
@@ -101,7 +101,7 @@ def _unready(scene: Scene) -> Scene:
     return replace(scene, course=msgspec.structs.replace(scene.course, never_ready=True))
 
 
-def _scenes(view: View, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
+def _scenes(view: Sight, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
     owners = tuple(_owners(view, pod))
     policy = text(pod.body, "spec", "restartPolicy", default="Always")
     owner = _controller(pod)
@@ -127,7 +127,7 @@ def _scenes(view: View, pod: Stored, profile: Profile, courses: Courses) -> list
     ]
 
 
-def _owners(view: View, pod: Stored) -> Iterator[Named]:
+def _owners(view: Sight, pod: Stored) -> Iterator[Named]:
     """The pod, and what controls it, up to the object that a person wrote."""
     stored: Stored | None = pod
     while stored is not None:
@@ -158,12 +158,12 @@ class _Look:
     conditions: dict[str, Body]
     bound: Ms
     boxes: list[Box] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Advance] = field(default_factory=list)
     alarms: list[Ms] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
 
-def _live(view: View, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
+def _live(view: Sight, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
     """Everything that is due in a pod that has a node."""
     conditions = {text(one, "type"): one for one in mappings(pod.body, "status", "conditions")}
     look = _Look(pod, scenes, now, conditions, _bound(pod, conditions))
@@ -193,7 +193,7 @@ def _live(view: View, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
         yield At(min(alarms))
 
 
-def _mounted(view: View, look: _Look) -> Ms | None:
+def _mounted(view: Sight, look: _Look) -> Ms | None:
     """When the volumes of a pod were there and its containers could begin; None if not yet."""
     known = look.conditions.get(PREPARED)
     if known is not None and known.get("status") == "True":
@@ -238,7 +238,7 @@ def _end_sidecars(look: _Look) -> None:
     """Sidecars end when nobody is left whom they could serve."""
     played = list(zip(look.scenes, look.steps, strict=True))
     mains = [step for scene, step in played if scene.role is Role.MAIN]
-    if all(isinstance(step.box.state, Ended) and step.alarm is None for step in mains):
+    if all(isinstance(step.box.state, Terminated) and step.alarm is None for step in mains):
         look.steps = [
             step._replace(box=_ended(step.box, 0, look.now)) if scene.role is Role.SIDECAR else step
             for scene, step in played
@@ -248,7 +248,7 @@ def _end_sidecars(look: _Look) -> None:
 def _passed(scene: Scene, box: Box, now: Ms) -> Ms | None:
     """When an init container let the next one begin; None if it does not yet."""
     match box.state:
-        case Ended() if scene.role is Role.INIT and box.state.code == 0:
+        case Terminated() if scene.role is Role.INIT and box.state.code == 0:
             return box.state.finished
         case Running() if scene.role is Role.SIDECAR:
             started = scene.probing(box.state.began).started
@@ -261,11 +261,11 @@ def _ended(box: Box, code: int, now: Ms) -> Box:
     if not isinstance(box.state, Running):
         return box
     reason = "Error" if code else "Completed"
-    ended = Ended(code, reason, "", box.state.began, whole_second(now))
+    ended = Terminated(code, reason, "", box.state.began, whole_second(now))
     return box._replace(state=ended, started=False, ready=False)
 
 
-def _overdue(step: Step, now: Ms) -> Step:
+def _overdue(step: Advance, now: Ms) -> Advance:
     ended = _ended(step.box, TERMINATED, now)
     assumes = () if ended is step.box else (ENDED_BY_SIGNAL,)
     return step._replace(box=ended, assumes=(*step.assumes, *assumes))
@@ -337,7 +337,7 @@ def _say(look: _Look, *, has_changed: bool) -> Looking:
             yield speak(look.pod, now=look.now, **words)
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     """New pods, and changes that are not a kubelet's own."""
     stored, before = event.stored, event.before
     if stored.ref.kind != POD or event.change is Change.DELETED:

@@ -9,7 +9,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import listed, mappings, text
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.events import warn
-from tidegate.sandbox.controllers.reaction import At, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Looking, Sight
 from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
 from tidegate.sandbox.controllers.writes import patch
@@ -27,7 +27,7 @@ UNPREEMPTED = "not found"
 SOONEST, LATEST = Ms(SECOND), Ms(10 * SECOND)
 
 
-def schedule(view: View, pod: Stored, why_not: str, now: Ms) -> Looking:
+def schedule(view: Sight, pod: Stored, why_not: str, now: Ms) -> Looking:
     """Bind a pod, or say why it has to wait."""
     if listed(pod.body, "spec", "schedulingGates"):
         return
@@ -65,7 +65,7 @@ def bind(pod: Stored, node: str) -> Write:
     )
 
 
-def _node(view: View, pod: Stored) -> str:
+def _node(view: Sight, pod: Stored) -> str:
     wanted = node_of(pod)
     if wanted:
         return wanted
@@ -73,7 +73,7 @@ def _node(view: View, pod: Stored) -> str:
     return nodes[int(pod.uid[:8] or "0", 16) % len(nodes)].ref.name if nodes else ONLY_NODE
 
 
-def _trouble_with(view: View, claims: list[tuple[Ref, Stored | None]]) -> str:
+def _trouble_with(view: Sight, claims: list[tuple[Ref, Stored | None]]) -> str:
     """What a scheduler says of claims. Those that wait for a pod to be placed are no trouble."""
     for ref, claim in claims:
         if claim is None:
