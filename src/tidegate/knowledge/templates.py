@@ -210,24 +210,8 @@ def _merged(parts: Json) -> Json:
     return made
 
 
-def _lower(value: Json) -> Json:
-    return value.lower() if isinstance(value, str) else None
-
-
 def _text(value: Json) -> Json:
     return None if value is None or isinstance(value, dict | list) else _written(value)
-
-
-def _count(value: Json) -> Json:
-    return len(value) if isinstance(value, list | dict) else None
-
-
-def _service(value: Json) -> Json:
-    return _called(value)[0] or None
-
-
-def _namespace_of(value: Json) -> Json:
-    return _called(value)[1] or None
 
 
 def _called(address: Json) -> tuple[str, str]:
@@ -246,9 +230,9 @@ def _called(address: Json) -> tuple[str, str]:
 
 
 FUNCTIONS: dict[str, Callable[[Json], Json]] = {
-    "count": _count,
-    "lower": _lower,
-    "namespace_of": _namespace_of,
-    "service": _service,
+    "count": lambda value: len(value) if isinstance(value, list | dict) else None,
+    "lower": lambda value: value.lower() if isinstance(value, str) else None,
+    "namespace_of": lambda value: _called(value)[1] or None,
+    "service": lambda value: _called(value)[0] or None,
     "text": _text,
 }

@@ -37,7 +37,7 @@ METHODS = {
     Verb.DELETE: "DELETE",
 }
 
-Query = list[tuple[str, str]]
+Query = list[tuple[str, str | int]]
 
 
 class HttpRequest(NamedTuple):
@@ -57,30 +57,23 @@ def get_request(request: Get, served: Served) -> HttpRequest:
 
 
 def list_request(request: List, served: Served) -> HttpRequest:
-    query = _selecting(request.selection)
-    if request.limit:
-        query.append(("limit", str(request.limit)))
-    if request.resume:
-        query.append(("continue", request.resume))
+    query: Query = [("limit", request.limit), ("continue", request.resume)]
     return _collection(request.selection, served, query, METADATA_LIST)
 
 
 def watch_request(request: Watch, served: Served, *, seconds: int) -> HttpRequest:
-    query = _selecting(request.selection)
-    query += [("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds))]
-    if request.since:
-        query.append(("resourceVersion", request.since))
+    query: Query = [
+        ("watch", "1"),
+        ("allowWatchBookmarks", "true"),
+        ("timeoutSeconds", str(seconds)),
+    ]
+    query.append(("resourceVersion", request.since))
     return _collection(request.selection, served, query, METADATA_OBJECT)
 
 
 def logs_request(request: Logs, served: Served) -> HttpRequest:
-    query: Query = []
-    if request.container:
-        query.append(("container", request.container))
-    if request.tail:
-        query.append(("tailLines", str(request.tail)))
-    if request.previous:
-        query.append(("previous", "true"))
+    query: Query = [("container", request.container), ("tailLines", request.tail)]
+    query.append(("previous", "true" if request.previous else ""))
     path = object_path(served, request.ref.namespace, request.ref.name, "log")
     return HttpRequest("GET", _with_query(path, query), "*/*")
 
@@ -110,28 +103,23 @@ def _collection(
 ) -> HttpRequest:
     accept = metadata_form if selection.view is View.METADATA else JSON
     path = object_path(served, selection.namespace, "")
-    return HttpRequest("GET", _with_query(path, query), accept)
-
-
-def _selecting(selection: Selection) -> Query:
-    wanted = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
-    return [(key, value) for key, value in wanted if value]
+    selecting: Query = [("labelSelector", selection.labels), ("fieldSelector", selection.fields)]
+    return HttpRequest("GET", _with_query(path, [*selecting, *query]), accept)
 
 
 def _writing(write: Write) -> Query:
-    query: Query = []
-    if write.manager:
-        query.append(("fieldManager", write.manager))
-    if write.force:
-        query.append(("force", "true"))
-    if write.dry_run:
-        query.append(("dryRun", "All"))
-    query.append(("fieldValidation", "Strict" if write.strict else "Warn"))
-    return query
+    return [
+        ("fieldManager", write.manager),
+        ("force", "true" if write.force else ""),
+        ("dryRun", "All" if write.dry_run else ""),
+        ("fieldValidation", "Strict" if write.strict else "Warn"),
+    ]
 
 
 def _with_query(path: str, query: Query) -> str:
-    return f"{path}?{urlencode(query)}" if query else path
+    """What is not said is left out."""
+    said = [(key, value) for key, value in query if value]
+    return f"{path}?{urlencode(said)}" if said else path
 
 
 def _content_type(write: Write) -> str:

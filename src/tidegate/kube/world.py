@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from types import TracebackType
 from typing import Self
 
 from tidegate.kube.cluster import KubeCluster
@@ -51,12 +50,7 @@ class KubeWorld:
             self._clusters[name] = KubeCluster(transport, watching=self._watching)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         tasks = [task for task, _ in self._flights.values()]
         for task in tasks:
             task.cancel()

@@ -191,21 +191,18 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _number_problems(value: float, rules: Rules, path: str) -> Iterator[Cause]:
-    least, most = rules.minimum, rules.maximum
-    if least is not None:
-        bound = int(least) if isinstance(value, int) else least
-        if value < bound or (rules.is_above_minimum and value == bound):
-            words = "greater than" if rules.is_above_minimum else "greater than or equal to"
-            yield invalid(path, value, f"{path} in body should be {words} {_bound(bound)}")
-    if most is not None:
-        bound = int(most) if isinstance(value, int) else most
-        if value > bound or (rules.is_below_maximum and value == bound):
-            words = "less than" if rules.is_below_maximum else "less than or equal to"
-            yield invalid(path, value, f"{path} in body should be {words} {_bound(bound)}")
-
-
-def _bound(bound: float) -> str:
-    return str(bound) if isinstance(bound, int) else number(bound)
+    bounds = (
+        ("greater", rules.minimum, rules.is_above_minimum, 1),
+        ("less", rules.maximum, rules.is_below_maximum, -1),
+    )
+    for word, limit, is_strict, sign in bounds:
+        if limit is None:
+            continue
+        bound = int(limit) if isinstance(value, int) else limit
+        if sign * value < sign * bound or (is_strict and value == bound):
+            words = f"{word} than" if is_strict else f"{word} than or equal to"
+            told = str(bound) if isinstance(bound, int) else number(bound)
+            yield invalid(path, value, f"{path} in body should be {words} {told}")
 
 
 def _count_problems(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Json, Propagation, Ref
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import delete, patch, without_finalizer
+from tidegate.sandbox.controllers.writes import delete, patch, referred, without_finalizer
 from tidegate.sandbox.server.lifecycle import FOREGROUND, ORPHAN
 from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.calls import Write
@@ -64,10 +64,8 @@ def _follow_owners(view: Sight, stored: Stored) -> Iterator[Write]:
 
 def _owner(view: Sight, stored: Stored, reference: dict[str, Json]) -> Stored | None:
     """The owner that is meant: in the same namespace or cluster-wide, and of the same life."""
-    kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
-    name = str(reference.get("name"))
     for namespace in (stored.ref.namespace, ""):
-        found = view.get(Ref(kind, namespace, name))
+        found = view.get(referred(reference, namespace))
         if found is not None and found.uid == reference.get("uid"):
             return found
     return None
@@ -94,9 +92,8 @@ def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
         return
     yield from (own.ref for own in view.owned_by(stored.uid))
     for reference in owner_references(stored.metadata):
-        kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
         for namespace in {stored.ref.namespace: None, "": None}:
-            yield Ref(kind, namespace, str(reference.get("name")))
+            yield referred(reference, namespace)
 
 
 def _has_new_owners(event: Transition) -> bool:

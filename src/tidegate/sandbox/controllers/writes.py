@@ -87,12 +87,24 @@ def owner_reference(owner: Stored) -> Body:
 
 def controller_of(stored: Stored, kind: Kind) -> Ref | None:
     """The object of this kind that controls this one."""
+    owner = controller_ref(stored)
+    if owner is None or (owner.kind.group, owner.kind.name) != (kind.group, kind.name):
+        return None
+    return Ref(kind, owner.namespace, owner.name)
+
+
+def controller_ref(stored: Stored) -> Ref | None:
+    """The object that controls this one."""
     for reference in owner_references(stored.metadata):
         if reference.get("controller") is True:
-            named = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
-            if named.group == kind.group and named.name == kind.name:
-                return Ref(kind, stored.ref.namespace, str(reference.get("name")))
+            return referred(reference, stored.ref.namespace)
     return None
+
+
+def referred(reference: Body, namespace: str) -> Ref:
+    """The object that is named as an owner."""
+    kind = Kind.of(text(reference, "apiVersion"), text(reference, "kind"))
+    return Ref(kind, namespace, text(reference, "name"))
 
 
 def is_controlled_by(stored: Stored, owner: Stored) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.writes import referred
 from tidegate.sandbox.operators.memory import Memory
 from tidegate.sandbox.operators.presence import (
     SERVICE_NAME,
@@ -62,10 +63,10 @@ def _served(catalogue: KnownRows, view: Sight, workload: Stored) -> Iterator[Ref
 
 def _makers(catalogue: KnownRows, stored: Stored) -> Iterator[Ref]:
     for reference in owner_references(stored.metadata):
-        kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
+        kind = referred(reference, "").kind
         if kind.group not in builtin_groups() and row_for(catalogue, kind) is not None:
             for namespace in dict.fromkeys((stored.ref.namespace, "")):
-                yield Ref(kind, namespace, str(reference.get("name")))
+                yield referred(reference, namespace)
 
 
 def _service_behind(stored: Stored) -> Ref | None:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, number, part, text
+from tidegate.model.reading import mapping, number, part
 from tidegate.sandbox.controllers.amounts import share
 from tidegate.sandbox.controllers.conditions import conditions_of, steady
 from tidegate.sandbox.controllers.namespaces import NAMESPACE
 from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.selectors.labelled import Labelled
-from tidegate.sandbox.controllers.writes import set_status
-from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
+from tidegate.sandbox.controllers.writes import controller_ref, set_status
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Change
 
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget")
@@ -73,38 +73,22 @@ def _numbers(view: Sight, budget: Stored, pods: list[Stored]) -> tuple[int, int]
 
 def _scale(view: Sight, pods: list[Stored]) -> int:
     """What the controllers of the pods are asked for, each once."""
-    seen: set[str] = set()
     scales: dict[str, int] = {}
-    for pod in pods:
-        reference = _controlling(pod)
-        uid = text(reference, "uid")
-        if not uid or uid in seen:
-            continue
-        seen.add(uid)
-        owner = _controller(view, pod)
+    for ref in dict.fromkeys(map(controller_ref, pods)):
+        owner = _controller(view, ref) if ref else None
         if owner is not None:
             scales[owner.uid] = number(owner.body, "spec", "replicas", default=1)
     return sum(scales.values())
 
 
-def _controller(view: Sight, pod: Stored) -> Stored | None:
+def _controller(view: Sight, ref: Ref) -> Stored | None:
     """Who decides how many such pods there are: a ReplicaSet of a Deployment does not."""
-    owner = view.get(_named(pod, _controlling(pod)))
-    if owner is not None and owner.ref.kind == REPLICA_SET:
-        above = _controlling(owner)
-        if text(above, "kind") == DEPLOYMENT:
-            return view.get(_named(owner, above))
+    owner = view.get(ref)
+    if owner is not None and ref.kind == REPLICA_SET:
+        above = controller_ref(owner)
+        if above is not None and above.kind.name == DEPLOYMENT:
+            return view.get(above)
     return owner
-
-
-def _controlling(stored: Stored) -> Body:
-    references = owner_references(stored.metadata)
-    return next((one for one in references if one.get("controller") is True), {})
-
-
-def _named(stored: Stored, reference: Body) -> Ref:
-    kind = Kind.of(text(reference, "apiVersion"), text(reference, "kind"))
-    return Ref(kind, stored.ref.namespace, text(reference, "name"))
 
 
 def _face(pod: Stored | None) -> tuple[dict[str, Json], bool, bool, str] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tidegate.model.moment import Ms
 from tidegate.model.reading import mappings, text
@@ -71,18 +70,13 @@ def _last_end(box: Box) -> Terminated | None:
     return box.last if isinstance(box.state, Waiting) else None
 
 
-class Moments(NamedTuple):
-    """When the volumes of a pod were there, None while they are not; and now."""
-
-    since: Ms | None
-    now: Ms
-
-
 def write_conditions(
-    pod: Stored, cast: Cast, phase: str, known: dict[str, Body], moments: Moments
+    pod: Stored, cast: Cast, phase: str, known: dict[str, Body], *, since: Ms | None, now: Ms
 ) -> list[Body]:
-    """All conditions: the kubelet's own by what is true now, those of others as they are."""
-    since, now = moments
+    """All conditions: the kubelet's own by what is true now, those of others as they are.
+
+    `since`: when the volumes of the pod were there, None while they are not.
+    """
     is_prepared = since is not None and phase not in ("Succeeded", "Failed")
     readiness = _containers_ready(cast, phase)
     begun = now if since is None else since

@@ -13,18 +13,17 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Sight
-from tidegate.sandbox.controllers.writes import patch
+from tidegate.sandbox.controllers.writes import controller_ref, patch
 from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
 from tidegate.sandbox.physics.kubelet.conditions import (
     PREPARED,
     SCHEDULED,
-    Moments,
     phase_of,
     write_conditions,
 )
@@ -47,7 +46,7 @@ from tidegate.sandbox.physics.kubelet.states import (
     write_box,
 )
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, is_refusal
 
@@ -104,7 +103,7 @@ def _unready(scene: Scene) -> Scene:
 def _scenes(view: Sight, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
     owners = tuple(_owners(view, pod))
     policy = text(pod.body, "spec", "restartPolicy", default="Always")
-    owner = _controller(pod)
+    owner = controller_ref(pod)
     job = view.get(owner) if owner is not None and owner.kind.name == "Job" else None
     earlier = number(job.body, "status", "failed") if job else 0
     return [
@@ -132,20 +131,12 @@ def _owners(view: Sight, pod: Stored) -> Iterator[Named]:
     stored: Stored | None = pod
     while stored is not None:
         yield Named(stored.ref.kind.name, stored.ref.name)
-        owner = _controller(stored)
+        owner = controller_ref(stored)
         if owner is None:
             return
         stored = view.get(owner)
         if stored is None:
             yield Named(owner.kind.name, owner.name)
-
-
-def _controller(stored: Stored) -> Ref | None:
-    for reference in owner_references(stored.metadata):
-        if reference.get("controller") is True:
-            kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
-            return Ref(kind, stored.ref.namespace, str(reference.get("name")))
-    return None
 
 
 @dataclass(slots=True)
@@ -284,8 +275,8 @@ def _status(look: _Look, since: Ms | None, *, is_overdue: bool) -> Body:
         status["observedGeneration"] = look.pod.generation
     if is_overdue:
         status |= {"reason": "DeadlineExceeded", "message": OVERDUE}
-    moments = Moments(since, look.now)
-    conditions = write_conditions(look.pod, cast, phase, look.conditions, moments)
+    known = look.conditions
+    conditions = write_conditions(look.pod, cast, phase, known, since=since, now=look.now)
     status["conditions"] = [*conditions]
     inits = [write_box(box) for scene, box in cast if scene.role is not Role.MAIN]
     if inits:
