@@ -233,17 +233,13 @@ def _list_problems(value: list[Json], shape: Shape, path: str) -> Iterator[Cause
     if shape.merge is Merge.SET:
         yield from _duplicates(value, path)
     elif shape.merge is Merge.KEYED:
-        strange = [place for place, item in enumerate(value) if not _is_item(item)]
+        strange = [place for place, item in enumerate(value) if not isinstance(item, dict | None)]
         if strange:
             place = strange[0]
             detail = "must be an object for an array of list-type map"
             yield invalid(f"{path}[{place}]", value[place], detail)
         else:
             yield from _duplicates([_key_of(item, shape.keys) for item in value], path)
-
-
-def _is_item(item: Json) -> bool:
-    return item is None or isinstance(item, dict)
 
 
 def _key_of(item: Json, keys: Iterable[str]) -> Json:

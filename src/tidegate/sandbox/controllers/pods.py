@@ -96,14 +96,15 @@ def retry_at(since: Ms | None, *, now: Ms, longest: Ms = LAST_RETRY) -> Ms:
     return Ms(now + min(max(elapsed, FIRST_RETRY), longest))
 
 
+def age_and_name(stored: Stored) -> tuple[str, str]:
+    """Sorts the oldest first."""
+    return text(stored.metadata, "creationTimestamp"), stored.ref.name
+
+
 def least_wanted(pods: list[Stored], count: int) -> list[Stored]:
     """Those to delete first: not placed, not running, not ready, cheap, young."""
-    youngest_first = sorted(pods, key=_age_and_name, reverse=True)
+    youngest_first = sorted(pods, key=age_and_name, reverse=True)
     return sorted(youngest_first, key=_worth)[:count]
-
-
-def _age_and_name(pod: Stored) -> tuple[str, str]:
-    return text(pod.metadata, "creationTimestamp"), pod.ref.name
 
 
 def _worth(pod: Stored) -> tuple[bool, int, bool, int, int]:

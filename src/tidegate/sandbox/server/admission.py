@@ -14,7 +14,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body, Resource, Store, Stored
+from tidegate.sandbox.server.store import Body, Resource, Store
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
 NAMESPACE = Kind("", "v1", "Namespace")
@@ -100,14 +100,12 @@ def _check_quota(deed: Admission, store: Store) -> None:
     for quota in store.table(QUOTAS).rows(place):
         limit = str(part(quota.body, "spec", "hard", "pods"))
         if limit.isdigit():
-            used = sum(map(_is_counted, store.table(PODS).rows(place)))
+            pods = store.table(PODS).rows(place)
+            phases = (text(pod.body, "status", "phase") for pod in pods)
+            used = sum(phase not in ("Failed", "Succeeded") for phase in phases)
             if used >= int(limit):
                 counts = f"requested: pods=1, used: pods={used}, limited: pods={limit}"
                 raise _forbidden(deed, f"exceeded quota: {quota.ref.name}, {counts}")
-
-
-def _is_counted(pod: Stored) -> bool:
-    return text(pod.body, "status", "phase") not in ("Failed", "Succeeded")
 
 
 def _forbidden(deed: Admission, why: str, *causes: Cause) -> Refused:

@@ -92,7 +92,7 @@ def _same_or(value: list[Json], kept: list[Json]) -> list[Json]:
 
 
 def _service(body: Body) -> Body:
-    spec = mapping(body.get("spec"))
+    spec = mapping(body, "spec")
     ports = spec.get("ports")
     completed: Part = {"internalTrafficPolicy": "Cluster", **spec}
     if isinstance(ports, list):
@@ -104,7 +104,7 @@ def _service(body: Body) -> Body:
 
 
 def _deployment(body: Body) -> Body:
-    spec = mapping(body.get("spec"))
+    spec = mapping(body, "spec")
     kept = {name: part for name, part in spec.items() if (name, part) != ("minReadySeconds", 0)}
     completed: Part = {
         "replicas": 1,
@@ -117,13 +117,9 @@ def _deployment(body: Body) -> Body:
     return {**body, "spec": completed}
 
 
-def _replica_set(body: Body) -> Body:
-    return {**body, "spec": {"replicas": 1, **mapping(body.get("spec"))}}
-
-
 def _stateful_set(body: Body) -> Body:
     """Without a strategy of its own it rolls, all of it: whoever judges a rollout reads that."""
-    spec: Part = {"replicas": 1, **mapping(body.get("spec"))}
+    spec: Part = {"replicas": 1, **mapping(body, "spec")}
     strategy: Part = {"type": "RollingUpdate", **mapping(spec.get("updateStrategy"))}
     if strategy["type"] == "RollingUpdate":
         strategy["rollingUpdate"] = {"partition": 0, **mapping(strategy.get("rollingUpdate"))}
@@ -148,13 +144,13 @@ def _container(container: Part) -> Part:
 
 def _secret(body: Body) -> Body:
     """What is written as text is kept encoded, beside what was encoded already."""
-    texts = mapping(body.get("stringData"))
+    texts = mapping(body, "stringData")
     kept = {name: part for name, part in body.items() if name != "stringData"}
     if texts:
         encoded: Part = {
             name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()
         }
-        kept["data"] = {**mapping(body.get("data")), **encoded}
+        kept["data"] = {**mapping(body, "data"), **encoded}
     return {"type": "Opaque", **kept}
 
 
@@ -162,6 +158,9 @@ DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
     ("", "secrets"): _secret,
     ("", "services"): _service,
     ("apps", "deployments"): _deployment,
-    ("apps", "replicasets"): _replica_set,
+    ("apps", "replicasets"): lambda body: {
+        **body,
+        "spec": {"replicas": 1, **mapping(body, "spec")},
+    },
     ("apps", "statefulsets"): _stateful_set,
 }

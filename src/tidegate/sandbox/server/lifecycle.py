@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Json, Propagation, Ref
 from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.sandbox.kinds import FIRST_STATUSES
 from tidegate.sandbox.ownership.compare import same
@@ -97,7 +97,8 @@ def begin(body: Body, entry: KindEntry, ref: Ref, *, now: Ms, names: Names) -> B
     }
     if entry.has_status:
         begun.pop("status", None)
-    begun |= _first_status(entry.kind)
+    first = FIRST_STATUSES.get(entry.kind)
+    begun |= {} if first is None else {"status": first}
     if entry.resource == NAMESPACES:
         return _namespace(begun, ref.name)
     if entry.resource == SERVICES:
@@ -107,11 +108,6 @@ def begin(body: Body, entry: KindEntry, ref: Ref, *, now: Ms, names: Names) -> B
     if entry.resource == JOBS:
         return select_own_pods(begun)
     return begun
-
-
-def _first_status(kind: Kind) -> Body:
-    known = FIRST_STATUSES.get(kind)
-    return {} if known is None else {"status": known}
 
 
 def _namespace(body: Body, name: str) -> Body:

@@ -187,7 +187,7 @@ class Store:
         self.version += 1
         stored = Stored(ref, body, owners, self.version)
         inside[ref.name] = stored
-        self._index(resource, before, stored)
+        self._index(resource, ref, before, stored)
         change = Change.MODIFIED if before else Change.ADDED
         self._record(resource, table, Transition(change, stored, before))
         return stored
@@ -200,7 +200,7 @@ class Store:
             del table.objects[before.ref.namespace]
         self.version += 1
         last = Stored(before.ref, before.body, before.owners, self.version)
-        self._index(resource, before, None)
+        self._index(resource, before.ref, before, None)
         self._record(resource, table, Transition(Change.DELETED, last, before))
         return last
 
@@ -211,14 +211,15 @@ class Store:
             table.forgotten = table.history.popleft().stored.version
         self._told(resource, event)
 
-    def _index(self, resource: Resource, before: Stored | None, after: Stored | None) -> None:
+    def _index(
+        self, resource: Resource, ref: Ref, before: Stored | None, after: Stored | None
+    ) -> None:
         if before and after and before.metadata is after.metadata:
             return
         old = owner_uids(before.metadata) if before else ()
         new = owner_uids(after.metadata) if after else ()
         if old == new:
             return
-        ref = (after or before or _nobody()).ref
         for uid in old:
             self._owned.get(uid, {}).pop((resource, ref), None)
         for uid in new:
@@ -237,7 +238,3 @@ def owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
 
 def owner_uids(metadata: dict[str, Json]) -> tuple[str, ...]:
     return tuple(str(one.get("uid", "")) for one in owner_references(metadata))
-
-
-def _nobody() -> Stored:
-    raise AssertionError("an index entry belongs to an object")

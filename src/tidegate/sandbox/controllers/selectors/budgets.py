@@ -100,13 +100,10 @@ def _face(pod: Stored | None) -> tuple[dict[str, Json], bool, bool, str] | None:
 
 def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
-    is_budget = ref.kind == BUDGET and event.change is not Change.DELETED
-    if is_budget or (ref.kind == POD and _is_seen(event)):
+    is_gone = event.change is Change.DELETED
+    is_seen = is_gone or _face(event.stored) != _face(event.before)
+    if (ref.kind == BUDGET and not is_gone) or (ref.kind == POD and is_seen):
         yield Ref(NAMESPACE, "", ref.namespace)
-
-
-def _is_seen(event: Transition) -> bool:
-    return event.change is Change.DELETED or _face(event.stored) != _face(event.before)
 
 
 BUDGETS = Controller("budgets", keep_budgets, _concerns, delay=Ms(100), kinds=(BUDGET, POD))

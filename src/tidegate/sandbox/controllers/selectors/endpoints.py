@@ -38,7 +38,11 @@ def keep_endpoints(view: Sight, ref: Ref, _now: Ms) -> Looking:
     services = [one for one in view.all_of(SERVICE, ref.name) if _has_endpoints(one)]
     if not services:
         return
-    pods = (pod for pod in view.all_of(POD, ref.name) if _is_endpoint(pod))
+    pods = (
+        pod
+        for pod in view.all_of(POD, ref.name)
+        if _addresses(pod) and phase_of(pod) not in ("Succeeded", "Failed")
+    )
     known = Labelled(pods, (_selector(service) for service in services))
     for service in services:
         wanted = dict(_slices(service, known.matching(_selector(service))))
@@ -53,10 +57,6 @@ def _has_endpoints(service: Stored) -> bool:
 
 def _selector(service: Stored) -> Json:
     return {"matchLabels": mapping(service.body, "spec", "selector")}
-
-
-def _is_endpoint(pod: Stored) -> bool:
-    return bool(_addresses(pod)) and phase_of(pod) not in ("Succeeded", "Failed")
 
 
 def _addresses(pod: Stored) -> list[Json]:
@@ -76,12 +76,9 @@ def _slices(service: Stored, pods: list[Stored]) -> Iterator[tuple[str, Body]]:
             endpoints.append(_endpoint(service, pod))
     for ports, endpoints in groups.values() or [([], [])]:
         for start in range(0, max(1, len(endpoints)), LARGEST):
-            name = _name(service, ports, start)
-            yield name, _body(service, ports, endpoints[start : start + LARGEST])
-
-
-def _name(service: Stored, ports: list[Json], start: int) -> str:
-    return f"{service.ref.name[:LONGEST_PREFIX]}-{digest_of([service.uid, ports, start])[:5]}"
+            name = digest_of([service.uid, ports, start])[:5]
+            prefix = service.ref.name[:LONGEST_PREFIX]
+            yield f"{prefix}-{name}", _body(service, ports, endpoints[start : start + LARGEST])
 
 
 def _body(service: Stored, ports: list[Json], endpoints: list[Json]) -> Body:

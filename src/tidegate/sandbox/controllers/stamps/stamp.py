@@ -17,17 +17,13 @@ Status = Callable[[Sight, Stored, Ms], Body | None]
 Touches = Callable[[Sight, Transition], Iterable[Ref]]
 
 
-def nothing_else(_view: Sight, _event: Transition) -> Iterable[Ref]:
-    return ()
-
-
 class Stamp(NamedTuple):
     """One row. `status` is None for an object that is not stamped, or not yet."""
 
     kind: Kind
     delay: Ms
     status: Status
-    touches: Touches = nothing_else
+    touches: Touches = lambda _view, _event: ()
     """Which objects of the kind are to be looked at when something else changes."""
     touched_by: tuple[Kind, ...] = ()
     """What else that is."""

@@ -7,6 +7,7 @@ import msgspec
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.amounts import share
+from tidegate.sandbox.controllers.pods import age_and_name
 from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.writes import controlled, digest_of
@@ -78,7 +79,8 @@ def read_rollout(view: Sight, deployment: Stored) -> DeploymentState:
     """The ReplicaSets of a Deployment, told apart by the digest of its template."""
     spec = mapping(deployment.body, "spec")
     digest = digest_of(mapping(spec, "template"))
-    crews = sorted(map(read_crew, controlled(view, deployment, REPLICA_SET)), key=_age)
+    owned = sorted(controlled(view, deployment, REPLICA_SET), key=age_and_name)
+    crews = [read_crew(own) for own in owned]
     new = next((crew for crew in crews if crew.stored.labels.get(HASH) == digest), None)
     replicas = number(spec, "replicas", default=1)
     is_recreated = text(spec, "strategy", "type") == "Recreate"
@@ -113,10 +115,6 @@ def read_crew(stored: Stored) -> Crew:
         ready=number(status, "readyReplicas"),
         available=number(status, "availableReplicas"),
     )
-
-
-def _age(crew: Crew) -> tuple[str, str]:
-    return text(crew.stored.metadata, "creationTimestamp"), crew.stored.ref.name
 
 
 def _whole(value: str) -> int | None:

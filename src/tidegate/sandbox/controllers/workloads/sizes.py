@@ -31,7 +31,8 @@ def old_sizes(rollout: DeploymentState) -> Sizes:
         unhealthy = min(spare, max(0, crew.size - crew.available))
         spare -= unhealthy
         sizes.append((crew, crew.size - unhealthy))
-    spare = sum(crew.available for crew in (*active, *_present(rollout))) - least
+    available = sum(crew.available for crew in active)
+    spare = available + (rollout.new.available if rollout.new else 0) - least
     for place, (crew, size) in enumerate(sizes):
         less = min(size, max(0, spare))
         spare -= less
@@ -53,13 +54,9 @@ def scaled_sizes(rollout: DeploymentState) -> Sizes:
         case (only,):
             return [(only, rollout.replicas)]
         case _:
-            return _several_sizes(rollout)
-
-
-def _several_sizes(rollout: DeploymentState) -> Sizes:
-    if _is_saturated(rollout):
-        return [(crew, 0) for crew in rollout.old if crew.size]
-    return [] if rollout.is_recreated else _proportional(rollout)
+            if _is_saturated(rollout):
+                return [(crew, 0) for crew in rollout.old if crew.size]
+            return [] if rollout.is_recreated else _proportional(rollout)
 
 
 def _proportional(rollout: DeploymentState) -> Sizes:
@@ -87,25 +84,17 @@ def _by_size(rollout: DeploymentState, *, newest_first: bool) -> list[Crew]:
 def _fraction(crew: Crew, rollout: DeploymentState) -> int:
     if not rollout.replicas:
         return -crew.size
-    before = crew.note(MAXIMUM) or _reported(rollout)
+    before = crew.note(MAXIMUM) or sum(one.pods for one in rollout.all)
     if not before:
         return 0
     # Halves are rounded away from zero, as the real controller does.
     return (2 * crew.size * (rollout.replicas + rollout.surge) + before) // (2 * before) - crew.size
 
 
-def _reported(rollout: DeploymentState) -> int:
-    return sum(crew.pods for crew in rollout.all)
-
-
 def _is_saturated(rollout: DeploymentState) -> bool:
     new = rollout.new
     wanted = rollout.replicas
     return new is not None and new.size == new.note(DESIRED) == new.available == wanted
-
-
-def _present(rollout: DeploymentState) -> tuple[Crew, ...]:
-    return (rollout.new,) if rollout.new else ()
 
 
 def _total(crews: Iterable[Crew]) -> int:

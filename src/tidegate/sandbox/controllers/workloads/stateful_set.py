@@ -222,12 +222,9 @@ def _revision_for(line: PodPlaces, place: int) -> str:
     if not line.rolls:
         return line.revisions.update
     first = line.places.start
-    kept = line.partition if given is not None else _current_replicas(line)
+    current = number(line.owner.body, "status", "currentReplicas")
+    kept = line.partition if given is not None else current
     return line.revisions.current if place < first + kept else line.revisions.update
-
-
-def _current_replicas(line: PodPlaces) -> int:
-    return number(line.owner.body, "status", "currentReplicas")
 
 
 def _claim(line: PodPlaces, claim: Body, pod: str) -> Write:

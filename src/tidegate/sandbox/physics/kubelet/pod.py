@@ -63,11 +63,7 @@ LOOK_AGAIN = Ms(5 * SECOND)
 Held: TypeAlias = Callable[[Sight, Stored], str]
 
 
-def nobody_holds(_view: Sight, _pod: Stored) -> str:
-    return ""
-
-
-def kubelet(profile: Profile, *, held: Held = nobody_holds) -> Controller:
+def kubelet(profile: Profile, *, held: Held = lambda _view, _pod: "") -> Controller:
     """A scheduler and a kubelet in one, which take as long as this profile says.
 
     `held` tells why a pod that runs cannot be ready yet: a store that nobody has unsealed.
@@ -89,15 +85,14 @@ def kubelet(profile: Profile, *, held: Held = nobody_holds) -> Controller:
         else:
             why = held(view, pod)
             if why:
-                scenes = [_unready(scene) for scene in scenes]
+                scenes = [
+                    replace(one, course=msgspec.structs.replace(one.course, never_ready=True))
+                    for one in scenes
+                ]
                 yield At(Ms(now + LOOK_AGAIN))
             yield from _live(view, pod, scenes, now)
 
     return Controller(KUBELET, react, _concerns, kinds=(POD,))
-
-
-def _unready(scene: Scene) -> Scene:
-    return replace(scene, course=msgspec.structs.replace(scene.course, never_ready=True))
 
 
 def _scenes(view: Sight, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
