@@ -11,7 +11,7 @@ from yaml.error import MarkedYAMLError, YAMLError
 from yaml.reader import ReaderError
 
 from tidegate.documents.stream import FilePart, place_behind
-from tidegate.errors import DocumentError, Place, foreign
+from tidegate.errors import DocumentError, foreign
 
 WORDS = Path(__file__).with_suffix(".json")
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\'\'|[^\'])*\'')
@@ -57,7 +57,9 @@ def explain(error: YAMLError, part: FilePart) -> DocumentError:
         return directive
     character = part.line(line)[column : column + 1]
     if character == "\t" or "tab character" in problem:
-        return _tab(part.place(line, column))
+        problem = "a tab is used for indentation, and YAML takes only spaces"
+        where, hint = part.place(line, column), "replace it by spaces"
+        return DocumentError("documents.tab", problem, where=where, hint=hint)
     words = _words_for(problem, character)
     where = part.place(opened.line, opened.column) if words.opening else part.place(line, column)
     return DocumentError(words.code, words.problem, where=where, hint=words.hint)
@@ -82,11 +84,6 @@ def _words_for(problem: str, character: str) -> _Words:
     if problem == "found character that cannot start any token":
         return _Words(f"a value cannot start with `{character}`", "put the value in quotes")
     return _known_words().get(problem) or _Words(f"this is not YAML: {foreign(problem)}", "")
-
-
-def _tab(where: Place) -> DocumentError:
-    problem = "a tab is used for indentation, and YAML takes only spaces"
-    return DocumentError("documents.tab", problem, where=where, hint="replace it by spaces")
 
 
 def _find_directive(part: FilePart, line: int, problem: str) -> DocumentError | None:

@@ -72,10 +72,6 @@ def _pod_of_set(body: Body) -> Ms:
     return Ms(pod_window(mapping(body, "spec", "template", "spec")) + ready)
 
 
-def _pod(body: Body) -> Ms | None:
-    return pod_window(mapping(body, "spec"))
-
-
 def _job(body: Body) -> Ms | None:
     """Its deadline and the time in which its pods end; else the pauses between its attempts."""
     deadline = number(body, "spec", "activeDeadlineSeconds")
@@ -156,7 +152,7 @@ def _share(amount: Json, replicas: int, *, up: bool) -> int:
 
 _RULES: Mapping[tuple[str, str], Callable[[Body], Ms | None]] = MappingProxyType(
     {
-        ("", "Pod"): _pod,
+        ("", "Pod"): lambda body: pod_window(mapping(body, "spec")),
         ("apps", "DaemonSet"): _pod_of_set,
         ("apps", "Deployment"): _deployment,
         ("apps", "ReplicaSet"): _pod_of_set,

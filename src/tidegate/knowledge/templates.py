@@ -173,7 +173,9 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
     if FOR in template:
         return _render_each(template, scope)
     if IF in template:
-        return render(template.get(THEN if _is_so(template, scope) else ELSE), scope)
+        found = find(scope, str(template[IF]))
+        is_so = found == template[IS] if IS in template else found is not None
+        return render(template.get(THEN if is_so else ELSE), scope)
     if MERGE in template:
         return _merged(render(template[MERGE], scope))
     made: Body = {}
@@ -182,11 +184,6 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
         if name and filled is not None:
             made[name] = filled
     return made
-
-
-def _is_so(template: dict[str, object], scope: Body) -> bool:
-    found = find(scope, str(template[IF]))
-    return found == template[IS] if IS in template else found is not None
 
 
 def _render_each(template: dict[str, object], scope: Body) -> Json:

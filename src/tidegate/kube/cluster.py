@@ -80,7 +80,9 @@ class KubeCluster:
                 outcome = await self._send(request, ref.kind, write_request, read_done, flight)
                 return _another_life(outcome) if request.uid else outcome
             case Logs(ref=ref):
-                return await self._send(request, ref.kind, logs_request, _read_said, flight)
+                return await self._send(
+                    request, ref.kind, logs_request, lambda reply, _: Said(reply.body), flight
+                )
             case Kinds():
                 return await self._discover()
             case Http():
@@ -168,10 +170,6 @@ def _outcome(reply: Reply | Lost, read: Callable[[Reply], Read]) -> Read | Refus
         return read(reply)
     except msgspec.DecodeError as error:
         return Failed(reply.status, "Unreadable", f"this is not an API server's answer: {error}")
-
-
-def _read_said(reply: Reply, _: Kind) -> Said:
-    return Said(reply.body)
 
 
 def _another_life(outcome: Outcome) -> Outcome:

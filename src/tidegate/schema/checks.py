@@ -166,13 +166,9 @@ def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
     if rules.min_length is not None and len(value) < rules.min_length:
         least = f"should be at least {rules.min_length} chars long"
         yield invalid(path, value, f"{path} in body {least}")
-    if rules.pattern and not _matches(rules.pattern, value):
+    compiled = _compiled(rules.pattern) if rules.pattern else None
+    if compiled is not None and not compiled.search(value):
         yield invalid(path, value, f"{path} in body should match '{rules.pattern}'")
-
-
-def _matches(pattern: str, value: str) -> bool:
-    compiled = _compiled(pattern)
-    return compiled is None or compiled.search(value) is not None
 
 
 @cache

@@ -8,8 +8,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.controllers.writes import controlled, create, owner_reference
+from tidegate.sandbox.controllers.writes import create, owner_reference
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Forbidden, Outcome, is_refusal
@@ -19,10 +18,6 @@ COST = "controller.kubernetes.io/pod-deletion-cost"
 PHASES = ("Pending", "Unknown", "Running")
 FIRST_RETRY = Ms(SECOND)
 LAST_RETRY = Ms(1_000 * SECOND)
-
-
-def pods_of(view: Sight, owner: Stored) -> list[Stored]:
-    return controlled(view, owner, POD)
 
 
 def phase_of(pod: Stored) -> str:

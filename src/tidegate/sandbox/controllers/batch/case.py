@@ -13,8 +13,9 @@ from tidegate.sandbox.controllers.batch.order import JobSpec, read_order, restar
 from tidegate.sandbox.controllers.batch.pods import FAILURES, JobPod
 from tidegate.sandbox.controllers.batch.rules import match_success
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
-from tidegate.sandbox.controllers.pods import pods_of
+from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.writes import controlled
 from tidegate.sandbox.server.store import Body, Stored
 
 CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
@@ -66,7 +67,7 @@ class Ending(NamedTuple):
 
 def read_case(view: Sight, job: Stored) -> JobCase:
     order = read_order(job.body)
-    pods = tuple(JobPod(pod, order) for pod in pods_of(view, job))
+    pods = tuple(JobPod(pod, order) for pod in controlled(view, job, POD))
     status = mapping(job.body, "status")
     fresh = [pod for pod in pods if pod.is_tracked and pod.is_valid]
     done = _succeeded_indexes(order, status, fresh)

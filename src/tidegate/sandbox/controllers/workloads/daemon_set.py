@@ -17,7 +17,6 @@ from tidegate.sandbox.controllers.pods import (
     new_pod,
     next_available,
     phase_of,
-    pods_of,
     refusal_of,
     retry_at,
 )
@@ -30,6 +29,7 @@ from tidegate.sandbox.controllers.workloads.placement import (
     pinned,
 )
 from tidegate.sandbox.controllers.writes import (
+    controlled,
     delete,
     delete_all,
     digest_of,
@@ -102,7 +102,7 @@ def _read(view: Sight, owner: Stored, now: Ms) -> Patrol:
     template = mapping(owner.body, "spec", "template")
     fits = {node.ref.name: fit_of(template, node) for node in view.all_of(NODE)}
     pods: dict[str, list[Stored]] = {}
-    for pod in pods_of(view, owner):
+    for pod in controlled(view, owner, POD):
         pods.setdefault(node_of(pod), []).append(pod)
     return Patrol(owner, digest_of(template), fits, pods, now)
 

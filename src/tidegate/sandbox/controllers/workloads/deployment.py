@@ -14,7 +14,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
 from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.pods import POD, phase_of, pods_of, refusal_of, retry_at
+from tidegate.sandbox.controllers.pods import POD, phase_of, refusal_of, retry_at
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads.progress import (
     PAUSED,
@@ -48,6 +48,7 @@ from tidegate.sandbox.controllers.workloads.sizes import (
     scaled_sizes,
 )
 from tidegate.sandbox.controllers.writes import (
+    controlled,
     controller_of,
     create,
     delete,
@@ -147,7 +148,10 @@ def _recreate(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
 def _has_old_pods(view: Sight, rollout: DeploymentState) -> bool:
     return any(
         crew.pods
-        or any(phase_of(pod) not in ("Succeeded", "Failed") for pod in pods_of(view, crew.stored))
+        or any(
+            phase_of(pod) not in ("Succeeded", "Failed")
+            for pod in controlled(view, crew.stored, POD)
+        )
         for crew in rollout.old
     )
 

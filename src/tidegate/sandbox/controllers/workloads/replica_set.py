@@ -24,12 +24,11 @@ from tidegate.sandbox.controllers.pods import (
     least_wanted,
     new_pod,
     next_available,
-    pods_of,
     refusal_of,
     retry_at,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import delete, set_status, with_controlled
+from tidegate.sandbox.controllers.writes import controlled, delete, set_status, with_controlled
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
@@ -46,7 +45,7 @@ def keep_replicas(view: Sight, ref: Ref, now: Ms) -> Looking:
     owner = view.get(ref)
     if owner is None:
         return
-    pods = pods_of(view, owner)
+    pods = controlled(view, owner, POD)
     active = [pod for pod in pods if is_active(pod)]
     problem = ""
     if not owner.is_deleting:

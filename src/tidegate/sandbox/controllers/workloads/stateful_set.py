@@ -17,7 +17,6 @@ from tidegate.sandbox.controllers.pods import (
     new_pod,
     next_available,
     phase_of,
-    pods_of,
     refusal_of,
     retry_at,
 )
@@ -28,6 +27,7 @@ from tidegate.sandbox.controllers.workloads.revisions import (
     keep_revisions,
 )
 from tidegate.sandbox.controllers.writes import (
+    controlled,
     create,
     delete,
     owner_reference,
@@ -118,7 +118,7 @@ def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> Pod
     placed: dict[int, Stored] = {}
     condemned: list[tuple[int, Stored]] = []
     wanted = _places(owner)
-    for pod in pods_of(view, owner):
+    for pod in controlled(view, owner, POD):
         parent, _, place = pod.ref.name.rpartition("-")
         if parent == owner.ref.name and place.isdigit():
             if int(place) in wanted:
