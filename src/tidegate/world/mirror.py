@@ -13,21 +13,9 @@ from enum import StrEnum
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Live, Ref
+from tidegate.world import facts
 from tidegate.world.backoff import pause
 from tidegate.world.calls import List, Selection, Ticket, Watch
-from tidegate.world.facts import (
-    Change,
-    Changed,
-    Expired,
-    Failed,
-    Forbidden,
-    Listed,
-    Lost,
-    NotServed,
-    Outcome,
-    Refusal,
-    Throttled,
-)
 
 PAGE = 500
 QUIET = Ms(2 * MINUTE)
@@ -49,9 +37,9 @@ class MirrorTurn:
 
     send: List | Watch | None = None
     hang_up: bool = False
-    changes: tuple[Changed, ...] = ()
+    changes: tuple[facts.Changed, ...] = ()
     whole_at: str = ""
-    refused: Refusal | None = None
+    refused: facts.Refusal | None = None
 
 
 NOTHING = MirrorTurn()
@@ -79,10 +67,10 @@ class Mirror:
         """Start: with a list, or from the version that the caller has."""
         return self._watch(now) if self._version else self._list()
 
-    def listed(self, outcome: Outcome, now: Ms) -> MirrorTurn:
+    def listed(self, outcome: facts.Outcome, now: Ms) -> MirrorTurn:
         """Hear a page of the list."""
         match outcome:
-            case Listed():
+            case facts.Listed():
                 changes = tuple(change for live in outcome.items for change in self._compare(live))
                 if outcome.resume:
                     page = List(self.selection, PAGE, outcome.resume)
@@ -94,21 +82,21 @@ class Mirror:
                 return MirrorTurn(
                     send=watching.send, changes=changes + gone, whole_at=outcome.version
                 )
-            case Expired():
+            case facts.Expired():
                 return self._list()
-            case Forbidden() | NotServed():
+            case facts.Forbidden() | facts.NotServed():
                 return self._give_up(outcome)
-            case Throttled() | Failed() | Lost():
+            case facts.Throttled() | facts.Failed() | facts.Lost():
                 return self._rest(now, outcome)
             case _:
                 raise AssertionError(outcome)
 
-    def changed(self, change: Change, live: Live, now: Ms) -> MirrorTurn:
+    def changed(self, change: facts.Change, live: Live, now: Ms) -> MirrorTurn:
         """Hear a change from the stream. What the caller knows already is not told again."""
         self._heard(now, live.version)
-        if change is Change.DELETED:
+        if change is facts.Change.DELETED:
             self._known.pop(live.ref, None)
-            return MirrorTurn(changes=(Changed(self.ticket, Change.DELETED, live),))
+            return MirrorTurn(changes=(facts.Changed(self.ticket, facts.Change.DELETED, live),))
         return MirrorTurn(changes=self._compare(live, change))
 
     def bookmarked(self, version: str, now: Ms) -> MirrorTurn:
@@ -116,12 +104,12 @@ class Mirror:
         self._heard(now, version)
         return NOTHING
 
-    def ended(self, outcome: Refusal | None, now: Ms) -> MirrorTurn:
+    def ended(self, outcome: facts.Refusal | None, now: Ms) -> MirrorTurn:
         """Hear that the stream is over: take it up where it was, or list again."""
         match outcome:
-            case Expired():
+            case facts.Expired():
                 return self._list()
-            case Forbidden() | NotServed():
+            case facts.Forbidden() | facts.NotServed():
                 return self._give_up(outcome)
             case None if now - self._opened >= SHORT_LIFE:
                 self._troubles = 0
@@ -151,19 +139,19 @@ class Mirror:
         self.alarm = Ms(now + self._quiet)
         return MirrorTurn(send=Watch(self.selection, self._version))
 
-    def _rest(self, now: Ms, outcome: Refusal | None) -> MirrorTurn:
+    def _rest(self, now: Ms, outcome: facts.Refusal | None) -> MirrorTurn:
         self._stage = MirrorStage.RESTING
         self._troubles += 1
-        asked = outcome.after if isinstance(outcome, Throttled | Failed) else None
+        asked = outcome.after if isinstance(outcome, facts.Throttled | facts.Failed) else None
         rest = pause(self._troubles, seed=self._seed, ticket=self.ticket, at_least=asked)
         self.alarm = Ms(now + rest)
         return NOTHING
 
-    def _give_up(self, refused: Refusal) -> MirrorTurn:
+    def _give_up(self, refused: facts.Refusal) -> MirrorTurn:
         """A kind that is gone took its objects along; what is hidden may still be there."""
         self._stage = MirrorStage.OVER
         self.alarm = None
-        gone = self._forget(set(self._known)) if isinstance(refused, NotServed) else ()
+        gone = self._forget(set(self._known)) if isinstance(refused, facts.NotServed) else ()
         return MirrorTurn(changes=gone, refused=refused)
 
     def _heard(self, now: Ms, version: str) -> None:
@@ -171,22 +159,25 @@ class Mirror:
         self._troubles = 0
         self.alarm = Ms(now + self._quiet)
 
-    def _compare(self, live: Live, change: Change = Change.ADDED) -> tuple[Changed, ...]:
+    def _compare(
+        self, live: Live, change: facts.Change = facts.Change.ADDED
+    ) -> tuple[facts.Changed, ...]:
         self._unseen.discard(live.ref)
         before = self._known.get(live.ref)
         self._known[live.ref] = live
         if before is None:
-            return (Changed(self.ticket, change, live),)
+            return (facts.Changed(self.ticket, change, live),)
         if before.uid != live.uid:
             return (
-                Changed(self.ticket, Change.DELETED, before),
-                Changed(self.ticket, Change.ADDED, live),
+                facts.Changed(self.ticket, facts.Change.DELETED, before),
+                facts.Changed(self.ticket, facts.Change.ADDED, live),
             )
         if before.version == live.version:
             return ()
-        return (Changed(self.ticket, Change.MODIFIED, live),)
+        return (facts.Changed(self.ticket, facts.Change.MODIFIED, live),)
 
-    def _forget(self, refs: set[Ref]) -> tuple[Changed, ...]:
+    def _forget(self, refs: set[Ref]) -> tuple[facts.Changed, ...]:
         return tuple(
-            Changed(self.ticket, Change.DELETED, self._known.pop(ref)) for ref in sorted(refs)
+            facts.Changed(self.ticket, facts.Change.DELETED, self._known.pop(ref))
+            for ref in sorted(refs)
         )

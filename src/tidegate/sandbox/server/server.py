@@ -19,18 +19,8 @@ from tidegate.sandbox.server.store import Resource, Store, Transition
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
 from tidegate.schema.structural import shapes_of
+from tidegate.world import facts
 from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write
-from tidegate.world.facts import (
-    Catalogue,
-    Change,
-    Done,
-    Expired,
-    Invalid,
-    Listed,
-    NotServed,
-    Outcome,
-    Said,
-)
 
 CRDS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 SNAPSHOTS = 100
@@ -55,14 +45,14 @@ class Server:
         self._pages: dict[str, tuple[tuple[Live, ...], str]] = {}
         self._page_numbers = count(1)
 
-    def write(self, write: Write) -> Outcome:
+    def write(self, write: Write) -> facts.Outcome:
         """Do what one of the cluster's own controllers asks."""
         try:
             return self._writer.perform(write, self.entry_of(write.ref.kind, write), is_own=True)
         except Refused as refused:
             return refused.outcome
 
-    def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> Outcome:
+    def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> facts.Outcome:
         """Do what is asked."""
         try:
             match request:
@@ -73,7 +63,7 @@ class Server:
                 case Write(ref=ref):
                     return self._writer.perform(request, self.entry_of(ref.kind, request))
                 case Kinds():
-                    return Catalogue(self.register.kinds())
+                    return facts.Catalogue(self.register.kinds())
                 case Logs():
                     return self._logs(request)
                 case Http():
@@ -85,11 +75,11 @@ class Server:
         """The kind of a selection, or why it cannot be asked for."""
         entry = self.register.find(selection.kind)
         if entry is None:
-            raise Refused(NotServed(f"the server does not serve {selection.kind}"))
+            raise Refused(facts.NotServed(f"the server does not serve {selection.kind}"))
         try:
             selects(selection)
         except SelectorError as error:
-            raise Refused(Invalid(str(error))) from None
+            raise Refused(facts.Invalid(str(error))) from None
         return entry
 
     def compact(self) -> None:
@@ -101,36 +91,36 @@ class Server:
     def entry_of(self, kind: Kind, write: Write) -> KindEntry:
         entry = self.register.find(kind)
         if entry is None:
-            raise Refused(NotServed(f"the server does not serve {kind}"))
+            raise Refused(facts.NotServed(f"the server does not serve {kind}"))
         if write.subresource and write.subresource not in entry.served.subresources:
-            raise Refused(NotServed("the server could not find the requested resource"))
+            raise Refused(facts.NotServed("the server could not find the requested resource"))
         return entry
 
-    def _get(self, request: Get) -> Outcome:
+    def _get(self, request: Get) -> facts.Outcome:
         entry = self.register.find(request.ref.kind)
         if entry is None:
-            return NotServed(f"the server does not serve {request.ref.kind}")
+            return facts.NotServed(f"the server does not serve {request.ref.kind}")
         stored = self.store.get(entry.resource, request.ref)
         if stored is None:
             raise missing(entry, request.ref.name)
-        return Done(stored.live(entry.kind, request.view))
+        return facts.Done(stored.live(entry.kind, request.view))
 
-    def _list(self, request: List) -> Outcome:
+    def _list(self, request: List) -> facts.Outcome:
         entry = self.find(request.selection)
         if request.resume:
             found = self._pages.pop(request.resume, None)
             if found is None:
-                return Expired("The provided continue parameter is too old")
+                return facts.Expired("The provided continue parameter is too old")
             items, version = found
         else:
             items, version = self._rows(request.selection, entry), str(self.store.version)
         if not request.limit or len(items) <= request.limit:
-            return Listed(items, version)
+            return facts.Listed(items, version)
         token = f"{version}.{next(self._page_numbers)}"
         self._pages[token] = items[request.limit :], version
         while len(self._pages) > SNAPSHOTS:
             self._pages.pop(next(iter(self._pages)))
-        return Listed(items[: request.limit], version, token)
+        return facts.Listed(items[: request.limit], version, token)
 
     def _rows(self, selection: Selection, entry: KindEntry) -> tuple[Live, ...]:
         belongs = selects(selection)
@@ -141,20 +131,20 @@ class Server:
             if belongs is None or belongs(stored)
         )
 
-    def _logs(self, request: Logs) -> Outcome:
+    def _logs(self, request: Logs) -> facts.Outcome:
         entry = self.register.find(request.ref.kind)
         stored = self.store.get(entry.resource, request.ref) if entry else None
         return self.printed.read(stored, request) if stored else self._get(Get(request.ref))
 
-    def _http(self, request: Http) -> Outcome:
+    def _http(self, request: Http) -> facts.Outcome:
         if request.path == "/version":
-            return Said(msgspec.json.encode({"gitVersion": release()}))
-        return NotServed("the server could not find the requested resource")
+            return facts.Said(msgspec.json.encode({"gitVersion": release()}))
+        return facts.NotServed("the server could not find the requested resource")
 
     def _changed(self, resource: Resource, event: Transition) -> None:
         if resource == CRDS:
             body = event.stored.body
-            if event.change is Change.DELETED:
+            if event.change is facts.Change.DELETED:
                 self.store.drop(self.register.unlearn(body))
             elif is_established(body):
                 self.register.learn(body, shapes_of(body.get("spec")))

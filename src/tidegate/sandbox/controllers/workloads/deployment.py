@@ -12,6 +12,7 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, part, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD, phase_of, refusal_of, retry_at
@@ -46,15 +47,6 @@ from tidegate.sandbox.controllers.workloads.sizes import (
     new_size,
     old_sizes,
     scaled_sizes,
-)
-from tidegate.sandbox.controllers.writes import (
-    controlled,
-    controller_of,
-    create,
-    delete,
-    owner_reference,
-    patch,
-    set_status,
 )
 from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Write
@@ -150,7 +142,7 @@ def _has_old_pods(view: Sight, rollout: DeploymentState) -> bool:
         crew.pods
         or any(
             phase_of(pod) not in ("Succeeded", "Failed")
-            for pod in controlled(view, crew.stored, POD)
+            for pod in writes.controlled(view, crew.stored, POD)
         )
         for crew in rollout.old
     )
@@ -177,7 +169,7 @@ def _number(rollout: DeploymentState, now: Ms) -> Deeds:
     least = number(rollout.spec, "minReadySeconds")
     if wanted != notes or number(rollout.new.stored.body, "spec", "minReadySeconds") != least:
         change: Body = {"metadata": {"annotations": wanted}, "spec": {"minReadySeconds": least}}
-        yield patch(rollout.new.stored, change)
+        yield writes.patch(rollout.new.stored, change)
         return False
     yield from _note_revision(rollout, text(notes, REVISION))
     if not has_deadline(rollout) or progress_of(conditions_of(rollout.deployment)) != ("", ""):
@@ -190,7 +182,7 @@ def _number(rollout: DeploymentState, now: Ms) -> Deeds:
 def _note_revision(rollout: DeploymentState, revision: str) -> Iterator[Write]:
     """Written through the status, where an annotation does not count as a change of the spec."""
     if text(rollout.deployment.metadata, "annotations", REVISION) != revision:
-        note = patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
+        note = writes.patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
         yield msgspec.structs.replace(note, subresource="status")
 
 
@@ -224,7 +216,9 @@ def _begin(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     """Make the ReplicaSet of a new template."""
     deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
     name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
-    outcome = yield create(REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes))
+    outcome = yield writes.create(
+        REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes)
+    )
     if isinstance(outcome, Exists):
         yield from _adopt(view, rollout, name)
         return
@@ -259,7 +253,7 @@ def _body(rollout: DeploymentState, name: str, size: int, notes: Body) -> Body:
             "namespace": rollout.deployment.ref.namespace,
             "labels": labels,
             "annotations": notes,
-            "ownerReferences": [owner_reference(rollout.deployment)],
+            "ownerReferences": [writes.owner_reference(rollout.deployment)],
         },
         "spec": {
             "replicas": size,
@@ -274,8 +268,8 @@ def _adopt(view: Sight, rollout: DeploymentState, name: str) -> Iterator[Write]:
     """A ReplicaSet of this template that lost its Deployment is taken over."""
     found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
     if found is not None and not part(found.metadata, "ownerReferences"):
-        owner: Json = [owner_reference(rollout.deployment)]
-        yield patch(found, {"metadata": {"ownerReferences": owner}})
+        owner: Json = [writes.owner_reference(rollout.deployment)]
+        yield writes.patch(found, {"metadata": {"ownerReferences": owner}})
 
 
 def _resize(rollout: DeploymentState, sizes: Sizes, now: Ms) -> Deeds:
@@ -285,7 +279,9 @@ def _resize(rollout: DeploymentState, sizes: Sizes, now: Ms) -> Deeds:
         scale = _scale_notes(rollout)
         if crew.size == size and scale.items() <= notes.items():
             continue
-        yield patch(crew.stored, {"metadata": {"annotations": scale}, "spec": {"replicas": size}})
+        yield writes.patch(
+            crew.stored, {"metadata": {"annotations": scale}, "spec": {"replicas": size}}
+        )
         if crew.size != size:
             resized = True
             yield _resized(rollout, crew, size, now)
@@ -306,7 +302,7 @@ def _forget_old(rollout: DeploymentState) -> Iterator[Write]:
     for crew in kept[: max(0, len(kept) - limit)]:
         observed = number(crew.stored.body, "status", "observedGeneration")
         if not crew.pods and not crew.size and observed >= crew.stored.generation:
-            yield delete(crew.stored)
+            yield writes.delete(crew.stored)
 
 
 def _say_progress(rollout: DeploymentState, now: Ms) -> Looking:
@@ -319,7 +315,7 @@ def _say_progress(rollout: DeploymentState, now: Ms) -> Looking:
 
 def _say(rollout: DeploymentState, status: Body) -> Iterator[Write]:
     if status != part(rollout.deployment.body, "status"):
-        yield set_status(rollout.deployment, status)
+        yield writes.set_status(rollout.deployment, status)
 
 
 def _with_progress(
@@ -328,7 +324,7 @@ def _with_progress(
     """What was said before, with one other condition Progressing."""
     condition = new_condition(PROGRESSING, status, reason, message, now=now)
     conditions = with_condition(conditions_of(rollout.deployment), condition)
-    return set_status(
+    return writes.set_status(
         rollout.deployment,
         with_conditions(mapping(rollout.deployment.body, "status"), conditions),
     )
@@ -341,11 +337,11 @@ def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
         return
     owner: Ref | None = None
     if stored.ref.kind == REPLICA_SET:
-        owner = controller_of(stored, DEPLOYMENT)
+        owner = writes.controller_of(stored, DEPLOYMENT)
     elif stored.ref.kind == POD and event.change is Change.DELETED:
-        crew = controller_of(stored, REPLICA_SET)
+        crew = writes.controller_of(stored, REPLICA_SET)
         found = view.get(crew) if crew else None
-        owner = controller_of(found, DEPLOYMENT) if found else None
+        owner = writes.controller_of(found, DEPLOYMENT) if found else None
     if owner is not None:
         yield owner
 

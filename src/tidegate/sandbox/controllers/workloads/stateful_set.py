@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.events import first_warning, warn
 from tidegate.sandbox.controllers.pods import (
@@ -25,14 +26,6 @@ from tidegate.sandbox.controllers.workloads.revisions import (
     Revisions,
     forget_revisions,
     keep_revisions,
-)
-from tidegate.sandbox.controllers.writes import (
-    controlled,
-    create,
-    delete,
-    owner_reference,
-    set_status,
-    with_controlled,
 )
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
@@ -102,7 +95,7 @@ def keep_line(view: Sight, ref: Ref, now: Ms) -> Looking:
     pods = [*line.placed.values(), *(pod for _, pod in line.condemned)]
     status = _status(line, pods, renewed=renewed)
     if status != part(owner.body, "status"):
-        yield set_status(owner, status)
+        yield writes.set_status(owner, status)
     yield from forget_revisions(view, owner, revisions, pods)
     moment = next_available(pods, line.least, now=now)
     if moment is not None:
@@ -118,7 +111,7 @@ def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> Pod
     placed: dict[int, Stored] = {}
     condemned: list[tuple[int, Stored]] = []
     wanted = _places(owner)
-    for pod in controlled(view, owner, POD):
+    for pod in writes.controlled(view, owner, POD):
         parent, _, place = pod.ref.name.rpartition("-")
         if parent == owner.ref.name and place.isdigit():
             if int(place) in wanted:
@@ -145,7 +138,7 @@ def _fill_place(line: PodPlaces, place: int) -> Deeds:
         return True
     if phase_of(pod) in ("Succeeded", "Failed"):
         if not pod.is_deleting:
-            yield delete(pod)
+            yield writes.delete(pod)
         return True
     return not (line.is_well(pod) and phase_of(pod) == "Running")
 
@@ -160,7 +153,7 @@ def _shorten(line: PodPlaces) -> Deeds:
             continue
         if line.in_order and not line.is_well(pod) and pod is not unwell[0]:
             return True
-        yield delete(pod)
+        yield writes.delete(pod)
         if line.in_order:
             return True
     return False
@@ -173,7 +166,7 @@ def _renew(line: PodPlaces) -> Deeds:
         if pod is None:
             return False
         if pod.labels.get(REVISION_LABEL) != line.revisions.update and not pod.is_deleting:
-            yield delete(pod)
+            yield writes.delete(pod)
             return True
         if not line.is_well(pod):
             return False
@@ -230,7 +223,7 @@ def _revision_for(line: PodPlaces, place: int) -> str:
 def _claim(line: PodPlaces, claim: Body, pod: str) -> Write:
     metadata = mapping(claim, "metadata")
     kept = text(line.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") != "Delete"
-    owners: list[Json] = [] if kept else [owner_reference(line.owner)]
+    owners: list[Json] = [] if kept else [writes.owner_reference(line.owner)]
     meant: Body = {
         **metadata,
         "name": f"{metadata.get('name')}-{pod}",
@@ -238,7 +231,7 @@ def _claim(line: PodPlaces, claim: Body, pod: str) -> Write:
         "labels": {**mapping(metadata, "labels"), **mapping(line.spec, "selector", "matchLabels")},
         **({"ownerReferences": owners} if owners else {}),
     }
-    return create(
+    return writes.create(
         CLAIM, line.owner.ref.namespace, {"metadata": meant, "spec": mapping(claim, "spec")}
     )
 
@@ -287,5 +280,5 @@ def _count_of(pods: list[Stored], revision: str) -> int:
 
 
 STATEFUL_SETS = Controller(
-    "stateful-sets", keep_line, with_controlled(STATEFUL_SET, POD), kinds=(STATEFUL_SET, POD)
+    "stateful-sets", keep_line, writes.with_controlled(STATEFUL_SET, POD), kinds=(STATEFUL_SET, POD)
 )
