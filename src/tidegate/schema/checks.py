@@ -15,18 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from tidegate.model.objects import Json
-from tidegate.schema.causes import (
-    NOWHERE,
-    as_json,
-    duplicate,
-    invalid,
-    number,
-    required,
-    too_long,
-    too_many,
-    type_invalid,
-    unsupported,
-)
+from tidegate.schema import causes
 from tidegate.schema.shape import Merge, Rules, Shape, Type
 from tidegate.world.facts import Cause
 
@@ -105,7 +94,7 @@ def _type_problems(value: Json, shape: Shape, path: str, told: str) -> Iterator[
 
 
 def _type_problem(path: str, wanted: str, told: str) -> Cause:
-    return type_invalid(path, told, f'{path} in body must be of type {wanted}: "{told}"')
+    return causes.type_invalid(path, told, f'{path} in body must be of type {wanted}: "{told}"')
 
 
 def _is_close_enough(value: Json, wanted: tuple[str, ...]) -> bool:
@@ -119,7 +108,7 @@ def _range_problems(value: float, shape: Shape, path: str, told: str) -> Iterato
     bound = _RANGES.get(shape.format, _RANGES["int64"])
     is_whole = told != "boolean" and float(value).is_integer() and -bound <= value < bound
     if told != "boolean" and not is_whole:
-        yield invalid(NOWHERE, "", _out_of_range(path, shape.format))
+        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, shape.format))
 
 
 def _out_of_range(path: str, written: str) -> str:
@@ -129,8 +118,8 @@ def _out_of_range(path: str, written: str) -> str:
 
 def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[Cause]:
     if rules.enum and not any(_is_same(value, each) for each in rules.enum):
-        named = [each if isinstance(each, str) else as_json(each) for each in rules.enum]
-        yield unsupported(path, value, named)
+        named = [each if isinstance(each, str) else causes.as_json(each) for each in rules.enum]
+        yield causes.unsupported(path, value, named)
     if rules.is_spelled_out and told not in {"integer", "string"}:
         yield from _either_problems(path, told)
     match value:
@@ -148,10 +137,10 @@ def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[
 
 
 def _either_problems(path: str, told: str) -> Iterator[Cause]:
-    yield invalid(NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+    yield causes.invalid(causes.NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
     yield _type_problem(path, "integer", told)
     if told == "number":
-        yield invalid(NOWHERE, "", _out_of_range(path, ""))
+        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, ""))
 
 
 def _is_same(value: Json, other: Json) -> bool:
@@ -162,13 +151,13 @@ def _is_same(value: Json, other: Json) -> bool:
 
 def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
     if rules.max_length is not None and len(value) > rules.max_length:
-        yield too_long(path, rules.max_length)
+        yield causes.too_long(path, rules.max_length)
     if rules.min_length is not None and len(value) < rules.min_length:
         least = f"should be at least {rules.min_length} chars long"
-        yield invalid(path, value, f"{path} in body {least}")
+        yield causes.invalid(path, value, f"{path} in body {least}")
     compiled = _compiled(rules.pattern) if rules.pattern else None
     if compiled is not None and not compiled.search(value):
-        yield invalid(path, value, f"{path} in body should match '{rules.pattern}'")
+        yield causes.invalid(path, value, f"{path} in body should match '{rules.pattern}'")
 
 
 @cache
@@ -197,17 +186,17 @@ def _number_problems(value: float, rules: Rules, path: str) -> Iterator[Cause]:
         bound = int(limit) if isinstance(value, int) else limit
         if sign * value < sign * bound or (is_strict and value == bound):
             words = f"{word} than" if is_strict else f"{word} than or equal to"
-            told = str(bound) if isinstance(bound, int) else number(bound)
-            yield invalid(path, value, f"{path} in body should be {words} {told}")
+            told = str(bound) if isinstance(bound, int) else causes.number(bound)
+            yield causes.invalid(path, value, f"{path} in body should be {words} {told}")
 
 
 def _count_problems(
     count: int, least: int | None, most: int | None, path: str, unit: str
 ) -> Iterator[Cause]:
     if least is not None and count < least:
-        yield invalid(path, count, f"{path} in body should have at least {least} {unit}")
+        yield causes.invalid(path, count, f"{path} in body should have at least {least} {unit}")
     if most is not None and count > most:
-        yield too_many(path, count, most)
+        yield causes.too_many(path, count, most)
 
 
 def _object_problems(value: dict[str, Json], shape: Shape, path: str) -> Iterator[Cause]:
@@ -218,7 +207,7 @@ def _object_problems(value: dict[str, Json], shape: Shape, path: str) -> Iterato
             yield from _problems(part, asked(), start + name)
     for name in shape.required:
         if name not in value:
-            yield required(start + name)
+            yield causes.required(start + name)
 
 
 def _list_problems(value: list[Json], shape: Shape, path: str) -> Iterator[Cause]:
@@ -233,7 +222,7 @@ def _list_problems(value: list[Json], shape: Shape, path: str) -> Iterator[Cause
         if strange:
             place = strange[0]
             detail = "must be an object for an array of list-type map"
-            yield invalid(f"{path}[{place}]", value[place], detail)
+            yield causes.invalid(f"{path}[{place}]", value[place], detail)
         else:
             yield from _duplicates([_key_of(item, shape.keys) for item in value], path)
 
@@ -246,7 +235,7 @@ def _duplicates(values: list[Json], path: str) -> Iterator[Cause]:
     """Told once for each value, at its second place."""
     seen: dict[tuple[type[object], str], int] = {}
     for place, value in enumerate(values):
-        identity = (type(value), as_json(value))
+        identity = (type(value), causes.as_json(value))
         seen[identity] = seen.get(identity, 0) + 1
         if seen[identity] == 2:  # noqa: PLR2004
-            yield duplicate(f"{path}[{place}]", value)
+            yield causes.duplicate(f"{path}[{place}]", value)

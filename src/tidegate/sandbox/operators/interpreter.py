@@ -23,16 +23,9 @@ from tidegate.model.operators import Row
 from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import set_status
+from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memories
-from tidegate.sandbox.operators.presence import (
-    custom_kinds,
-    find_needed,
-    is_met,
-    is_served,
-    row_for,
-    why_unserved,
-)
 from tidegate.sandbox.operators.statuses import status_of, with_times
 from tidegate.sandbox.operators.watching import concerned
 from tidegate.sandbox.operators.workloads import available_since, touched
@@ -74,7 +67,7 @@ class _Player:
     def look(self, view: Sight, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
         stored = view.get(ref)
-        row = row_for(self.catalogue, ref.kind)
+        row = presence.row_for(self.catalogue, ref.kind)
         if stored is None or stored.is_deleting or row is None:
             return
         server = self.memories.of(view).server_of(view, ref.kind)
@@ -98,7 +91,7 @@ class _Player:
         needed = tuple(needs_of(row, stored.body, kind))
         since = touched(stored)
         for one in needed:
-            found = find_needed(self.catalogue, view, one)
+            found = presence.find_needed(self.catalogue, view, one)
             if found is not None:
                 since = max(since, touched(found))
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
@@ -106,7 +99,7 @@ class _Player:
 
     def _unmet(self, view: Sight, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
-        return next((one for one in asked if not is_met(self.catalogue, view, one)), None)
+        return next((one for one in asked if not presence.is_met(self.catalogue, view, one)), None)
 
 
 def _go_on(view: Sight, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
@@ -154,9 +147,9 @@ def unserved(view: Sight, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
     """The custom resources that nobody serves, and why that is so."""
     catalogue = KnownRows.of(rows)
     found: list[tuple[Ref, str]] = []
-    for kind in custom_kinds(view):
+    for kind in presence.custom_kinds(view):
         objects = view.all_of(kind)
-        if objects and not is_served(catalogue, view, kind):
-            why = why_unserved(catalogue, view, kind)
+        if objects and not presence.is_served(catalogue, view, kind):
+            why = presence.why_unserved(catalogue, view, kind)
             found += [(stored.ref, why) for stored in objects]
     return sorted(found)

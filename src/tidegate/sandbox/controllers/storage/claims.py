@@ -10,15 +10,7 @@ from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
-from tidegate.sandbox.controllers.storage.matching import (
-    CLAIM,
-    VOLUME,
-    best_volume,
-    claim_reference,
-    is_free,
-    is_kept_for,
-    volume_status,
-)
+from tidegate.sandbox.controllers.storage import matching
 from tidegate.sandbox.controllers.writes import patch, set_status
 from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.calls import Write
@@ -56,7 +48,7 @@ def keep_claim(view: Sight, ref: Ref, now: Ms) -> Looking:
     class_name = class_of(view, claim)
     if class_name and part(claim.body, "spec", "storageClassName") is None:
         yield patch(claim, {"spec": {"storageClassName": class_name}})
-    volume = best_volume(view, claim, class_name)
+    volume = matching.best_volume(view, claim, class_name)
     if volume is not None:
         yield from _bind(claim, volume, now)
     elif class_name:
@@ -83,23 +75,23 @@ def class_of(view: Sight, claim: Stored) -> str:
 
 def _follow(view: Sight, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
     """A claim that names its volume waits for it, has it, or has lost it."""
-    volume = view.get(Ref(VOLUME, "", name))
+    volume = view.get(Ref(matching.VOLUME, "", name))
     is_bound = BIND_COMPLETED in mapping(claim.metadata, "annotations")
     if volume is None:
         if is_bound and text(claim.body, "status", "phase") != "Lost":
             yield set_status(claim, {"phase": "Lost"})
-    elif is_free(volume) or is_kept_for(volume, claim):
+    elif matching.is_free(volume) or matching.is_kept_for(volume, claim):
         yield from _bind(claim, volume, now)
 
 
 def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
     """The volume first, then the claim: each in its spec, then in its status."""
     if text(volume.body, "spec", "claimRef", "uid") != claim.uid:
-        kept = claim_reference(claim)
+        kept = matching.claim_reference(claim)
         notes: Json = {BOUND_BY_CONTROLLER: "yes"}
         yield patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
     if text(volume.body, "status", "phase") != "Bound":
-        yield set_status(volume, volume_status("Bound", now))
+        yield set_status(volume, matching.volume_status("Bound", now))
     if BIND_COMPLETED not in mapping(claim.metadata, "annotations"):
         yield _name_volume(claim, volume)
     spec = mapping(volume.body, "spec")
@@ -166,18 +158,18 @@ def claims_of(pod: Stored) -> list[Ref]:
         if "ephemeral" in volume:
             name = f"{pod.ref.name}-{text(volume, 'name')}"
         if name:
-            refs.append(Ref(CLAIM, pod.ref.namespace, name))
+            refs.append(Ref(matching.CLAIM, pod.ref.namespace, name))
     return refs
 
 
 def _concerns_claims(view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
-    if ref.kind == CLAIM:
+    if ref.kind == matching.CLAIM:
         yield ref
-    elif ref.kind == VOLUME:
+    elif ref.kind == matching.VOLUME:
         kept = mapping(event.stored.body, "spec", "claimRef")
         if kept:
-            yield Ref(CLAIM, text(kept, "namespace"), text(kept, "name"))
+            yield Ref(matching.CLAIM, text(kept, "namespace"), text(kept, "name"))
         elif event.before is None:
             yield from _pending(view)
     elif ref.kind == STORAGE_CLASS and event.change is not Change.DELETED:
@@ -186,7 +178,9 @@ def _concerns_claims(view: Sight, event: Transition) -> Iterator[Ref]:
 
 def _pending(view: Sight) -> Iterator[Ref]:
     return (
-        claim.ref for claim in view.all_of(CLAIM) if text(claim.body, "status", "phase") != "Bound"
+        claim.ref
+        for claim in view.all_of(matching.CLAIM)
+        if text(claim.body, "status", "phase") != "Bound"
     )
 
 
@@ -197,7 +191,7 @@ def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
     if stored.ref.kind == POD:
         if any(view.get(claim) is not None for claim in claims_of(stored)):
             yield stored.ref
-    elif stored.ref.kind == CLAIM and event.before is None and waits_for_pod(view, stored):
+    elif stored.ref.kind == matching.CLAIM and event.before is None and waits_for_pod(view, stored):
         pods = view.all_of(POD, stored.ref.namespace)
         yield from (pod.ref for pod in pods if stored.ref in claims_of(pod))
 
@@ -212,5 +206,7 @@ def _waits_for_pod(storage_class: Stored) -> bool:
     return text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
 
 
-CLAIMS = Controller("claims", keep_claim, _concerns_claims, kinds=(CLAIM, VOLUME, STORAGE_CLASS))
-CONSUMERS = Controller("consumers", choose_node, _concerns_pods, kinds=(POD, CLAIM))
+CLAIMS = Controller(
+    "claims", keep_claim, _concerns_claims, kinds=(matching.CLAIM, matching.VOLUME, STORAGE_CLASS)
+)
+CONSUMERS = Controller("consumers", choose_node, _concerns_pods, kinds=(POD, matching.CLAIM))

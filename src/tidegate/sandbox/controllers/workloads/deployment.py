@@ -17,18 +17,7 @@ from tidegate.sandbox.controllers.conditions import conditions_of, new_condition
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD, phase_of, refusal_of, retry_at
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.workloads.progress import (
-    PAUSED,
-    PROGRESSING,
-    TIMED_OUT,
-    full_status,
-    has_deadline,
-    is_complete,
-    next_check,
-    plain_status,
-    progress_of,
-    with_conditions,
-)
+from tidegate.sandbox.controllers.workloads import progress
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.workloads.rollout import (
     DESIRED,
@@ -68,7 +57,7 @@ def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
         return
     rollout = read_rollout(view, deployment)
     if deployment.is_deleting:
-        yield from _say(rollout, plain_status(rollout, now))
+        yield from _say(rollout, progress.plain_status(rollout, now))
     elif (yield from _note_pause(rollout, now)):
         yield from _before_status(_proceed(view, rollout, now))
     else:
@@ -108,7 +97,7 @@ def _stand(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     if rollout.is_paused:
         yield from _forget_old(rollout)
     after = read_rollout(view, rollout.deployment)
-    yield from _say(rollout, plain_status(after, now))
+    yield from _say(rollout, progress.plain_status(after, now))
 
 
 def _roll(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
@@ -119,7 +108,7 @@ def _roll(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     shrunk = grown or (yield from _resize(rollout, old_sizes(rollout), now))
     if shrunk:
         rollout = read_rollout(view, rollout.deployment)
-    elif is_complete(rollout, mapping(rollout.deployment.body, "status")):
+    elif progress.is_complete(rollout, mapping(rollout.deployment.body, "status")):
         yield from _forget_old(rollout)
     yield from _say_progress(rollout, now)
 
@@ -132,7 +121,7 @@ def _recreate(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
             yield from _begin(view, rollout, now)
             return
         yield from _resize(rollout, [(rollout.new, rollout.replicas)], now)
-        if is_complete(rollout, mapping(rollout.deployment.body, "status")):
+        if progress.is_complete(rollout, mapping(rollout.deployment.body, "status")):
             yield from _forget_old(rollout)
     yield from _say_progress(read_rollout(view, rollout.deployment), now)
 
@@ -150,8 +139,12 @@ def _has_old_pods(view: Sight, rollout: DeploymentState) -> bool:
 
 def _note_pause(rollout: DeploymentState, now: Ms) -> Deeds:
     """A pause is no lack of progress: the clock of the deadline starts anew when it ends."""
-    _, reason = progress_of(conditions_of(rollout.deployment))
-    if not has_deadline(rollout) or reason == TIMED_OUT or rollout.is_paused == (reason == PAUSED):
+    _, reason = progress.progress_of(conditions_of(rollout.deployment))
+    if (
+        not progress.has_deadline(rollout)
+        or reason == progress.TIMED_OUT
+        or rollout.is_paused == (reason == progress.PAUSED)
+    ):
         return False
     done = "paused" if rollout.is_paused else "resumed"
     yield _with_progress(
@@ -172,7 +165,9 @@ def _number(rollout: DeploymentState, now: Ms) -> Deeds:
         yield writes.patch(rollout.new.stored, change)
         return False
     yield from _note_revision(rollout, text(notes, REVISION))
-    if not has_deadline(rollout) or progress_of(conditions_of(rollout.deployment)) != ("", ""):
+    if not progress.has_deadline(rollout) or progress.progress_of(
+        conditions_of(rollout.deployment)
+    ) != ("", ""):
         return False
     said = f'Found new replica set "{rollout.new.stored.ref.name}"'
     yield _with_progress(rollout, "True", "FoundNewReplicaSet", said, now)
@@ -235,7 +230,7 @@ def _begin(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
         said = f"Scaled up replica set {name} from 0 to {size}"
         yield tell(deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
     yield from _note_revision(rollout, text(notes, REVISION))
-    if has_deadline(rollout):
+    if progress.has_deadline(rollout):
         said = f'Created new replica set "{name}"'
         yield _with_progress(rollout, "True", "NewReplicaSetCreated", said, now)
 
@@ -306,9 +301,9 @@ def _forget_old(rollout: DeploymentState) -> Iterator[Write]:
 
 
 def _say_progress(rollout: DeploymentState, now: Ms) -> Looking:
-    status = full_status(rollout, now)
+    status = progress.full_status(rollout, now)
     yield from _say(rollout, status)
-    moment = next_check(rollout, status)
+    moment = progress.next_check(rollout, status)
     if moment is not None:
         yield At(moment)
 
@@ -322,11 +317,11 @@ def _with_progress(
     rollout: DeploymentState, status: str, reason: str, message: str, now: Ms
 ) -> Write:
     """What was said before, with one other condition Progressing."""
-    condition = new_condition(PROGRESSING, status, reason, message, now=now)
+    condition = new_condition(progress.PROGRESSING, status, reason, message, now=now)
     conditions = with_condition(conditions_of(rollout.deployment), condition)
     return writes.set_status(
         rollout.deployment,
-        with_conditions(mapping(rollout.deployment.body, "status"), conditions),
+        progress.with_conditions(mapping(rollout.deployment.body, "status"), conditions),
     )
 
 

@@ -21,6 +21,7 @@ from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Sight
 from tidegate.sandbox.controllers.writes import controller_ref, patch
 from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
+from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.conditions import (
     PREPARED,
     SCHEDULED,
@@ -33,18 +34,6 @@ from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.schedule import schedule
-from tidegate.sandbox.physics.kubelet.states import (
-    CREATING,
-    INITIALIZING,
-    Box,
-    Role,
-    Running,
-    Terminated,
-    read_box,
-    role_of,
-    whole_second,
-    write_box,
-)
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
@@ -112,7 +101,7 @@ def _scenes(view: Sight, pod: Stored, profile: Profile, courses: Courses) -> lis
                     owners, pod.ref.namespace, text(container, "name"), text(container, "image")
                 )
             ),
-            role=role_of(container, is_init=is_init),
+            role=states.role_of(container, is_init=is_init),
             policy=policy,
             earlier=earlier,
         )
@@ -143,7 +132,7 @@ class _Look:
     now: Ms
     conditions: dict[str, Body]
     bound: Ms
-    boxes: list[Box] = field(default_factory=list)
+    boxes: list[states.Box] = field(default_factory=list)
     steps: list[Advance] = field(default_factory=list)
     alarms: list[Ms] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -186,7 +175,7 @@ def _mounted(view: Sight, look: _Look) -> Ms | None:
         return moment_of(known.get("lastTransitionTime"))
     volume, trouble = missing_volume(view, look.pod)
     if not trouble:
-        return look.bound if known is None else whole_second(look.now)
+        return look.bound if known is None else states.whole_second(look.now)
     told = f'MountVolume.SetUp failed for volume "{volume}" : {trouble}'
     look.notes.append(Note("FailedMount", told))
     waited = look.now - look.bound
@@ -202,7 +191,7 @@ def _bound(pod: Stored, conditions: dict[str, Body]) -> Ms:
 
 def _advance_all(look: _Look, since: Ms | None) -> None:
     """Init containers one after the other, then all others at once."""
-    has_inits = any(scene.role is not Role.MAIN for scene in look.scenes)
+    has_inits = any(scene.role is not states.Role.MAIN for scene in look.scenes)
     told = {
         text(one, "name"): one
         for key in ("initContainerStatuses", "containerStatuses")
@@ -210,11 +199,13 @@ def _advance_all(look: _Look, since: Ms | None) -> None:
     }
     for scene in look.scenes:
         name = text(scene.container, "name")
-        box = read_box(scene.container, told.get(name), INITIALIZING if has_inits else CREATING)
+        box = states.read_box(
+            scene.container, told.get(name), states.INITIALIZING if has_inits else states.CREATING
+        )
         step = advance(scene, box, since, look.now)
         look.boxes.append(box)
         look.steps.append(step)
-        if scene.role is not Role.MAIN and since is not None:
+        if scene.role is not states.Role.MAIN and since is not None:
             passed = _passed(scene, step.box, look.now)
             since = max(since, passed) if passed is not None else None
     _end_sidecars(look)
@@ -223,31 +214,33 @@ def _advance_all(look: _Look, since: Ms | None) -> None:
 def _end_sidecars(look: _Look) -> None:
     """Sidecars end when nobody is left whom they could serve."""
     played = list(zip(look.scenes, look.steps, strict=True))
-    mains = [step for scene, step in played if scene.role is Role.MAIN]
-    if all(isinstance(step.box.state, Terminated) and step.alarm is None for step in mains):
+    mains = [step for scene, step in played if scene.role is states.Role.MAIN]
+    if all(isinstance(step.box.state, states.Terminated) and step.alarm is None for step in mains):
         look.steps = [
-            step._replace(box=_ended(step.box, 0, look.now)) if scene.role is Role.SIDECAR else step
+            step._replace(box=_ended(step.box, 0, look.now))
+            if scene.role is states.Role.SIDECAR
+            else step
             for scene, step in played
         ]
 
 
-def _passed(scene: Scene, box: Box, now: Ms) -> Ms | None:
+def _passed(scene: Scene, box: states.Box, now: Ms) -> Ms | None:
     """When an init container let the next one begin; None if it does not yet."""
     match box.state:
-        case Terminated() if scene.role is Role.INIT and box.state.code == 0:
+        case states.Terminated() if scene.role is states.Role.INIT and box.state.code == 0:
             return box.state.finished
-        case Running() if scene.role is Role.SIDECAR:
+        case states.Running() if scene.role is states.Role.SIDECAR:
             started = scene.probing(box.state.began).started
             return started if started is not None and started <= now else None
     return None
 
 
-def _ended(box: Box, code: int, now: Ms) -> Box:
+def _ended(box: states.Box, code: int, now: Ms) -> states.Box:
     """A running container that was made to end."""
-    if not isinstance(box.state, Running):
+    if not isinstance(box.state, states.Running):
         return box
     reason = "Error" if code else "Completed"
-    ended = Terminated(code, reason, "", box.state.began, whole_second(now))
+    ended = states.Terminated(code, reason, "", box.state.began, states.whole_second(now))
     return box._replace(state=ended, started=False, ready=False)
 
 
@@ -273,10 +266,12 @@ def _status(look: _Look, since: Ms | None, *, is_overdue: bool) -> Body:
     known = look.conditions
     conditions = write_conditions(look.pod, cast, phase, known, since=since, now=look.now)
     status["conditions"] = [*conditions]
-    inits = [write_box(box) for scene, box in cast if scene.role is not Role.MAIN]
+    inits = [states.write_box(box) for scene, box in cast if scene.role is not states.Role.MAIN]
     if inits:
         status["initContainerStatuses"] = [*inits]
-    status["containerStatuses"] = [write_box(box) for scene, box in cast if scene.role is Role.MAIN]
+    status["containerStatuses"] = [
+        states.write_box(box) for scene, box in cast if scene.role is states.Role.MAIN
+    ]
     return status | _addresses(look.pod, is_held=since is None)
 
 
