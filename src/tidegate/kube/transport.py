@@ -18,7 +18,7 @@ from yarl import URL
 from tidegate.errors import TidegateError
 from tidegate.kube.access.context import ClientCertificate, Target
 from tidegate.kube.connector import AbruptConnector
-from tidegate.kube.credentials import Auth, AuthSource
+from tidegate.kube.credentials import Auth, auth_source
 from tidegate.kube.losses import loss_of
 from tidegate.kube.replies import UNAUTHORIZED, Reply
 from tidegate.kube.requests import HttpRequest
@@ -50,7 +50,7 @@ class Transport:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._base = target.server.rstrip("/")
-        self._credentials = AuthSource(target)
+        self._credentials = auth_source(target)
         self._certificate: ClientCertificate | None = None
         self._session: aiohttp.ClientSession | None = None
         self._retired: list[aiohttp.ClientSession] = []

@@ -18,7 +18,7 @@ from tidegate.health.argo.extension import judge_api_service, judge_definition
 from tidegate.health.argo.gitops import judge_rollout, judge_workflow
 from tidegate.health.argo.hooks import is_held
 from tidegate.health.argo.pods import judge_pod
-from tidegate.health.argo.provided import judge_claim, judge_ingress, judge_service
+from tidegate.health.argo.provided import judge_address, judge_claim, judge_service
 from tidegate.health.argo.scaling import judge_autoscaler, judge_budget, judge_old_autoscaler
 from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, say
 from tidegate.health.row_files import read_health_rows
@@ -42,8 +42,8 @@ RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
     ("", "PersistentVolumeClaim"): {"v1": judge_claim},
     ("batch", "Job"): {"v1": judge_job},
     ("batch", "CronJob"): {ANY: judge_cron_job},
-    ("networking.k8s.io", "Ingress"): {ANY: judge_ingress},
-    ("extensions", "Ingress"): {ANY: judge_ingress},
+    ("networking.k8s.io", "Ingress"): {ANY: judge_address},
+    ("extensions", "Ingress"): {ANY: judge_address},
     ("autoscaling", "HorizontalPodAutoscaler"): {
         "v1": judge_old_autoscaler,
         "v2": judge_autoscaler,
