@@ -47,20 +47,20 @@ class Admission:
     subresource: str = ""
 
 
-def admit(deed: Admission, store: Store) -> None:
+def admit(asked: Admission, store: Store) -> None:
     """Raise the refusal of the first who refuses."""
-    if deed.operation == "CREATE":
-        _check_namespace(deed, store)
-        if deed.entry.resource == PODS:
-            _check_account(deed, store)
-            _check_classes(deed, store)
-            _check_quota(deed, store)
-    if deed.entry.resource.group != ADMISSION:
-        _check_webhooks(deed, store)
+    if asked.operation == "CREATE":
+        _check_namespace(asked, store)
+        if asked.entry.resource == PODS:
+            _check_account(asked, store)
+            _check_classes(asked, store)
+            _check_quota(asked, store)
+    if asked.entry.resource.group != ADMISSION:
+        _check_webhooks(asked, store)
 
 
-def _check_namespace(deed: Admission, store: Store) -> None:
-    name = deed.ref.namespace
+def _check_namespace(asked: Admission, store: Store) -> None:
+    name = asked.ref.namespace
     if not name:
         return
     namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", name))
@@ -71,32 +71,32 @@ def _check_namespace(deed: Admission, store: Store) -> None:
         cause = Cause(
             "metadata.namespace", "NamespaceTerminating", f"namespace {name} is being terminated"
         )
-        raise _forbidden(deed, message, cause)
+        raise _forbidden(asked, message, cause)
 
 
-def _check_account(deed: Admission, store: Store) -> None:
-    name = text(deed.body, "spec", "serviceAccountName", default="default")
-    place = deed.ref.namespace
+def _check_account(asked: Admission, store: Store) -> None:
+    name = text(asked.body, "spec", "serviceAccountName", default="default")
+    place = asked.ref.namespace
     if store.get(ACCOUNTS, Ref(Kind("", "v1", "ServiceAccount"), place, name)) is None:
         looking = f"error looking up service account {place}/{name}"
-        raise _forbidden(deed, f'{looking}: serviceaccount "{name}" not found')
+        raise _forbidden(asked, f'{looking}: serviceaccount "{name}" not found')
 
 
-def _check_classes(deed: Admission, store: Store) -> None:
+def _check_classes(asked: Admission, store: Store) -> None:
     """What a pod says of its priority and of its runtime must be there."""
-    priority = text(deed.body, "spec", "priorityClassName")
+    priority = text(asked.body, "spec", "priorityClassName")
     known = Ref(Kind("scheduling.k8s.io", "v1", "PriorityClass"), "", priority)
     if priority and priority not in SYSTEM_PRIORITIES and store.get(PRIORITIES, known) is None:
-        raise _forbidden(deed, f"no PriorityClass with name {priority} was found")
-    runtime = text(deed.body, "spec", "runtimeClassName")
+        raise _forbidden(asked, f"no PriorityClass with name {priority} was found")
+    runtime = text(asked.body, "spec", "runtimeClassName")
     known = Ref(Kind("node.k8s.io", "v1", "RuntimeClass"), "", runtime)
     if runtime and store.get(RUNTIMES, known) is None:
-        raise _forbidden(deed, f'pod rejected: RuntimeClass "{runtime}" not found')
+        raise _forbidden(asked, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
-def _check_quota(deed: Admission, store: Store) -> None:
+def _check_quota(asked: Admission, store: Store) -> None:
     """Pods are counted; of all that a quota can limit, this alone is looked at."""
-    place = deed.ref.namespace
+    place = asked.ref.namespace
     for quota in store.table(QUOTAS).rows(place):
         limit = str(part(quota.body, "spec", "hard", "pods"))
         if limit.isdigit():
@@ -105,15 +105,15 @@ def _check_quota(deed: Admission, store: Store) -> None:
             used = sum(phase not in ("Failed", "Succeeded") for phase in phases)
             if used >= int(limit):
                 counts = f"requested: pods=1, used: pods={used}, limited: pods={limit}"
-                raise _forbidden(deed, f"exceeded quota: {quota.ref.name}, {counts}")
+                raise _forbidden(asked, f"exceeded quota: {quota.ref.name}, {counts}")
 
 
-def _forbidden(deed: Admission, why: str, *causes: Cause) -> Refused:
-    return Refused(Forbidden(f'{deed.entry.title} "{deed.ref.name}" is forbidden: {why}', causes))
+def _forbidden(asked: Admission, why: str, *causes: Cause) -> Refused:
+    return Refused(Forbidden(f'{asked.entry.title} "{asked.ref.name}" is forbidden: {why}', causes))
 
 
-def _check_webhooks(deed: Admission, store: Store) -> None:
-    for hook in _matching_webhooks(deed, store):
+def _check_webhooks(asked: Admission, store: Store) -> None:
+    for hook in _matching_webhooks(asked, store):
         service = mapping(hook, "clientConfig", "service")
         trouble = _trouble(service, store) if service else ""
         if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
@@ -142,36 +142,36 @@ def _has_ready(slice_: Body) -> bool:
     )
 
 
-def _matching_webhooks(deed: Admission, store: Store) -> Iterator[dict[str, Json]]:
+def _matching_webhooks(asked: Admission, store: Store) -> Iterator[dict[str, Json]]:
     for resource in HOOKS:
         for configuration in store.table(resource).rows(""):
             for hook in mappings(configuration.body, "webhooks"):
-                if _matches(hook, deed, store):
+                if _matches(hook, asked, store):
                     yield hook
 
 
-def _matches(hook: dict[str, Json], deed: Admission, store: Store) -> bool:
-    if not any(_rule_matches(rule, deed) for rule in mappings(hook, "rules")):
+def _matches(hook: dict[str, Json], asked: Admission, store: Store) -> bool:
+    if not any(_rule_matches(rule, asked) for rule in mappings(hook, "rules")):
         return False
-    if not matches(hook.get("objectSelector"), mapping(deed.body, "metadata", "labels")):
+    if not matches(hook.get("objectSelector"), mapping(asked.body, "metadata", "labels")):
         return False
-    place = deed.ref.name if deed.entry.resource == NAMESPACES else deed.ref.namespace
+    place = asked.ref.name if asked.entry.resource == NAMESPACES else asked.ref.namespace
     namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", place)) if place else None
     return namespace is None or matches(hook.get("namespaceSelector"), namespace.labels)
 
 
-def _rule_matches(rule: dict[str, Json], deed: Admission) -> bool:
-    kind = deed.entry.kind
+def _rule_matches(rule: dict[str, Json], asked: Admission) -> bool:
+    kind = asked.entry.kind
     wanted = (
-        ("operations", deed.operation),
+        ("operations", asked.operation),
         ("apiGroups", kind.group),
         ("apiVersions", kind.version),
     )
     is_meant = all({EVERY, value} & {*map(str, listed(rule, key))} for key, value in wanted)
-    return is_meant and any(_names(str(one), deed) for one in listed(rule, "resources"))
+    return is_meant and any(_names(str(one), asked) for one in listed(rule, "resources"))
 
 
-def _names(pattern: str, deed: Admission) -> bool:
+def _names(pattern: str, asked: Admission) -> bool:
     """`pods` is the object alone, `pods/status` a part of it, `pods/*` both."""
     name, _, below = pattern.partition("/")
-    return name in (EVERY, deed.entry.resource.plural) and below in (EVERY, deed.subresource)
+    return name in (EVERY, asked.entry.resource.plural) and below in (EVERY, asked.subresource)

@@ -76,9 +76,9 @@ def _slices(service: Stored, pods: list[Stored]) -> Iterator[tuple[str, Body]]:
             endpoints.append(_endpoint(service, pod))
     for ports, endpoints in groups.values() or [([], [])]:
         for start in range(0, max(1, len(endpoints)), LARGEST):
-            name = digest_of([service.uid, ports, start])[:5]
             prefix = service.ref.name[:LONGEST_PREFIX]
-            yield f"{prefix}-{name}", _body(service, ports, endpoints[start : start + LARGEST])
+            ending = digest_of([service.uid, ports, start])[:5]
+            yield f"{prefix}-{ending}", _body(service, ports, endpoints[start : start + LARGEST])
 
 
 def _body(service: Stored, ports: list[Json], endpoints: list[Json]) -> Body:

@@ -27,7 +27,7 @@ from tidegate.sandbox.controllers.workloads.rollout import (
     PREFIX,
     REVISION,
     Crew,
-    DeploymentState,
+    DeploymentRollout,
     read_rollout,
 )
 from tidegate.sandbox.controllers.workloads.sizes import (
@@ -64,7 +64,7 @@ def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
         yield from _proceed(view, rollout, now)
 
 
-def _proceed(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
+def _proceed(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     if (yield from _number(rollout, now)):
         return
     if rollout.is_paused or is_scaling(rollout):
@@ -91,7 +91,7 @@ def _before_status(deeds: Looking) -> Looking:
         outcome = yield wanted
 
 
-def _stand(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
+def _stand(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Scale, and nothing else: while paused, or on the first look after a change of scale."""
     yield from _resize(rollout, scaled_sizes(rollout), now)
     if rollout.is_paused:
@@ -100,7 +100,7 @@ def _stand(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     yield from _say(rollout, progress.plain_status(after, now))
 
 
-def _roll(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
+def _roll(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     if rollout.new is None:
         yield from _begin(view, rollout, now)
         return
@@ -113,7 +113,7 @@ def _roll(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     yield from _say_progress(rollout, now)
 
 
-def _recreate(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
+def _recreate(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     """No new pod before the last old one is gone."""
     shrunk = yield from _resize(rollout, [(crew, 0) for crew in rollout.old if crew.size], now)
     if not shrunk and not _has_old_pods(view, rollout):
@@ -126,7 +126,7 @@ def _recreate(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
     yield from _say_progress(read_rollout(view, rollout.deployment), now)
 
 
-def _has_old_pods(view: Sight, rollout: DeploymentState) -> bool:
+def _has_old_pods(view: Sight, rollout: DeploymentRollout) -> bool:
     return any(
         crew.pods
         or any(
@@ -137,7 +137,7 @@ def _has_old_pods(view: Sight, rollout: DeploymentState) -> bool:
     )
 
 
-def _note_pause(rollout: DeploymentState, now: Ms) -> Deeds:
+def _note_pause(rollout: DeploymentRollout, now: Ms) -> Deeds:
     """A pause is no lack of progress: the clock of the deadline starts anew when it ends."""
     _, reason = progress.progress_of(conditions_of(rollout.deployment))
     if (
@@ -153,7 +153,7 @@ def _note_pause(rollout: DeploymentState, now: Ms) -> Deeds:
     return True
 
 
-def _number(rollout: DeploymentState, now: Ms) -> Deeds:
+def _number(rollout: DeploymentRollout, now: Ms) -> Deeds:
     """The new ReplicaSet has the highest revision, and the Deployment says which that is."""
     if rollout.new is None:
         return False
@@ -174,14 +174,14 @@ def _number(rollout: DeploymentState, now: Ms) -> Deeds:
     return True
 
 
-def _note_revision(rollout: DeploymentState, revision: str) -> Iterator[Write]:
+def _note_revision(rollout: DeploymentRollout, revision: str) -> Iterator[Write]:
     """Written through the status, where an annotation does not count as a change of the spec."""
     if text(rollout.deployment.metadata, "annotations", REVISION) != revision:
         note = writes.patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
         yield msgspec.structs.replace(note, subresource="status")
 
 
-def _notes(rollout: DeploymentState) -> Body:
+def _notes(rollout: DeploymentRollout) -> Body:
     """The annotations that the new ReplicaSet should have, of those that are the Deployment's."""
     copied: Body = {
         name: value
@@ -200,14 +200,14 @@ def _notes(rollout: DeploymentState) -> Body:
     return copied
 
 
-def _scale_notes(rollout: DeploymentState) -> Body:
+def _scale_notes(rollout: DeploymentRollout) -> Body:
     return {
         DESIRED: str(rollout.replicas),
         MAXIMUM: str(rollout.replicas + rollout.surge),
     }
 
 
-def _begin(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
+def _begin(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Make the ReplicaSet of a new template."""
     deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
     name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
@@ -235,7 +235,7 @@ def _begin(view: Sight, rollout: DeploymentState, now: Ms) -> Looking:
         yield _with_progress(rollout, "True", "NewReplicaSetCreated", said, now)
 
 
-def _body(rollout: DeploymentState, name: str, size: int, notes: Body) -> Body:
+def _body(rollout: DeploymentRollout, name: str, size: int, notes: Body) -> Body:
     template = rollout.template
     metadata = mapping(template, "metadata")
     labels: Body = {**mapping(metadata, "labels"), HASH: rollout.hash}
@@ -259,7 +259,7 @@ def _body(rollout: DeploymentState, name: str, size: int, notes: Body) -> Body:
     }
 
 
-def _adopt(view: Sight, rollout: DeploymentState, name: str) -> Iterator[Write]:
+def _adopt(view: Sight, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
     """A ReplicaSet of this template that lost its Deployment is taken over."""
     found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
     if found is not None and not part(found.metadata, "ownerReferences"):
@@ -267,7 +267,7 @@ def _adopt(view: Sight, rollout: DeploymentState, name: str) -> Iterator[Write]:
         yield writes.patch(found, {"metadata": {"ownerReferences": owner}})
 
 
-def _resize(rollout: DeploymentState, sizes: Sizes, now: Ms) -> Deeds:
+def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
     resized = False
     for crew, size in sizes:
         notes = mapping(crew.stored.metadata, "annotations")
@@ -283,13 +283,13 @@ def _resize(rollout: DeploymentState, sizes: Sizes, now: Ms) -> Deeds:
     return resized
 
 
-def _resized(rollout: DeploymentState, crew: Crew, size: int, now: Ms) -> Write:
+def _resized(rollout: DeploymentRollout, crew: Crew, size: int, now: Ms) -> Write:
     way = "up" if size > crew.size else "down"
     said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
     return tell(rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
 
 
-def _forget_old(rollout: DeploymentState) -> Iterator[Write]:
+def _forget_old(rollout: DeploymentRollout) -> Iterator[Write]:
     """Old ReplicaSets are kept for going back, but not all of them for ever."""
     limit = number(rollout.spec, "revisionHistoryLimit", default=10)
     kept = [crew for crew in rollout.old if not crew.stored.is_deleting]
@@ -300,7 +300,7 @@ def _forget_old(rollout: DeploymentState) -> Iterator[Write]:
             yield writes.delete(crew.stored)
 
 
-def _say_progress(rollout: DeploymentState, now: Ms) -> Looking:
+def _say_progress(rollout: DeploymentRollout, now: Ms) -> Looking:
     status = progress.full_status(rollout, now)
     yield from _say(rollout, status)
     moment = progress.next_check(rollout, status)
@@ -308,13 +308,13 @@ def _say_progress(rollout: DeploymentState, now: Ms) -> Looking:
         yield At(moment)
 
 
-def _say(rollout: DeploymentState, status: Body) -> Iterator[Write]:
+def _say(rollout: DeploymentRollout, status: Body) -> Iterator[Write]:
     if status != part(rollout.deployment.body, "status"):
         yield writes.set_status(rollout.deployment, status)
 
 
 def _with_progress(
-    rollout: DeploymentState, status: str, reason: str, message: str, now: Ms
+    rollout: DeploymentRollout, status: str, reason: str, message: str, now: Ms
 ) -> Write:
     """What was said before, with one other condition Progressing."""
     condition = new_condition(progress.PROGRESSING, status, reason, message, now=now)

@@ -38,7 +38,7 @@ class Crew(msgspec.Struct, frozen=True):
         return _whole(text(self.stored.metadata, "annotations", name))
 
 
-class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
+class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
     """What one look at a Deployment finds."""
 
     deployment: Stored
@@ -75,7 +75,7 @@ class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(crew for crew in self.all if crew.size)
 
 
-def read_rollout(view: Sight, deployment: Stored) -> DeploymentState:
+def read_rollout(view: Sight, deployment: Stored) -> DeploymentRollout:
     """The ReplicaSets of a Deployment, told apart by the digest of its template."""
     spec = mapping(deployment.body, "spec")
     digest = digest_of(mapping(spec, "template"))
@@ -85,7 +85,7 @@ def read_rollout(view: Sight, deployment: Stored) -> DeploymentState:
     replicas = number(spec, "replicas", default=1)
     is_recreated = text(spec, "strategy", "type") == "Recreate"
     surge, unavailable = (0, 0) if is_recreated else _limits(spec, replicas)
-    return DeploymentState(
+    return DeploymentRollout(
         deployment=deployment,
         spec=spec,
         hash=digest,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.sandbox.controllers.workloads.rollout import DESIRED, MAXIMUM, Crew, DeploymentState
+from tidegate.sandbox.controllers.workloads.rollout import DESIRED, MAXIMUM, Crew, DeploymentRollout
 
 Sizes = list[tuple[Crew, int]]
 
 
-def new_size(rollout: DeploymentState) -> int:
+def new_size(rollout: DeploymentRollout) -> int:
     """How large the new ReplicaSet may be, beside the old ones."""
     own = rollout.new.size if rollout.new else 0
     if rollout.is_recreated or own > rollout.replicas:
@@ -18,7 +18,7 @@ def new_size(rollout: DeploymentState) -> int:
     return own + min(room, rollout.replicas - own) if room > 0 else own
 
 
-def old_sizes(rollout: DeploymentState) -> Sizes:
+def old_sizes(rollout: DeploymentRollout) -> Sizes:
     """How small the old ones may become: first what is not available, then what can be spared."""
     least = rollout.replicas - rollout.unavailable
     waiting = rollout.new.size - rollout.new.available if rollout.new else 0
@@ -40,12 +40,12 @@ def old_sizes(rollout: DeploymentState) -> Sizes:
     return sizes
 
 
-def is_scaling(rollout: DeploymentState) -> bool:
+def is_scaling(rollout: DeploymentRollout) -> bool:
     """Whether the Deployment was scaled since its ReplicaSets were last told."""
     return any(crew.note(DESIRED) not in (None, rollout.replicas) for crew in rollout.active)
 
 
-def scaled_sizes(rollout: DeploymentState) -> Sizes:
+def scaled_sizes(rollout: DeploymentRollout) -> Sizes:
     """Sizes after scaling: in proportion while a rollout is under way, else all on one."""
     match rollout.active:
         case ():
@@ -59,7 +59,7 @@ def scaled_sizes(rollout: DeploymentState) -> Sizes:
             return [] if rollout.is_recreated else _proportional(rollout)
 
 
-def _proportional(rollout: DeploymentState) -> Sizes:
+def _proportional(rollout: DeploymentRollout) -> Sizes:
     allowed = rollout.replicas + rollout.surge if rollout.replicas else 0
     missing = allowed - _total(rollout.active)
     crews = _by_size(rollout, newest_first=missing > 0)
@@ -76,12 +76,12 @@ def _proportional(rollout: DeploymentState) -> Sizes:
     return [(largest, max(0, size + missing - added)), *sizes[1:]]
 
 
-def _by_size(rollout: DeploymentState, *, newest_first: bool) -> list[Crew]:
+def _by_size(rollout: DeploymentRollout, *, newest_first: bool) -> list[Crew]:
     ordered = list(reversed(rollout.active)) if newest_first else list(rollout.active)
     return sorted(ordered, key=lambda crew: -crew.size)
 
 
-def _fraction(crew: Crew, rollout: DeploymentState) -> int:
+def _fraction(crew: Crew, rollout: DeploymentRollout) -> int:
     if not rollout.replicas:
         return -crew.size
     before = crew.note(MAXIMUM) or sum(one.pods for one in rollout.all)
@@ -91,7 +91,7 @@ def _fraction(crew: Crew, rollout: DeploymentState) -> int:
     return (2 * crew.size * (rollout.replicas + rollout.surge) + before) // (2 * before) - crew.size
 
 
-def _is_saturated(rollout: DeploymentState) -> bool:
+def _is_saturated(rollout: DeploymentRollout) -> bool:
     new = rollout.new
     wanted = rollout.replicas
     return new is not None and new.size == new.note(DESIRED) == new.available == wanted

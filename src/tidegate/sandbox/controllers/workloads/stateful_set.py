@@ -41,7 +41,7 @@ Deeds = Generator[Write | At, Outcome | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class PodPlaces:
+class PodLine:
     """The pods of a StatefulSet at one look, by their places."""
 
     owner: Stored
@@ -107,7 +107,7 @@ def _places(owner: Stored) -> range:
     return range(first, first + number(owner.body, "spec", "replicas", default=1))
 
 
-def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> PodPlaces:
+def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> PodLine:
     placed: dict[int, Stored] = {}
     condemned: list[tuple[int, Stored]] = []
     wanted = _places(owner)
@@ -120,10 +120,10 @@ def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> Pod
                 condemned.append((int(place), pod))
     condemned.sort(key=lambda one: one[0], reverse=True)
     since = first_warning(view, owner, reason="FailedCreate")
-    return PodPlaces(owner, revisions, dict(sorted(placed.items())), condemned, now, since)
+    return PodLine(owner, revisions, dict(sorted(placed.items())), condemned, now, since)
 
 
-def _fill(line: PodPlaces) -> Deeds:
+def _fill(line: PodLine) -> Deeds:
     """Every place has a pod; in order, each waits for the one before it."""
     for place in line.places:
         if (yield from _fill_place(line, place)) and line.in_order:
@@ -131,7 +131,7 @@ def _fill(line: PodPlaces) -> Deeds:
     return False
 
 
-def _fill_place(line: PodPlaces, place: int) -> Deeds:
+def _fill_place(line: PodLine, place: int) -> Deeds:
     pod = line.placed.get(place)
     if pod is None:
         yield from _make_pod(line, place)
@@ -143,7 +143,7 @@ def _fill_place(line: PodPlaces, place: int) -> Deeds:
     return not (line.is_well(pod) and phase_of(pod) == "Running")
 
 
-def _shorten(line: PodPlaces) -> Deeds:
+def _shorten(line: PodLine) -> Deeds:
     """Pods whose place is gone go, the last first; in order, one at a time."""
     unwell = [pod for _, pod in reversed(line.condemned) if not line.is_well(pod)]
     for _, pod in line.condemned:
@@ -159,7 +159,7 @@ def _shorten(line: PodPlaces) -> Deeds:
     return False
 
 
-def _renew(line: PodPlaces) -> Deeds:
+def _renew(line: PodLine) -> Deeds:
     """The last pod with another template goes, once all behind it are well."""
     for place in reversed(line.places[line.partition :]):
         pod = line.placed.get(place)
@@ -173,7 +173,7 @@ def _renew(line: PodPlaces) -> Deeds:
     return False
 
 
-def _make_pod(line: PodPlaces, place: int) -> Deeds:
+def _make_pod(line: PodLine, place: int) -> Deeds:
     owner, name = line.owner, f"{line.owner.ref.name}-{place}"
     for claim in mappings(line.spec, "volumeClaimTemplates"):
         yield _claim(line, claim, name)
@@ -202,14 +202,14 @@ def _make_pod(line: PodPlaces, place: int) -> Deeds:
     return True
 
 
-def _complain(line: PodPlaces, name: str, refusal: str) -> Iterator[Write | At]:
+def _complain(line: PodLine, name: str, refusal: str) -> Iterator[Write | At]:
     owner = line.owner
     said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
     yield warn(owner, reason="FailedCreate", message=said, now=line.now, source=NAME)
     yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
 
 
-def _revision_for(line: PodPlaces, place: int) -> str:
+def _revision_for(line: PodLine, place: int) -> str:
     """Which template a pod that is made now gets."""
     given = part(line.spec, "updateStrategy", "rollingUpdate")
     if not line.rolls:
@@ -220,7 +220,7 @@ def _revision_for(line: PodPlaces, place: int) -> str:
     return line.revisions.current if place < first + kept else line.revisions.update
 
 
-def _claim(line: PodPlaces, claim: Body, pod: str) -> Write:
+def _claim(line: PodLine, claim: Body, pod: str) -> Write:
     metadata = mapping(claim, "metadata")
     kept = text(line.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") != "Delete"
     owners: list[Json] = [] if kept else [writes.owner_reference(line.owner)]
@@ -236,7 +236,7 @@ def _claim(line: PodPlaces, claim: Body, pod: str) -> Write:
     )
 
 
-def _volumes(line: PodPlaces, template: Body, pod: str) -> list[Json]:
+def _volumes(line: PodLine, template: Body, pod: str) -> list[Json]:
     names = [
         text(claim, "metadata", "name") for claim in mappings(line.spec, "volumeClaimTemplates")
     ]
@@ -251,7 +251,7 @@ def _volumes(line: PodPlaces, template: Body, pod: str) -> list[Json]:
     return [*claimed, *own]
 
 
-def _status(line: PodPlaces, pods: list[Stored], *, renewed: bool) -> Body:
+def _status(line: PodLine, pods: list[Stored], *, renewed: bool) -> Body:
     revisions, wanted = line.revisions, len(line.places)
     alive = [pod for pod in pods if not pod.is_deleting]
     ready = [pod for pod in pods if is_ready(pod) and phase_of(pod) == "Running"]

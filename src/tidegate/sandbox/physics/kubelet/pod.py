@@ -28,7 +28,7 @@ from tidegate.sandbox.physics.kubelet.conditions import (
     phase_of,
     write_conditions,
 )
-from tidegate.sandbox.physics.kubelet.containers import Advance, Note, advance
+from tidegate.sandbox.physics.kubelet.containers import ContainerStep, Note, advance
 from tidegate.sandbox.physics.kubelet.ending import TERMINATED, end
 from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
@@ -133,7 +133,7 @@ class _Look:
     conditions: dict[str, Body]
     bound: Ms
     boxes: list[states.Box] = field(default_factory=list)
-    steps: list[Advance] = field(default_factory=list)
+    steps: list[ContainerStep] = field(default_factory=list)
     alarms: list[Ms] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -244,7 +244,7 @@ def _ended(box: states.Box, code: int, now: Ms) -> states.Box:
     return box._replace(state=ended, started=False, ready=False)
 
 
-def _overdue(step: Advance, now: Ms) -> Advance:
+def _overdue(step: ContainerStep, now: Ms) -> ContainerStep:
     ended = _ended(step.box, TERMINATED, now)
     assumes = () if ended is step.box else (ENDED_BY_SIGNAL,)
     return step._replace(box=ended, assumes=(*step.assumes, *assumes))
