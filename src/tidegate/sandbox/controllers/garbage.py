@@ -20,17 +20,13 @@ def collect(view: Sight, ref: Ref, _now: Ms) -> Looking:
     if stored is None:
         return
     if stored.is_deleting and ORPHAN in stored.finalizers:
-        yield from _let_go(view, stored)
+        for own in view.owned_by(stored.uid):
+            yield _released(own, {stored.uid})
+        yield without_finalizer(stored, ORPHAN)
     elif stored.is_deleting and FOREGROUND in stored.finalizers:
         yield from _take_along(view, stored)
     elif not stored.is_deleting:
         yield from _follow_owners(view, stored)
-
-
-def _let_go(view: Sight, owner: Stored) -> Iterator[Write]:
-    for own in view.owned_by(owner.uid):
-        yield _released(own, {owner.uid})
-    yield without_finalizer(owner, ORPHAN)
 
 
 def _take_along(view: Sight, owner: Stored) -> Iterator[Write]:

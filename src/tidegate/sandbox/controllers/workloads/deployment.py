@@ -26,7 +26,6 @@ from tidegate.sandbox.controllers.workloads.rollout import (
     MAXIMUM,
     PREFIX,
     REVISION,
-    Crew,
     DeploymentRollout,
     read_rollout,
 )
@@ -279,14 +278,12 @@ def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
         )
         if crew.size != size:
             resized = True
-            yield _resized(rollout, crew, size, now)
+            way = "up" if size > crew.size else "down"
+            said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
+            yield tell(
+                rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME
+            )
     return resized
-
-
-def _resized(rollout: DeploymentRollout, crew: Crew, size: int, now: Ms) -> Write:
-    way = "up" if size > crew.size else "down"
-    said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
-    return tell(rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
 
 
 def _forget_old(rollout: DeploymentRollout) -> Iterator[Write]:
