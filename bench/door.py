@@ -18,7 +18,7 @@ import msgspec
 
 from plane import ControlPlane
 from tidegate.kube.config import Target, load_target
-from tidegate.kube.credentials import Credentials
+from tidegate.kube.credentials import auth_source
 from tidegate.kube.tls import make_context
 from tidegate.kube.world import KubeWorld
 from tidegate.model.moment import Ms
@@ -82,7 +82,7 @@ async def bare_lap(
     work: list[tuple[str, bytes]],
     namespace: str = NAMESPACE,
 ) -> Lap:
-    auth = await Credentials(target).current()
+    auth = await auth_source(target).current()
     headers = {**dict(auth.headers()), "Content-Type": "application/apply-patch+yaml"}
     base = f"{target.server}/api/v1/namespaces/{namespace}/configmaps"
 

@@ -6,8 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -22,7 +22,7 @@ from tidegate.world.exchange import Exchange
 Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"
 INSIDE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: place}\n"
-STRANGERS = [
+STRANGERS: list[Body] = [
     an_object("v1 ConfigMap", "nobodys", namespace="place"),
     {
         "apiVersion": "v1",
@@ -117,6 +117,12 @@ def deleting(desert: Desert, shop: Path, *words: str) -> Ran:
     return desert.run("delete", shop, "--yes", "-o", "json", *words)
 
 
+class Going(Protocol):
+    """How the namespace goes."""
+
+    def __call__(self, desert: Desert, shop: Path, *words: str) -> Ran: ...
+
+
 @pytest.fixture
 def shop(desert: Desert) -> Path:
     """A unit that brings a namespace, into which others have put something."""
@@ -127,7 +133,7 @@ def shop(desert: Desert) -> Path:
 
 @pytest.mark.parametrize("goes", [pruning, deleting])
 def test_a_namespace_does_not_take_the_objects_of_others_along(
-    desert: Desert, shop: Path, goes: Callable[..., Ran]
+    desert: Desert, shop: Path, goes: Going
 ) -> None:
     ran = goes(desert, shop)
 
@@ -139,9 +145,7 @@ def test_a_namespace_does_not_take_the_objects_of_others_along(
 
 
 @pytest.mark.parametrize("goes", [pruning, deleting])
-def test_with_leave_it_takes_them_along(
-    desert: Desert, shop: Path, goes: Callable[..., Ran]
-) -> None:
+def test_with_leave_it_takes_them_along(desert: Desert, shop: Path, goes: Going) -> None:
     ran = goes(desert, shop, "--yes-delete-contents")
 
     assert ran.returncode == 0, ran.stderr

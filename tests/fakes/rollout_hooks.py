@@ -19,7 +19,7 @@ from tidegate.model.reading import mapping, mappings, text
 from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.faults import Fault
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.testing import Body
 from tidegate.testing.builders import a_manifest, a_name
 from tidegate.world.facts import Change
@@ -171,7 +171,7 @@ ill_hooked = st.builds(HookCase, _WAVES, _ILL)
 faulty_hooked = st.builds(HookCase, _WAVES, _WELL, FAULTS)
 
 
-def runs_of(case: HookCase, changes: Iterable[Event]) -> dict[int, int]:
+def runs_of(case: HookCase, changes: Iterable[Transition]) -> dict[int, int]:
     """How often each hook was made, of those that were."""
     found: dict[int, int] = {}
     for event in changes:
@@ -246,7 +246,7 @@ def left(case: HookCase, stored: Iterable[Stored]) -> set[int]:
     return {number for number in numbers if number is not None}
 
 
-def assert_gone_in_reverse(waves: dict[str, int], changes: Iterable[Event]) -> None:
+def assert_gone_in_reverse(waves: dict[str, int], changes: Iterable[Transition]) -> None:
     """Nothing of these begins to go before all of the higher waves is gone."""
     there = dict(waves)
     for event in changes:

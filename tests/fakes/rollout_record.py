@@ -12,8 +12,8 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.facts import Change
 
 
@@ -21,13 +21,13 @@ from tidegate.world.facts import Change
 class Record:
     """Every change of a cluster, in the server's own order."""
 
-    changes: list[Event] = field(default_factory=list)
+    changes: list[Transition] = field(default_factory=list)
 
-    def concerns(self, _: View, event: Event) -> Iterable[Ref]:
+    def concerns(self, _: Sight, event: Transition) -> Iterable[Ref]:
         self.changes.append(event)
         return ()
 
-    def look(self, _view: View, _ref: Ref, _now: Ms) -> Looking:
+    def look(self, _view: Sight, _ref: Ref, _now: Ms) -> Looking:
         yield from ()
 
     def controller(self) -> Controller:

@@ -11,17 +11,17 @@ from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.events import EVENT
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
 from tidegate.world.exchange import Exchange
 
 PLACE = "shop"
-Sample = Callable[[View], Json]
+Sample = Callable[[Sight], Json]
 
 
-def _idle(_view: View, _ref: Ref, _now: Ms) -> Looking:
+def _idle(_view: Sight, _ref: Ref, _now: Ms) -> Looking:
     yield from ()
 
 
@@ -104,7 +104,7 @@ class Stage:
             if text(event.body, "reason") == reason
         ]
 
-    def _observe(self, view: View, _event: Event) -> Iterator[Ref]:
+    def _observe(self, view: Sight, _event: Transition) -> Iterator[Ref]:
         if self._sample is not None:
             self.samples.append(self._sample(view))
         yield from ()

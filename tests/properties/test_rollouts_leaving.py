@@ -25,7 +25,7 @@ from tests.fakes.rollout_record import is_ready, remembered
 from tidegate.model.plan import HookPolicy, Plan
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.pruning import Stale
-from tidegate.sandbox.server.store import Event
+from tidegate.sandbox.server.store import Transition
 from tidegate.testing.rollouts import PolicyChanges
 from tidegate.world.facts import Change
 
@@ -83,7 +83,7 @@ def assert_pruned(case: HookCase, stage: Stage, waves: int, since: int) -> None:
     assert not going or set(kept) <= ready
 
 
-def _goes(event: Event, going: dict[str, int]) -> bool:
+def _goes(event: Transition, going: dict[str, int]) -> bool:
     leaves = event.change is Change.DELETED or event.stored.is_deleting
     return leaves and event.stored.ref.name in going
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from plane import AuditEntry, read_audit
 from tests.promises.objects import a_config_map
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
 from tidegate.world.facts import Change, Outcome
@@ -76,7 +76,7 @@ class StoreRecord:
         ]
 
 
-def _deed_of(event: Event) -> str:
+def _deed_of(event: Transition) -> str:
     """What a client did to bring this change about; nothing if it only spoke of a status."""
     before, stored = event.before, event.stored
     if before is None:

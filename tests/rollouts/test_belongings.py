@@ -9,7 +9,7 @@ from tests.promises.objects import NAMESPACE, a_definition
 from tests.rollouts.objects import a_gate
 from tests.rollouts.records import Record
 from tests.rollouts.stage import PATIENT, Stage
-from tidegate.dialect.living import UNIT
+from tidegate.dialect.tracking import UNIT
 from tidegate.model.event import Event, Told
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Ref

@@ -29,7 +29,7 @@ from tidegate.errors import DocumentError, Place
 from tidegate.model.objects import Json
 
 if TYPE_CHECKING:
-    from tidegate.documents.stream import Part
+    from tidegate.documents.stream import FilePart
 
 DEPTH_LIMIT = 256
 """How deep mappings and lists may be nested. Kubernetes stops at 10,000, Python far earlier."""
@@ -59,7 +59,7 @@ class _Anchor(msgspec.Struct, gc=False):
     peak_before: int = 0
 
 
-def build(part: Part) -> Built | None:
+def build(part: FilePart) -> Built | None:
     """Read a part; None if there is nothing in it."""
     try:
         return _Builder(part).build()
@@ -81,7 +81,7 @@ class _Builder:
         "_suspicious",
     )
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: FilePart) -> None:
         self._part = part
         self._next = events_of(part)
         self._anchors: dict[str | None, _Anchor] = {}

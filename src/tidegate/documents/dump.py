@@ -109,16 +109,13 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 def _scalar(value: Json) -> list[str]:
     """The text of a scalar: one line, or the head of a block and its lines."""
     if isinstance(value, str):
-        return _block(value) if _is_block(value) else [_text(value)]
+        is_block = "\n" in value and _BLOCK.fullmatch(value)
+        return _block(value) if is_block else [_text(value)]
     if isinstance(value, bool) or value is None:
         return [{True: "true", False: "false", None: "null"}[value]]
     if isinstance(value, int | float):
         return [_number(value)]
     return ["{}" if isinstance(value, dict) else "[]"]
-
-
-def _is_block(text: str) -> bool:
-    return "\n" in text and bool(_BLOCK.fullmatch(text))
 
 
 def _block(text: str) -> list[str]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from yaml.events import Event
 
-    from tidegate.documents.stream import Part
+    from tidegate.documents.stream import FilePart
 
 
-def events_of(part: Part) -> Callable[[], Event | None]:
+def events_of(part: FilePart) -> Callable[[], Event | None]:
     """What gives one event after the other."""
     return CParser(part.text).get_event
 

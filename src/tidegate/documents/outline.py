@@ -23,13 +23,13 @@ from yaml.events import (
 from tidegate.documents.document import Duplicate, FieldPath
 from tidegate.documents.events import events_of, spot_of
 from tidegate.documents.scalars import is_merge, read_key
-from tidegate.documents.stream import Part
+from tidegate.documents.stream import FilePart
 
 if TYPE_CHECKING:
     from tidegate.errors import Place
 
 
-class Spot(msgspec.Struct, gc=False):
+class OutlineNode(msgspec.Struct, gc=False):
     """Where a value starts, where its keys stand, and what is in it; lines count from 0.
 
     Scalars share the empty mappings: a file has many of them.
@@ -37,18 +37,18 @@ class Spot(msgspec.Struct, gc=False):
 
     start: tuple[int, int]
     keys: dict[str | int, tuple[int, int]]
-    values: dict[str | int, Spot]
+    values: dict[str | int, OutlineNode]
 
 
 _NO_KEYS: dict[str | int, tuple[int, int]] = {}
-_NO_VALUES: dict[str | int, Spot] = {}
+_NO_VALUES: dict[str | int, OutlineNode] = {}
 
 
 class Outline(msgspec.Struct, frozen=True, gc=False):
     """A document's shape, and the keys that are written twice in it."""
 
-    part: Part
-    root: Spot
+    part: FilePart
+    root: OutlineNode
     duplicates: tuple[Duplicate, ...]
 
     def find(self, path: FieldPath) -> Place:
@@ -69,7 +69,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False):
         return self.part.place(*spot.start)
 
 
-def outline(part: Part) -> Outline:
+def outline(part: FilePart) -> Outline:
     """Read a part again, this time for its places."""
     outliner = _Outliner(part)
     root = outliner.root()
@@ -77,24 +77,24 @@ def outline(part: Part) -> Outline:
 
 
 class _Outliner:
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: FilePart) -> None:
         self._part = part
         self._next = events_of(part)
-        self._anchors: dict[str | None, Spot] = {}
+        self._anchors: dict[str | None, OutlineNode] = {}
         self._scalars: dict[str | None, ScalarEvent] = {}
         self.duplicates: list[Duplicate] = []
 
-    def root(self) -> Spot:
+    def root(self) -> OutlineNode:
         self._next()
         self._next()
         return self._node(self._next(), ())
 
-    def _node(self, event: Event | None, path: FieldPath) -> Spot:
+    def _node(self, event: Event | None, path: FieldPath) -> OutlineNode:
         if isinstance(event, AliasEvent):
             return self._anchors[event.anchor]
         if isinstance(event, ScalarEvent):
             return self._scalar(event)
-        spot = Spot(spot_of(event), {}, {})
+        spot = OutlineNode(spot_of(event), {}, {})
         if isinstance(event, NodeEvent) and event.anchor is not None:
             self._anchors[event.anchor] = spot
         if isinstance(event, MappingStartEvent):
@@ -103,14 +103,14 @@ class _Outliner:
             self._sequence(spot, path)
         return spot
 
-    def _scalar(self, event: ScalarEvent) -> Spot:
-        spot = Spot(spot_of(event), _NO_KEYS, _NO_VALUES)
+    def _scalar(self, event: ScalarEvent) -> OutlineNode:
+        spot = OutlineNode(spot_of(event), _NO_KEYS, _NO_VALUES)
         if event.anchor is not None:
             self._anchors[event.anchor] = spot
             self._scalars[event.anchor] = event
         return spot
 
-    def _mapping(self, spot: Spot, path: FieldPath) -> None:
+    def _mapping(self, spot: OutlineNode, path: FieldPath) -> None:
         written: dict[str, tuple[int, int]] = {}
         while not isinstance(event := self._next(), MappingEndEvent):
             if is_merge(event):
@@ -124,7 +124,7 @@ class _Outliner:
             written[key] = spot.keys[key] = place
             spot.values[key] = self._node(self._next(), inner)
 
-    def _sequence(self, spot: Spot, path: FieldPath) -> None:
+    def _sequence(self, spot: OutlineNode, path: FieldPath) -> None:
         index = 0
         while not isinstance(event := self._next(), SequenceEndEvent):
             spot.values[index] = self._node(event, (*path, index))
@@ -137,7 +137,7 @@ class _Outliner:
             return read_key(event)
         return read_key(self._scalars[event.anchor]) if isinstance(event, AliasEvent) else ""
 
-    def _merge(self, spot: Spot, path: FieldPath) -> None:
+    def _merge(self, spot: OutlineNode, path: FieldPath) -> None:
         event = self._next()
         value = self._node(event, (*path, "<<"))
         in_list = isinstance(event, SequenceStartEvent)

@@ -12,7 +12,7 @@ import msgspec
 from tidegate.documents.build import build
 from tidegate.documents.document import Document, Duplicate, FieldPath, path_text
 from tidegate.documents.outline import Outline, outline
-from tidegate.documents.stream import Part, split
+from tidegate.documents.stream import FilePart, split
 from tidegate.errors import DocumentError, Place
 
 if TYPE_CHECKING:
@@ -66,21 +66,21 @@ def find_places(
 
 def _split_again(
     source: str | bytes, wanted: Sequence[tuple[Document, FieldPath]]
-) -> tuple[Part, ...]:
+) -> tuple[FilePart, ...]:
     try:
         return split(source, wanted[0][0].place.name) if wanted else ()
     except DocumentError:
         return ()
 
 
-def _shape(parts: tuple[Part, ...], number: int) -> Outline | None:
+def _shape(parts: tuple[FilePart, ...], number: int) -> Outline | None:
     try:
         return outline(parts[number]) if build(parts[number]) else None
     except (DocumentError, IndexError):
         return None
 
 
-def _read_part(part: Part) -> tuple[Document, ...]:
+def _read_part(part: FilePart) -> tuple[Document, ...]:
     built = build(part)
     if built is None or built.value is None:
         return ()

@@ -64,7 +64,10 @@ def read_value(event: ScalarEvent) -> Scalar:
     else:
         value = _read_tagged(event.tag, event.value)
     if value.__class__ is int or value.__class__ is float:
-        return _as_json(value)
+        if not math.isfinite(value):
+            problem = "infinity and not-a-number have no form in JSON, so Kubernetes refuses them"
+            raise ScalarError("documents.number", problem, "put the value in quotes")
+        return numerals.as_json(value)
     return value
 
 
@@ -102,13 +105,6 @@ def resolve(text: str) -> Scalar:
         number = numerals.parse(text)
         return text if number is None else number
     return text
-
-
-def _as_json(number: float) -> Scalar:
-    if not math.isfinite(number):
-        problem = "infinity and not-a-number have no form in JSON, so Kubernetes refuses them"
-        raise ScalarError("documents.number", problem, "put the value in quotes")
-    return numerals.as_json(number)
 
 
 def _read_tagged(tag: str, text: str) -> Scalar:

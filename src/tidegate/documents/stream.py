@@ -28,7 +28,7 @@ _ESCAPE = re.compile(
 )
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
+class FilePart(msgspec.Struct, frozen=True, gc=False):
     """The text of one document, and how many lines of the file stand before it."""
 
     name: str
@@ -45,7 +45,7 @@ class Part(msgspec.Struct, frozen=True, gc=False):
         return dict(enumerate(self.text.split("\n", number + 1))).get(number, "").rstrip("\r")
 
 
-def split(source: str | bytes, name: str) -> tuple[Part, ...]:
+def split(source: str | bytes, name: str) -> tuple[FilePart, ...]:
     """Cut a file into its documents. Empty ones are kept, so that numbers stay what they are."""
     if len(source) > SIZE_LIMIT:
         problem = f"the file is larger than {SIZE_LIMIT // 1024**2} MiB"
@@ -73,21 +73,21 @@ def _decode(source: str | bytes, name: str) -> str:
         before = source[:start]
         text = before if isinstance(before, str) else before.decode(encoding, "replace")
         problem = f"the file is not {encoding.upper()}"
-        where, hint = place_behind(text, Part(name, 0, 0, "")), "save the file as UTF-8"
+        where, hint = place_behind(text, FilePart(name, 0, 0, "")), "save the file as UTF-8"
         raise DocumentError("documents.encoding", problem, where=where, hint=hint) from None
 
 
-def place_behind(before: str, part: Part) -> Place:
+def place_behind(before: str, part: FilePart) -> Place:
     """The place behind a piece of text that stands at the start of a part."""
     return part.place(before.count("\n"), len(before) - before.rfind("\n") - 1)
 
 
-def _cut(text: str, spans: list[tuple[int, int]], name: str) -> Iterator[Part]:
+def _cut(text: str, spans: list[tuple[int, int]], name: str) -> Iterator[FilePart]:
     lines, counted = 0, 0
     for number, (start, end) in enumerate(spans):
         lines += text.count("\n", counted, start)
         counted = start
-        yield Part(name, number, lines, text[start:end])
+        yield FilePart(name, number, lines, text[start:end])
 
 
 def _yaml_spans(text: str, name: str) -> list[tuple[int, int]]:
@@ -97,7 +97,7 @@ def _yaml_spans(text: str, name: str) -> list[tuple[int, int]]:
         behind = match[1].strip()
         if behind and not behind.startswith("#"):
             problem = "text stands behind the `---` that separates documents"
-            where = place_behind(text[: match.start()], Part(name, 0, 0, ""))
+            where = place_behind(text[: match.start()], FilePart(name, 0, 0, ""))
             hint = "start a new line behind `---`"
             raise DocumentError("documents.separator", problem, where=where, hint=hint)
         spans.append((start, match.start()))

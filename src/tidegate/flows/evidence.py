@@ -15,7 +15,7 @@ from tidegate.errors import foreign
 from tidegate.flows.lacks import PATIENCE, POD, find_lacks
 from tidegate.flows.makers import find_item, find_makers, step_of
 from tidegate.flows.wiring import why_unserved
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.labels import write_labels
 from tidegate.model.objects import Json, Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan
@@ -61,7 +61,7 @@ class Background:
     """
 
     plan: Plan = field(default_factory=lambda: Plan.of(Fragment()))
-    catalogue: Catalogue = field(default_factory=lambda: Catalogue({}, {}))
+    catalogue: KnownRows = field(default_factory=lambda: KnownRows({}, {}))
     discretion: Discretion = field(default_factory=Discretion)
     behind: World | None = None
 

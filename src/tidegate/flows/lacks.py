@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import needs_of
 from tidegate.knowledge.settings import settings_of
 from tidegate.model.moment import SECOND, Ms
@@ -30,7 +30,7 @@ Body = dict[str, Json]
 
 
 async def find_lacks(
-    world: Exchange, ref: Ref, body: Body, catalogue: Catalogue, *, cluster: str = ""
+    world: Exchange, ref: Ref, body: Body, catalogue: KnownRows, *, cluster: str = ""
 ) -> list[Ref]:
     """What an object needs and the cluster says is not there, each once."""
     wanted = dict.fromkeys((*_of_pods(ref, body), *_of_operator(ref, body, catalogue)))
@@ -56,7 +56,7 @@ def _of_pods(ref: Ref, body: Body) -> Iterator[Ref]:
             yield Ref(CLAIM, ref.namespace, claim)
 
 
-def _of_operator(ref: Ref, body: Body, catalogue: Catalogue) -> Iterator[Ref]:
+def _of_operator(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
     row = catalogue.row_of(ref.kind)
     for need in needs_of(row, body, ref.kind) if row else ():
         yield Ref(Kind(need.group, "", need.kind), need.namespace, need.name)

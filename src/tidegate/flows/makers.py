@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import products_of
 from tidegate.knowledge.templates import scope_of
 from tidegate.model.objects import Json, Kind, Ref, identity
@@ -15,7 +15,7 @@ from tidegate.model.reading import text
 from tidegate.report.rollout.evidence import Comes, Maker
 
 
-def find_makers(plan: Plan, wanted: Ref, catalogue: Catalogue, *, here: str) -> Iterator[Maker]:
+def find_makers(plan: Plan, wanted: Ref, catalogue: KnownRows, *, here: str) -> Iterator[Maker]:
     """Those that would make it, in the order of the plan; `here` is the step that wants it."""
     for step in plan.steps:
         for item in (item for batch in step.batches for item in batch):
@@ -31,7 +31,7 @@ def find_item(step: Step, ref: Ref) -> Item | None:
     return next((item for batch in step.batches for item in batch if item.ref == ref), None)
 
 
-def _made_by(item: Item, catalogue: Catalogue) -> set[tuple[str, str, str, str]]:
+def _made_by(item: Item, catalogue: KnownRows) -> set[tuple[str, str, str, str]]:
     """The object itself, and what its operator makes of it."""
     if item.deed is Deed.DELETE:
         return set()

@@ -27,7 +27,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 
 if TYPE_CHECKING:
-    from tidegate.knowledge.catalogue import Catalogue
+    from tidegate.knowledge.catalogue import KnownRows
     from tidegate.model.operators import Knowledge, Operator
     from tidegate.sandbox.operators.given.bodies import Seat
     from tidegate.sandbox.physics.course import Profile
@@ -151,7 +151,7 @@ def known_to(simulation: Simulation | None) -> Knowledge:
     return builtin().and_more(read_knowledge(own.read_bytes(), str(own)))
 
 
-def why_unserved(world: World | None, kind: Kind, catalogue: Catalogue) -> str:
+def why_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
     """Why nobody serves a custom kind in a simulated cluster, and what to do about it.
 
     Empty where somebody does. Of a real cluster nobody can say: its operators may be anywhere.

@@ -72,10 +72,6 @@ def _pod_of_set(body: Body) -> Ms:
     return Ms(pod_window(mapping(body, "spec", "template", "spec")) + ready)
 
 
-def _pod(body: Body) -> Ms | None:
-    return pod_window(mapping(body, "spec"))
-
-
 def _job(body: Body) -> Ms | None:
     """Its deadline and the time in which its pods end; else the pauses between its attempts."""
     deadline = number(body, "spec", "activeDeadlineSeconds")
@@ -83,15 +79,11 @@ def _job(body: Body) -> Ms | None:
     grace = number(pod, "terminationGracePeriodSeconds", default=GRACE_SECONDS)
     if deadline > 0:
         return Ms((deadline + grace) * SECOND)
-    limit = _backoff_limit(body)
+    # Where each index has a limit of its own, the one for the whole Job counts no attempts.
+    for_all = number(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
+    limit = max(0, number(body, "spec", "backoffLimitPerIndex", default=for_all))
     attempt = max(0, number(pod, "activeDeadlineSeconds"))
     return None if limit >= NO_LIMIT else Ms(_pauses(limit) + (limit + 1) * attempt * SECOND)
-
-
-def _backoff_limit(body: Body) -> int:
-    """Where each index has a limit of its own, the one for the whole Job counts no attempts."""
-    for_all = number(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
-    return max(0, number(body, "spec", "backoffLimitPerIndex", default=for_all))
 
 
 def _pauses(limit: int) -> int:
@@ -160,7 +152,7 @@ def _share(amount: Json, replicas: int, *, up: bool) -> int:
 
 _RULES: Mapping[tuple[str, str], Callable[[Body], Ms | None]] = MappingProxyType(
     {
-        ("", "Pod"): _pod,
+        ("", "Pod"): lambda body: pod_window(mapping(body, "spec")),
         ("apps", "DaemonSet"): _pod_of_set,
         ("apps", "Deployment"): _deployment,
         ("apps", "ReplicaSet"): _pod_of_set,

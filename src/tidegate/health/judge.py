@@ -9,7 +9,7 @@ from msgspec import structs
 
 from tidegate.health import argo, kstatus
 from tidegate.health.rows import judge_row
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Row
@@ -24,11 +24,11 @@ KSTATUS = "kstatus"
 class Judge:
     """Knows what is known of operators' kinds beside the rules of the dialects."""
 
-    known: Catalogue
+    known: KnownRows
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Judge:
-        return cls(Catalogue.of(rows))
+        return cls(KnownRows.of(rows))
 
     def judge(self, body: dict[str, Json], now: Ms, *, rules: str = ARGO) -> Verdict:
         """A verdict that no rule of the dialect gave is not `checked`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.model.reading import mapping, mappings, number
 
 PERIOD_SECONDS = 10
 FAILURE_THRESHOLD = 3
@@ -17,14 +17,10 @@ SUCCESS_THRESHOLD = 1
 
 def pod_window(spec: dict[str, Json]) -> Ms:
     """Of a pod's spec: 0 where it has no probes that hold it back."""
-    sidecars = [one for one in mappings(spec, "initContainers") if _stays(one)]
-    before = sum(_startup_seconds(one) for one in sidecars)
+    inits = mappings(spec, "initContainers")
+    before = sum(_startup_seconds(one) for one in inits if one.get("restartPolicy") == "Always")
     together = max((_container_seconds(one) for one in mappings(spec, "containers")), default=0)
     return Ms((before + together) * SECOND)
-
-
-def _stays(container: dict[str, Json]) -> bool:
-    return text(container, "restartPolicy") == "Always"
 
 
 def _container_seconds(container: dict[str, Json]) -> int:

@@ -13,7 +13,7 @@ from tidegate.model.reading import number
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class KnownRows:
     """Rows, found by group and kind."""
 
     rows: dict[tuple[str, str], Row]
@@ -21,7 +21,7 @@ class Catalogue:
     """Who serves the kinds of a group that have rows."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Catalogue:
+    def of(cls, rows: Iterable[Row]) -> KnownRows:
         """Of two rows for a kind the last counts: users' come behind those that tidegate brings."""
         known = {(row.group, kind): row for row in rows for kind in row.kinds}
         groups: dict[str, tuple[ServedBy, ...]] = {}

@@ -173,7 +173,9 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
     if FOR in template:
         return _render_each(template, scope)
     if IF in template:
-        return render(template.get(THEN if _is_so(template, scope) else ELSE), scope)
+        found = find(scope, str(template[IF]))
+        is_so = found == template[IS] if IS in template else found is not None
+        return render(template.get(THEN if is_so else ELSE), scope)
     if MERGE in template:
         return _merged(render(template[MERGE], scope))
     made: Body = {}
@@ -182,11 +184,6 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
         if name and filled is not None:
             made[name] = filled
     return made
-
-
-def _is_so(template: dict[str, object], scope: Body) -> bool:
-    found = find(scope, str(template[IF]))
-    return found == template[IS] if IS in template else found is not None
 
 
 def _render_each(template: dict[str, object], scope: Body) -> Json:
@@ -210,24 +207,8 @@ def _merged(parts: Json) -> Json:
     return made
 
 
-def _lower(value: Json) -> Json:
-    return value.lower() if isinstance(value, str) else None
-
-
 def _text(value: Json) -> Json:
     return None if value is None or isinstance(value, dict | list) else _written(value)
-
-
-def _count(value: Json) -> Json:
-    return len(value) if isinstance(value, list | dict) else None
-
-
-def _service(value: Json) -> Json:
-    return _called(value)[0] or None
-
-
-def _namespace_of(value: Json) -> Json:
-    return _called(value)[1] or None
 
 
 def _called(address: Json) -> tuple[str, str]:
@@ -246,9 +227,9 @@ def _called(address: Json) -> tuple[str, str]:
 
 
 FUNCTIONS: dict[str, Callable[[Json], Json]] = {
-    "count": _count,
-    "lower": _lower,
-    "namespace_of": _namespace_of,
-    "service": _service,
+    "count": lambda value: len(value) if isinstance(value, list | dict) else None,
+    "lower": lambda value: value.lower() if isinstance(value, str) else None,
+    "namespace_of": lambda value: _called(value)[1] or None,
+    "service": lambda value: _called(value)[0] or None,
     "text": _text,
 }

@@ -23,122 +23,102 @@ from tidegate.kube.stream import LineSplitter, read_event
 from tidegate.kube.transport import Flight, Transport
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Served
-from tidegate.world.calls import (
-    Get,
-    Http,
-    Kinds,
-    List,
-    Logs,
-    Ticket,
-    Watch,
-    Write,
-)
-from tidegate.world.facts import (
-    Bookmark,
-    Catalogue,
-    Cause,
-    Changed,
-    Conflict,
-    Done,
-    Ended,
-    Failed,
-    Invalid,
-    Listed,
-    Lost,
-    NotServed,
-    Outcome,
-    Refusal,
-    Said,
-)
+from tidegate.world import calls, facts
 
-Asked = TypeVar("Asked", Get, List, Write, Logs)
+Asked = TypeVar("Asked", calls.Get, calls.List, calls.Write, calls.Logs)
 Read = TypeVar("Read")
 
 
-class Cluster:
+class KubeCluster:
     """A cluster's API: which kinds it serves is asked once, and again when one is not known."""
 
     def __init__(self, transport: Transport, *, watching: Ms) -> None:
         self._transport = transport
         self._watching = watching
         self._kinds: dict[Kind, Served] = {}
-        self._catalogue = Catalogue(())
+        self._catalogue = facts.Catalogue(())
         self._asking = asyncio.Lock()
         self._begun = 0
         self._finished = 0
 
     async def perform(
-        self, request: Get | List | Write | Kinds | Logs | Http, flight: Flight
-    ) -> Outcome:
+        self,
+        request: calls.Get | calls.List | calls.Write | calls.Kinds | calls.Logs | calls.Http,
+        flight: Flight,
+    ) -> facts.Outcome:
         """Do what is asked, once."""
         match request:
-            case Get(ref=ref):
+            case calls.Get(ref=ref):
                 return await self._send(request, ref.kind, get_request, read_done, flight)
-            case List(selection=selection):
+            case calls.List(selection=selection):
                 return await self._send(request, selection.kind, list_request, read_page, flight)
-            case Write(ref=ref):
+            case calls.Write(ref=ref):
                 outcome = await self._send(request, ref.kind, write_request, read_done, flight)
                 return _another_life(outcome) if request.uid else outcome
-            case Logs(ref=ref):
-                return await self._send(request, ref.kind, logs_request, _read_said, flight)
-            case Kinds():
+            case calls.Logs(ref=ref):
+                return await self._send(
+                    request, ref.kind, logs_request, lambda reply, _: facts.Said(reply.body), flight
+                )
+            case calls.Kinds():
                 return await self._discover()
-            case Http():
+            case calls.Http():
                 reply = await self._transport.send(
                     HttpRequest("GET", request.path, request.accept), flight
                 )
-                return _outcome(reply, lambda good: Said(good.body))
+                return _outcome(reply, lambda good: facts.Said(good.body))
 
     async def watch(
-        self, ticket: Ticket, request: Watch, flight: Flight
-    ) -> AsyncGenerator[Changed | Bookmark | Ended]:
+        self, ticket: calls.Ticket, request: calls.Watch, flight: Flight
+    ) -> AsyncGenerator[facts.Changed | facts.Bookmark | facts.Ended]:
         """The events of one stream, the last of them its end."""
         kind = request.selection.kind
         served = await self._find(kind)
         if not isinstance(served, Served):
-            yield Ended(ticket, served)
+            yield facts.Ended(ticket, served)
             return
         lines = LineSplitter()
         wanted = watch_request(request, served, seconds=self._watching // SECOND)
         async with aclosing(self._transport.stream(wanted, flight)) as pieces:
             async for piece in pieces:
                 if not isinstance(piece, bytes):
-                    yield Ended(ticket, piece if isinstance(piece, Lost) else read_refusal(piece))
+                    yield facts.Ended(
+                        ticket, piece if isinstance(piece, facts.Lost) else read_refusal(piece)
+                    )
                     return
                 for line in lines.split(piece):
                     event = read_event(line, ticket, kind)
                     yield event
-                    if isinstance(event, Ended):
+                    if isinstance(event, facts.Ended):
                         return
-        yield Ended(ticket)
+        yield facts.Ended(ticket)
 
     async def _send(
         self,
         request: Asked,
         kind: Kind,
         build: Callable[[Asked, Served], HttpRequest],
-        read: Callable[[Reply, Kind], Done | Listed | Said],
+        read: Callable[[Reply, Kind], facts.Done | facts.Listed | facts.Said],
         flight: Flight,
-    ) -> Outcome:
+    ) -> facts.Outcome:
         served = await self._find(kind)
         if not isinstance(served, Served):
             return served
         reply = await self._transport.send(build(request, served), flight)
         outcome = _outcome(reply, lambda good: read(good, kind))
-        if isinstance(outcome, NotServed):
+        if isinstance(outcome, facts.NotServed):
             self._kinds.pop(kind, None)
         return outcome
 
-    async def _find(self, kind: Kind) -> Served | Refusal:
+    async def _find(self, kind: Kind) -> Served | facts.Refusal:
         """How a kind is spoken of, asking the server where it is not known (yet)."""
         if served := self._kinds.get(kind):
             return served
         refreshed = await self._discover()
-        if not isinstance(refreshed, Catalogue):
+        if not isinstance(refreshed, facts.Catalogue):
             return refreshed
-        return self._kinds.get(kind) or NotServed(f"the server does not serve {kind}")
+        return self._kinds.get(kind) or facts.NotServed(f"the server does not serve {kind}")
 
-    async def _discover(self) -> Catalogue | Refusal:
+    async def _discover(self) -> facts.Catalogue | facts.Refusal:
         """Ask for all kinds. Who comes meanwhile shares only an asking that began after he came."""
         came = self._begun
         async with self._asking:
@@ -148,36 +128,34 @@ class Cluster:
             found: list[Served] = []
             for root in ROOTS:
                 reply = await self._transport.send(HttpRequest("GET", root, ACCEPT), Flight())
-                outcome = _outcome(reply, lambda good: Catalogue(read_kinds(good)))
-                if not isinstance(outcome, Catalogue):
+                outcome = _outcome(reply, lambda good: facts.Catalogue(read_kinds(good)))
+                if not isinstance(outcome, facts.Catalogue):
                     return outcome
                 found += outcome.kinds
             self._finished = self._begun
-            self._catalogue = Catalogue(tuple(found))
+            self._catalogue = facts.Catalogue(tuple(found))
             self._kinds = {served.kind: served for served in reversed(found)}
             return self._catalogue
 
 
-def _outcome(reply: Reply | Lost, read: Callable[[Reply], Read]) -> Read | Refusal:
+def _outcome(reply: Reply | facts.Lost, read: Callable[[Reply], Read]) -> Read | facts.Refusal:
     """Read a good reply; a reply that cannot be read is no API server's."""
-    if isinstance(reply, Lost):
+    if isinstance(reply, facts.Lost):
         return reply
     if not reply.is_good:
         return read_refusal(reply)
     try:
         return read(reply)
     except msgspec.DecodeError as error:
-        return Failed(reply.status, "Unreadable", f"this is not an API server's answer: {error}")
+        return facts.Failed(
+            reply.status, "Unreadable", f"this is not an API server's answer: {error}"
+        )
 
 
-def _read_said(reply: Reply, _: Kind) -> Said:
-    return Said(reply.body)
-
-
-def _another_life(outcome: Outcome) -> Outcome:
+def _another_life(outcome: facts.Outcome) -> facts.Outcome:
     """A uid that does not match is a conflict, also where the server calls the field immutable."""
     match outcome:
-        case Invalid(causes=(Cause(field="metadata.uid"),)):
-            return Conflict(outcome.message)
+        case facts.Invalid(causes=(facts.Cause(field="metadata.uid"),)):
+            return facts.Conflict(outcome.message)
         case _:
             return outcome

@@ -164,7 +164,10 @@ def _named_by(context: Stanza, kind: str, files: tuple[ConfigFile, ...]) -> Stan
 
 def _unknown_context(files: tuple[ConfigFile, ...], name: str) -> ConfigError:
     problem = f"there is no context `{foreign(name)}`"
-    where = next((_place_of_current(file) for file in files), None)
+    where = None
+    for file in files[:1]:
+        has_current = _top(file).has("current-context")
+        where = file.place("current-context" if has_current else "contexts")
     return ConfigError("config.context", problem, where=where, hint=_choices(files, "context"))
 
 
@@ -178,10 +181,6 @@ def _no_context(files: tuple[ConfigFile, ...], environ: Mapping[str, str]) -> Co
     hint = f"choose one with --context; {_choices(files, 'context')}"
     where = files[0].place("current-context")
     return ConfigError("config.context", "no context is chosen", where=where, hint=hint)
-
-
-def _place_of_current(file: ConfigFile) -> Place:
-    return file.place("current-context" if _top(file).has("current-context") else "contexts")
 
 
 def _choices(files: tuple[ConfigFile, ...], kind: str) -> str:

@@ -53,39 +53,32 @@ class Auth:
         return self.authorization + (impersonate(whom) if whom else ())
 
 
-class Credentials:
-    """The source of `Auth` for one target. Ask it before each request."""
-
-    def __init__(
-        self,
-        target: Target,
-        *,
-        now: Callable[[], Ms] | None = None,
-        has_terminal: Callable[[], bool] | None = None,
-    ) -> None:
-        self._source: _Source
-        match target.login:
-            case Plugin() as plugin:
-                self._source = _PluginSource(
-                    target, plugin, now or _wall_clock, has_terminal or _stdin_is_terminal
-                )
-            case TokenFile() as file:
-                self._source = _FileSource(target, file)
-            case login:
-                self._source = _FixedSource(target, login)
+class AuthSource(Protocol):
+    """Where the `Auth` for one target comes from. Ask it before each request."""
 
     async def current(self) -> Auth:
         """What to send now."""
-        return await self._source.current()
+        ...
 
     async def refresh(self, used: Auth) -> Auth:
         """What to send after a server refused `used`: the same where there is nothing newer."""
-        return await self._source.refresh(used)
+        ...
 
 
-class _Source(Protocol):
-    async def current(self) -> Auth: ...
-    async def refresh(self, used: Auth) -> Auth: ...
+def auth_source(
+    target: Target,
+    *,
+    now: Callable[[], Ms] | None = None,
+    has_terminal: Callable[[], bool] | None = None,
+) -> AuthSource:
+    match target.login:
+        case Plugin() as plugin:
+            asks = has_terminal or _stdin_is_terminal
+            return _PluginSource(target, plugin, now or _wall_clock, asks)
+        case TokenFile() as file:
+            return _FileSource(target, file)
+        case login:
+            return _FixedSource(target, login)
 
 
 class _FixedSource:

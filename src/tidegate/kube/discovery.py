@@ -58,19 +58,15 @@ _decode = msgspec.json.Decoder(_Groups).decode
 def read_kinds(reply: Reply) -> tuple[Served, ...]:
     """The kinds of one root, in the server's own order: the preferred version of a group first."""
     return tuple(
-        _served(group.metadata.name, version.version, resource, resource.response_kind.kind)
+        Served(
+            kind=Kind(group.metadata.name, version.version, resource.response_kind.kind),
+            plural=resource.resource,
+            namespaced=resource.scope == "Namespaced",
+            verbs=tuple(sorted(resource.verbs)),
+            subresources=tuple(sorted(sub.subresource for sub in resource.subresources)),
+        )
         for group in _decode(reply.body).items
         for version in group.versions
         for resource in version.resources
         if resource.response_kind and resource.response_kind.kind
-    )
-
-
-def _served(group: str, version: str, resource: _Resource, name: str) -> Served:
-    return Served(
-        kind=Kind(group, version, name),
-        plural=resource.resource,
-        namespaced=resource.scope == "Namespaced",
-        verbs=tuple(sorted(resource.verbs)),
-        subresources=tuple(sorted(sub.subresource for sub in resource.subresources)),
     )

@@ -9,22 +9,7 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, read_live
-from tidegate.world.facts import (
-    Cause,
-    Conflict,
-    Done,
-    Exists,
-    Expired,
-    Failed,
-    Forbidden,
-    Invalid,
-    Listed,
-    Missing,
-    NotServed,
-    Owned,
-    Refusal,
-    Throttled,
-)
+from tidegate.world import facts
 
 REDIRECT, BAD_REQUEST, UNAUTHORIZED, UNPROCESSABLE = 300, 400, 401, 422
 
@@ -85,21 +70,21 @@ UNREADABLE = "unable to convert unstructured object to "
 """Said, with status 500, of an applied body that is not of its kind's type in Go."""
 
 
-def read_done(reply: Reply, kind: Kind) -> Done:
+def read_done(reply: Reply, kind: Kind) -> facts.Done:
     """The object that a read or a write came to; some deletions answer with a bare status."""
     if _is_status(reply.body):
-        return Done(None, reply.warnings)
-    return Done(read_live(reply.body, kind), reply.warnings)
+        return facts.Done(None, reply.warnings)
+    return facts.Done(read_live(reply.body, kind), reply.warnings)
 
 
-def read_page(reply: Reply, kind: Kind) -> Listed:
+def read_page(reply: Reply, kind: Kind) -> facts.Listed:
     """A page of a list, its objects still bytes."""
     page = _decode_page(reply.body)
     items = tuple(read_live(bytes(item), kind) for item in page.items or ())
-    return Listed(items, page.metadata.version, page.metadata.resume)
+    return facts.Listed(items, page.metadata.version, page.metadata.resume)
 
 
-def read_refusal(reply: Reply) -> Refusal:
+def read_refusal(reply: Reply) -> facts.Refusal:
     """Why the server did not do it."""
     return refusal_of(read_status(reply), retry_after=reply.retry_after)
 
@@ -114,60 +99,60 @@ def read_status(reply: Reply) -> Status:
     return msgspec.structs.replace(status, code=reply.status)
 
 
-def refusal_of(status: Status, *, retry_after: str = "") -> Refusal:
+def refusal_of(status: Status, *, retry_after: str = "") -> facts.Refusal:
     """Kubernetes' status as one of our refusals."""
     causes = status.details.causes if status.details else []
     match status.code, status.reason:
         case (404, _):
             return _not_found(status)
         case (409, "AlreadyExists"):
-            return Exists(status.message)
+            return facts.Exists(status.message)
         case (409, _):
-            return Conflict(status.message, tuple(sorted(_owned(cause) for cause in causes)))
+            return facts.Conflict(status.message, tuple(sorted(_owned(cause) for cause in causes)))
         case (410, _):
-            return Expired(status.message)
+            return facts.Expired(status.message)
         case (429, _):
-            return Throttled(status.message, _pause(status, retry_after) or Ms(SECOND))
+            return facts.Throttled(status.message, _pause(status, retry_after) or Ms(SECOND))
         case (403, _):
-            return Forbidden(status.message, _causes(causes))
+            return facts.Forbidden(status.message, _causes(causes))
         case _:
-            return _invalid(status, _causes(causes)) or Failed(
+            return _invalid(status, _causes(causes)) or facts.Failed(
                 status.code, status.reason, status.message, _pause(status, retry_after)
             )
 
 
-def _not_found(status: Status) -> Missing | NotServed:
+def _not_found(status: Status) -> facts.Missing | facts.NotServed:
     """A missing object is named; a path that nobody serves is not."""
     if status.details and status.details.name:
-        return Missing(status.message)
-    return NotServed(status.message)
+        return facts.Missing(status.message)
+    return facts.NotServed(status.message)
 
 
-def _invalid(status: Status, causes: tuple[Cause, ...]) -> Invalid | None:
+def _invalid(status: Status, causes: tuple[facts.Cause, ...]) -> facts.Invalid | None:
     """Wrong fields are told as causes, by the decoder, or by the merging of types."""
     named = [
-        Cause(field, problem, f"{problem} field")
+        facts.Cause(field, problem, f"{problem} field")
         for problem, field in _strict_problems(status.message)
     ]
     if untyped := _is_untyped(status.message):
         named += [
-            Cause(field, "unknown", "unknown field")
+            facts.Cause(field, "unknown", "unknown field")
             if problem == UNDECLARED
-            else Cause(field, "type", problem)
+            else facts.Cause(field, "type", problem)
             for field, problem in _typed_problems(status.message, untyped.end())
         ]
     if named or status.code in {BAD_REQUEST, UNPROCESSABLE} or UNREADABLE in status.message:
-        return Invalid(status.message, tuple(sorted({*causes, *named})))
+        return facts.Invalid(status.message, tuple(sorted({*causes, *named})))
     return None
 
 
-def _owned(cause: _Cause) -> Owned:
+def _owned(cause: _Cause) -> facts.Owned:
     found = _conflicting_manager(cause.message)
-    return Owned(found[1] if found else "", cause.field.removeprefix("."))
+    return facts.Owned(found[1] if found else "", cause.field.removeprefix("."))
 
 
-def _causes(causes: list[_Cause]) -> tuple[Cause, ...]:
-    return tuple(sorted(Cause(cause.field, cause.reason, cause.message) for cause in causes))
+def _causes(causes: list[_Cause]) -> tuple[facts.Cause, ...]:
+    return tuple(sorted(facts.Cause(cause.field, cause.reason, cause.message) for cause in causes))
 
 
 def _pause(status: Status, retry_after: str) -> Ms | None:

@@ -8,36 +8,26 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from tidegate.model.objects import Json, Served
-from tidegate.world.calls import (
-    Get,
-    List,
-    Logs,
-    PatchForm,
-    Selection,
-    Verb,
-    View,
-    Watch,
-    Write,
-)
+from tidegate.world import calls
 
 JSON = "application/json"
 METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 APPLY = "application/apply-patch+yaml"
 PATCHES = {
-    PatchForm.JSON: "application/json-patch+json",
-    PatchForm.MERGE: "application/merge-patch+json",
-    PatchForm.STRATEGIC: "application/strategic-merge-patch+json",
+    calls.PatchForm.JSON: "application/json-patch+json",
+    calls.PatchForm.MERGE: "application/merge-patch+json",
+    calls.PatchForm.STRATEGIC: "application/strategic-merge-patch+json",
 }
 METHODS = {
-    Verb.APPLY: "PATCH",
-    Verb.CREATE: "POST",
-    Verb.REPLACE: "PUT",
-    Verb.PATCH: "PATCH",
-    Verb.DELETE: "DELETE",
+    calls.Verb.APPLY: "PATCH",
+    calls.Verb.CREATE: "POST",
+    calls.Verb.REPLACE: "PUT",
+    calls.Verb.PATCH: "PATCH",
+    calls.Verb.DELETE: "DELETE",
 }
 
-Query = list[tuple[str, str]]
+Query = list[tuple[str, str | int]]
 
 
 class HttpRequest(NamedTuple):
@@ -50,45 +40,38 @@ class HttpRequest(NamedTuple):
     body: bytes = b""
 
 
-def get_request(request: Get, served: Served) -> HttpRequest:
-    accept = METADATA_OBJECT if request.view is View.METADATA else JSON
+def get_request(request: calls.Get, served: Served) -> HttpRequest:
+    accept = METADATA_OBJECT if request.view is calls.View.METADATA else JSON
     path = object_path(served, request.ref.namespace, request.ref.name)
     return HttpRequest("GET", path, accept)
 
 
-def list_request(request: List, served: Served) -> HttpRequest:
-    query = _selecting(request.selection)
-    if request.limit:
-        query.append(("limit", str(request.limit)))
-    if request.resume:
-        query.append(("continue", request.resume))
+def list_request(request: calls.List, served: Served) -> HttpRequest:
+    query: Query = [("limit", request.limit), ("continue", request.resume)]
     return _collection(request.selection, served, query, METADATA_LIST)
 
 
-def watch_request(request: Watch, served: Served, *, seconds: int) -> HttpRequest:
-    query = _selecting(request.selection)
-    query += [("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds))]
-    if request.since:
-        query.append(("resourceVersion", request.since))
+def watch_request(request: calls.Watch, served: Served, *, seconds: int) -> HttpRequest:
+    query: Query = [
+        ("watch", "1"),
+        ("allowWatchBookmarks", "true"),
+        ("timeoutSeconds", str(seconds)),
+    ]
+    query.append(("resourceVersion", request.since))
     return _collection(request.selection, served, query, METADATA_OBJECT)
 
 
-def logs_request(request: Logs, served: Served) -> HttpRequest:
-    query: Query = []
-    if request.container:
-        query.append(("container", request.container))
-    if request.tail:
-        query.append(("tailLines", str(request.tail)))
-    if request.previous:
-        query.append(("previous", "true"))
+def logs_request(request: calls.Logs, served: Served) -> HttpRequest:
+    query: Query = [("container", request.container), ("tailLines", request.tail)]
+    query.append(("previous", "true" if request.previous else ""))
     path = object_path(served, request.ref.namespace, request.ref.name, "log")
     return HttpRequest("GET", _with_query(path, query), "*/*")
 
 
-def write_request(write: Write, served: Served) -> HttpRequest:
-    name = "" if write.verb is Verb.CREATE and not write.subresource else write.ref.name
+def write_request(write: calls.Write, served: Served) -> HttpRequest:
+    name = "" if write.verb is calls.Verb.CREATE and not write.subresource else write.ref.name
     path = object_path(served, write.ref.namespace, name, write.subresource)
-    if write.verb is Verb.DELETE:
+    if write.verb is calls.Verb.DELETE:
         return HttpRequest("DELETE", path, JSON, JSON, _delete_options(write))
     body = _with_preconditions(write) if write.uid or write.version else write.body
     target = _with_query(path, _writing(write))
@@ -106,41 +89,36 @@ def object_path(served: Served, namespace: str, name: str, subresource: str = ""
 
 
 def _collection(
-    selection: Selection, served: Served, query: Query, metadata_form: str
+    selection: calls.Selection, served: Served, query: Query, metadata_form: str
 ) -> HttpRequest:
-    accept = metadata_form if selection.view is View.METADATA else JSON
+    accept = metadata_form if selection.view is calls.View.METADATA else JSON
     path = object_path(served, selection.namespace, "")
-    return HttpRequest("GET", _with_query(path, query), accept)
+    selecting: Query = [("labelSelector", selection.labels), ("fieldSelector", selection.fields)]
+    return HttpRequest("GET", _with_query(path, [*selecting, *query]), accept)
 
 
-def _selecting(selection: Selection) -> Query:
-    wanted = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
-    return [(key, value) for key, value in wanted if value]
-
-
-def _writing(write: Write) -> Query:
-    query: Query = []
-    if write.manager:
-        query.append(("fieldManager", write.manager))
-    if write.force:
-        query.append(("force", "true"))
-    if write.dry_run:
-        query.append(("dryRun", "All"))
-    query.append(("fieldValidation", "Strict" if write.strict else "Warn"))
-    return query
+def _writing(write: calls.Write) -> Query:
+    return [
+        ("fieldManager", write.manager),
+        ("force", "true" if write.force else ""),
+        ("dryRun", "All" if write.dry_run else ""),
+        ("fieldValidation", "Strict" if write.strict else "Warn"),
+    ]
 
 
 def _with_query(path: str, query: Query) -> str:
-    return f"{path}?{urlencode(query)}" if query else path
+    """What is not said is left out."""
+    said = [(key, value) for key, value in query if value]
+    return f"{path}?{urlencode(said)}" if said else path
 
 
-def _content_type(write: Write) -> str:
-    if write.verb is Verb.APPLY:
+def _content_type(write: calls.Write) -> str:
+    if write.verb is calls.Verb.APPLY:
         return APPLY
-    return PATCHES[write.form] if write.verb is Verb.PATCH else JSON
+    return PATCHES[write.form] if write.verb is calls.Verb.PATCH else JSON
 
 
-def _delete_options(write: Write) -> bytes:
+def _delete_options(write: calls.Write) -> bytes:
     options: dict[str, Json] = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if preconditions := _preconditions(write):
         options["preconditions"] = preconditions
@@ -153,14 +131,14 @@ def _delete_options(write: Write) -> bytes:
     return msgspec.json.encode(options)
 
 
-def _preconditions(write: Write) -> dict[str, Json]:
+def _preconditions(write: calls.Write) -> dict[str, Json]:
     wanted = (("uid", write.uid), ("resourceVersion", write.version))
     return {key: value for key, value in wanted if value}
 
 
-def _with_preconditions(write: Write) -> bytes:
+def _with_preconditions(write: calls.Write) -> bytes:
     """Written into the object's own metadata, where the server compares them with what lives."""
-    if write.verb is Verb.PATCH and write.form is PatchForm.JSON:
+    if write.verb is calls.Verb.PATCH and write.form is calls.PatchForm.JSON:
         operations = msgspec.json.decode(write.body, type=list[msgspec.Raw])
         claims = [
             {"op": "replace", "path": f"/metadata/{key}", "value": value}

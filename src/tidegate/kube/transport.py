@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import aiohttp
@@ -19,7 +18,7 @@ from yarl import URL
 from tidegate.errors import TidegateError
 from tidegate.kube.access.context import ClientCertificate, Target
 from tidegate.kube.connector import AbruptConnector
-from tidegate.kube.credentials import Auth, Credentials
+from tidegate.kube.credentials import Auth, auth_source
 from tidegate.kube.losses import loss_of
 from tidegate.kube.replies import UNAUTHORIZED, Reply
 from tidegate.kube.requests import HttpRequest
@@ -51,7 +50,7 @@ class Transport:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._base = target.server.rstrip("/")
-        self._credentials = Credentials(target)
+        self._credentials = auth_source(target)
         self._certificate: ClientCertificate | None = None
         self._session: aiohttp.ClientSession | None = None
         self._retired: list[aiohttp.ClientSession] = []
@@ -59,12 +58,7 @@ class Transport:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for session in [self._session, *self._retired]:
             if session is not None:
                 await session.close()

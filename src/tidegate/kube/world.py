@@ -10,10 +10,9 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from types import TracebackType
 from typing import Self
 
-from tidegate.kube.cluster import Cluster
+from tidegate.kube.cluster import KubeCluster
 from tidegate.kube.config import Target
 from tidegate.kube.transport import Flight, Transport
 from tidegate.model.moment import Ms
@@ -36,7 +35,7 @@ class KubeWorld:
         self._targets = targets
         self._watching = watching
         self._workers = workers or {}
-        self._clusters: dict[str, Cluster] = {}
+        self._clusters: dict[str, KubeCluster] = {}
         self._flights: dict[Ticket, tuple[asyncio.Task[None], Flight]] = {}
         self._facts: list[Fact] = []
         self._arrived = asyncio.Event()
@@ -48,15 +47,10 @@ class KubeWorld:
     async def __aenter__(self) -> Self:
         for name, target in self._targets.items():
             transport = await self._exits.enter_async_context(Transport(target))
-            self._clusters[name] = Cluster(transport, watching=self._watching)
+            self._clusters[name] = KubeCluster(transport, watching=self._watching)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         tasks = [task for task, _ in self._flights.values()]
         for task in tasks:
             task.cancel()

@@ -16,7 +16,7 @@ from tidegate.sandbox.controllers.reaction import At, Controller, Print, Roster
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import DEFINITIONS, resource_of
 from tidegate.sandbox.server.server import CRDS, Server
-from tidegate.sandbox.server.store import Event, Resource
+from tidegate.sandbox.server.store import Resource, Transition
 from tidegate.sandbox.server.streams import Stream, Streams
 from tidegate.sandbox.view import ClusterView
 from tidegate.world.calls import Ticket, Watch, Write
@@ -145,7 +145,7 @@ class Cluster:
     def _later(self, pause: Ms, deed: Callable[[], None]) -> None:
         self._agenda.add(Ms(self._now() + pause), deed)
 
-    def _changed(self, resource: Resource, event: Event) -> None:
+    def _changed(self, resource: Resource, event: Transition) -> None:
         for seen in self._streams.read(resource, event):
             self._later(self._timing.told, partial(self._deliver, seen))
         for controller in self._roster.asked_about(event.stored.ref.kind):

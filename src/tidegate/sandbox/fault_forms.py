@@ -10,26 +10,7 @@ import msgspec
 from tidegate.documents.decoding import Flaw, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.model.moment import Ms, SomeSeconds, Span
-from tidegate.sandbox.faults import (
-    CONFLICT,
-    ERROR,
-    VERBS,
-    WRITES,
-    CallEffect,
-    CallFault,
-    Compact,
-    Down,
-    Drop,
-    Fault,
-    Lose,
-    Match,
-    Often,
-    Refuse,
-    Silence,
-    Slow,
-    TimedFault,
-    throttled,
-)
+from tidegate.sandbox import faults
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -41,10 +22,10 @@ class _OfClusters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     cluster: str | None = None
 
-    def match(self, verbs: tuple[str, ...] = ()) -> Match:
+    def match(self, verbs: tuple[str, ...] = ()) -> faults.Match:
         """`verbs` are those that it can meet at all."""
         said = {key: getattr(self, key) for key in self.__struct_fields__ if key != "verb"}
-        return Match(verbs=verbs, **said)
+        return faults.Match(verbs=verbs, **said)
 
 
 class _OfObjects(_OfClusters, frozen=True, kw_only=True):
@@ -62,15 +43,15 @@ class _OfCalls(_OfObjects, frozen=True, kw_only=True):
     def verbs(self) -> tuple[str, ...]:
         return (self.verb,) if isinstance(self.verb, str) else self.verb
 
-    def match(self, verbs: tuple[str, ...] = ()) -> Match:
-        return super().match(self.verbs or (WRITES if self.manager is not None else verbs))
+    def match(self, verbs: tuple[str, ...] = ()) -> faults.Match:
+        return super().match(self.verbs or (faults.WRITES if self.manager is not None else verbs))
 
     def flaws(self, verbs: tuple[str, ...]) -> Iterator[Flaw]:
-        possible = verbs if self.manager is None else WRITES
+        possible = verbs if self.manager is None else faults.WRITES
         rule = "it meets writes only" if self.manager is None else "only writes have a `manager`"
         for verb in self.verbs:
-            if verb not in VERBS:
-                problem, hint = f"there is no verb `{foreign(verb)}`", suggest(verb, VERBS)
+            if verb not in faults.VERBS:
+                problem, hint = f"there is no verb `{foreign(verb)}`", suggest(verb, faults.VERBS)
                 yield ("when", "verb"), FileError("file.value", problem, hint=hint)
             elif possible and verb not in possible:
                 problem, hint = f"`{verb}` is never met: {rule}", suggest(verb, possible)
@@ -83,7 +64,7 @@ class _Form(
     """A fault as it is written."""
 
     @property
-    def fault(self) -> Fault:
+    def fault(self) -> faults.Fault:
         raise NotImplementedError
 
     def flaws(self) -> Iterator[Flaw]:
@@ -110,8 +91,8 @@ class _Recurring(_Window, frozen=True, kw_only=True):
     times: Count | None = None
 
     @property
-    def often(self) -> Often:
-        return Often(
+    def often(self) -> faults.Often:
+        return faults.Often(
             every=self.every or 1,
             probability=self.probability,
             times=self.times,
@@ -131,12 +112,12 @@ class _Call(_Recurring, frozen=True, kw_only=True):
     when: _OfCalls = _OfCalls()
     verbs: ClassVar[tuple[str, ...]] = ()
 
-    def effect(self) -> CallEffect:
+    def effect(self) -> faults.CallEffect:
         raise NotImplementedError
 
     @property
-    def fault(self) -> Fault:
-        return CallFault(self.effect(), self.when.match(self.verbs), self.often)
+    def fault(self) -> faults.Fault:
+        return faults.CallFault(self.effect(), self.when.match(self.verbs), self.often)
 
     def flaws(self) -> Iterator[Flaw]:
         yield from super().flaws()
@@ -144,40 +125,42 @@ class _Call(_Recurring, frozen=True, kw_only=True):
 
 
 class _Conflict(_Call, frozen=True, kw_only=True, tag="conflict"):
-    verbs = WRITES
+    verbs = faults.WRITES
 
-    def effect(self) -> CallEffect:
-        return Refuse(CONFLICT)
+    def effect(self) -> faults.CallEffect:
+        return faults.Refuse(faults.CONFLICT)
 
 
 class _Throttle(_Call, frozen=True, kw_only=True, tag="throttle"):
     after: SomeSeconds | None = None
     """A server tells it in `Retry-After`, which knows whole seconds only."""
 
-    def effect(self) -> CallEffect:
-        return Refuse(throttled() if self.after is None else throttled(self.after))
+    def effect(self) -> faults.CallEffect:
+        return faults.Refuse(
+            faults.throttled() if self.after is None else faults.throttled(self.after)
+        )
 
 
 class _Error(_Call, frozen=True, kw_only=True, tag="error"):
-    def effect(self) -> CallEffect:
-        return Refuse(ERROR)
+    def effect(self) -> faults.CallEffect:
+        return faults.Refuse(faults.ERROR)
 
 
 class _Slow(_Call, frozen=True, kw_only=True, tag="slow"):
     by: Span
 
-    def effect(self) -> CallEffect:
-        return Slow(self.by)
+    def effect(self) -> faults.CallEffect:
+        return faults.Slow(self.by)
 
 
 class _LoseBefore(_Call, frozen=True, kw_only=True, tag="lose-before"):
-    def effect(self) -> CallEffect:
-        return Lose(performed=False)
+    def effect(self) -> faults.CallEffect:
+        return faults.Lose(performed=False)
 
 
 class _LoseAfter(_Call, frozen=True, kw_only=True, tag="lose-after"):
-    def effect(self) -> CallEffect:
-        return Lose(performed=True)
+    def effect(self) -> faults.CallEffect:
+        return faults.Lose(performed=True)
 
 
 class _Watches(_Recurring, frozen=True, kw_only=True):
@@ -187,14 +170,14 @@ class _Watches(_Recurring, frozen=True, kw_only=True):
     at: Span | None = None
     after: Span | None = None
 
-    def effect(self) -> Drop | Silence:
+    def effect(self) -> faults.Drop | faults.Silence:
         raise NotImplementedError
 
     @property
-    def fault(self) -> Fault:
+    def fault(self) -> faults.Fault:
         if self.at is None:
-            return CallFault(self.effect(), self.when.match(("watch",)), self.often)
-        return TimedFault(self.at, self.effect(), self.when.match())
+            return faults.CallFault(self.effect(), self.when.match(("watch",)), self.often)
+        return faults.TimedFault(self.at, self.effect(), self.when.match())
 
     def flaws(self) -> Iterator[Flaw]:
         yield from super().flaws()
@@ -205,15 +188,15 @@ class _Watches(_Recurring, frozen=True, kw_only=True):
 
 
 class _Drop(_Watches, frozen=True, kw_only=True, tag="drop-watches"):
-    def effect(self) -> Drop:
-        return Drop(self.after or Ms(0))
+    def effect(self) -> faults.Drop:
+        return faults.Drop(self.after or Ms(0))
 
 
 class _Silence(_Watches, frozen=True, kw_only=True, tag="silence-watches"):
     lasts: Span | None = msgspec.field(default=None, name="for")
 
-    def effect(self) -> Silence:
-        return Silence(self.lasts, self.after or Ms(0))
+    def effect(self) -> faults.Silence:
+        return faults.Silence(self.lasts, self.after or Ms(0))
 
 
 class _Compact(_Form, frozen=True, kw_only=True, tag="compact"):
@@ -221,16 +204,16 @@ class _Compact(_Form, frozen=True, kw_only=True, tag="compact"):
     when: _OfClusters = _OfClusters()
 
     @property
-    def fault(self) -> Fault:
-        return TimedFault(self.at, Compact(), self.when.match())
+    def fault(self) -> faults.Fault:
+        return faults.TimedFault(self.at, faults.Compact(), self.when.match())
 
 
 class _Down(_Window, frozen=True, kw_only=True, tag="down"):
     when: _OfClusters = _OfClusters()
 
     @property
-    def fault(self) -> Fault:
-        return TimedFault(self.start or Ms(0), Down(self.until), self.when.match())
+    def fault(self) -> faults.Fault:
+        return faults.TimedFault(self.start or Ms(0), faults.Down(self.until), self.when.match())
 
 
 FaultForm = (

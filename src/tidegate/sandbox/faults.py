@@ -21,23 +21,10 @@ import msgspec
 from tidegate.model.labels import SelectorError, read_fields
 from tidegate.model.moment import SECOND, Ms, after
 from tidegate.model.objects import Ref
-from tidegate.world.calls import (
-    Call,
-    Get,
-    Http,
-    Kinds,
-    List,
-    Local,
-    Logs,
-    Request,
-    Selection,
-    Verb,
-    Watch,
-    Write,
-)
+from tidegate.world import calls
 from tidegate.world.facts import Conflict, Failed, Loss, Lost, Refusal, Sent, Throttled
 
-WRITES = tuple(verb.value for verb in Verb)
+WRITES = tuple(verb.value for verb in calls.Verb)
 VERBS = (*WRITES, "get", "list", "watch", "logs", "kinds", "http")
 
 CONFLICT: Final = Conflict(
@@ -117,12 +104,12 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     manager: str | None = None
 
-    def fits(self, call: Call) -> bool:
+    def fits(self, call: calls.Call) -> bool:
         """Whether a call is meant."""
         request = call.request
         if self.verbs and verb_of(request) not in self.verbs:
             return False
-        manager = request.manager if isinstance(request, Write) else ""
+        manager = request.manager if isinstance(request, calls.Write) else ""
         if self.manager is not None and self.manager != manager:
             return False
         return self.covers_cluster(call.cluster) and self._fits_ref(_ref_of(request))
@@ -131,7 +118,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a cluster is meant."""
         return self.cluster is None or self.cluster == cluster
 
-    def covers_watch(self, selection: Selection, *, cluster: str) -> bool:
+    def covers_watch(self, selection: calls.Selection, *, cluster: str) -> bool:
         """Whether an open watch is meant."""
         return self.covers_cluster(cluster) and self._fits_ref(_ref_of_selection(selection))
 
@@ -199,19 +186,23 @@ class Faults:
             msgspec.structs.replace(moment, at=after(start, moment.at))
             for moment in _moments_of(faults)
         )
-        self._downs = _downs_of(faults)
+        self._downs = tuple(
+            (Often(start=fault.at, until=fault.effect.until), fault.when)
+            for fault in faults
+            if isinstance(fault, TimedFault) and isinstance(fault.effect, Down)
+        )
         self._tallies = [
             _Tally(fault, number)
             for number, fault in enumerate(faults)
             if isinstance(fault, CallFault)
         ]
 
-    def for_call(self, call: Call, now: Ms) -> tuple[CallEffect, ...]:
+    def for_call(self, call: calls.Call, now: Ms) -> tuple[CallEffect, ...]:
         """What becomes of a call, in the order of the faults. Ask once for each call.
 
         Of many `Refuse` and `Lose` the first counts; the pauses of many `Slow` add up.
         """
-        if isinstance(call.request, Local):
+        if isinstance(call.request, calls.Local):
             return ()
         if self.is_down(call.cluster, now):
             return (Refuse(UNREACHABLE),)
@@ -277,36 +268,30 @@ def _moments_of(faults: Sequence[Fault]) -> list[TimedFault]:
     return sorted(moments, key=lambda moment: moment.at)
 
 
-def _downs_of(faults: Sequence[Fault]) -> tuple[tuple[Often, Match], ...]:
-    return tuple(
-        (Often(start=fault.at, until=fault.effect.until), fault.when)
-        for fault in faults
-        if isinstance(fault, TimedFault) and isinstance(fault.effect, Down)
-    )
-
-
-def verb_of(request: Request) -> str:
+def verb_of(request: calls.Request) -> str:
     """The word for a request in a scenario; work of this machine has none."""
     match request:
-        case Write():
+        case calls.Write():
             return request.verb.value
-        case Get() | List() | Watch() | Logs() | Kinds() | Http():
+        case (
+            calls.Get() | calls.List() | calls.Watch() | calls.Logs() | calls.Kinds() | calls.Http()
+        ):
             return type(request).__name__.lower()
-        case Local():
+        case calls.Local():
             return ""
 
 
-def _ref_of(request: Request) -> Ref | None:
+def _ref_of(request: calls.Request) -> Ref | None:
     match request:
-        case Get() | Write() | Logs():
+        case calls.Get() | calls.Write() | calls.Logs():
             return request.ref
-        case List() | Watch():
+        case calls.List() | calls.Watch():
             return _ref_of_selection(request.selection)
-        case Kinds() | Http() | Local():
+        case calls.Kinds() | calls.Http() | calls.Local():
             return None
 
 
-def _ref_of_selection(selection: Selection) -> Ref:
+def _ref_of_selection(selection: calls.Selection) -> Ref:
     """A selection has a name where it asks for one, as in Kubernetes' own reading of requests."""
     try:
         named = [one for one in read_fields(selection.fields) if one[:2] == ("metadata.name", "In")]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tidegate.documents import read
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Knowledge
 from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
 from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
-from tidegate.sandbox.controllers.reaction import Controller, View
+from tidegate.sandbox.controllers.reaction import Controller, Sight
 from tidegate.sandbox.controllers.selectors.budgets import BUDGETS
 from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
 from tidegate.sandbox.controllers.stamps.rows import STAMPED
@@ -27,6 +30,7 @@ from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.server.store import Stored
 
 Body = dict[str, Json]
+BASE = Path(__file__).with_name("base.yaml")
 CONTROLLERS = (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -74,7 +78,7 @@ def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
     """Those that a control plane does not bring: a kubelet and operators."""
     holds = known.holds[::-1]
 
-    def is_held(view: View, pod: Stored) -> str:
+    def is_held(view: Sight, pod: Stored) -> str:
         return held(view, pod, holds)
 
     return (kubelet(profile, held=is_held), operators(paced(known.rows, profile.stages)))
@@ -82,30 +86,4 @@ def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
 
 def base_objects() -> list[Body]:
     """What every new cluster has: namespaces with their accounts, a node, a class of storage."""
-    names = ("default", "kube-node-lease", "kube-public", "kube-system")
-    namespaces: list[Body] = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names
-    ]
-    accounts: list[Body] = [
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": "default", "namespace": name},
-        }
-        for name in names
-    ]
-    return [
-        *namespaces,
-        *accounts,
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}},
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {
-                "name": "standard",
-                "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-            },
-            "provisioner": "example.org/simulated",
-            "volumeBindingMode": "WaitForFirstConsumer",
-        },
-    ]
+    return [document.body for document in read(BASE.read_bytes(), BASE.name)]

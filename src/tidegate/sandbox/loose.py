@@ -13,9 +13,9 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.sandbox.agenda import Agenda, Deed
+from tidegate.sandbox.agenda import Agenda, Chore
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Roster
-from tidegate.sandbox.server.store import Event, Stored, owner_uids
+from tidegate.sandbox.server.store import Stored, Transition, owner_uids
 from tidegate.world.calls import Selection, Ticket, Watch
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Change, Changed, Fact, Outcome
@@ -42,17 +42,18 @@ class Seen:
         found = (self.get(ref) for ref in self._owned.get(uid, {}))
         return [one for one in found if one is not None]
 
-    def take(self, change: Change, live: Live) -> Event:
+    def take(self, change: Change, live: Live) -> Transition:
         """Remember a change, and say what it was."""
         key = (live.ref.namespace, live.ref.name)
         objects = self._objects.setdefault(live.ref.kind, {})
         before = objects.pop(key, None)
-        stored = _stored(live)
+        body: dict[str, Json] = msgspec.json.decode(live.body)
+        stored = Stored(live.ref, body, (), int(live.version))
         for uid in owner_uids(stored.metadata):
             self._owned.setdefault(uid, {})[live.ref] = None
         if change is not Change.DELETED:
             objects[key] = stored
-        return Event(change, stored, before)
+        return Transition(change, stored, before)
 
 
 class Loose:
@@ -131,10 +132,5 @@ class Loose:
                     self._waiting[ticket] = (controller, ref, looking)
                     return
 
-    def _reminder(self, controller: Controller, ref: Ref) -> Deed:
+    def _reminder(self, controller: Controller, ref: Ref) -> Chore:
         return lambda: self._plan(controller, ref, Ms(0))
-
-
-def _stored(live: Live) -> Stored:
-    body: dict[str, Json] = msgspec.json.decode(live.body)
-    return Stored(live.ref, body, (), int(live.version))

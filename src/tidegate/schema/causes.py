@@ -24,7 +24,9 @@ LEAST_POWER, GREATEST_POWER = -4, 6
 
 
 def required(field: str, detail: str = "") -> Cause:
-    return Cause(field, "FieldValueRequired", _joined("Required value", detail))
+    return Cause(
+        field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value"
+    )
 
 
 def invalid(field: str, value: Json, detail: str) -> Cause:
@@ -109,7 +111,3 @@ def _escaped(mark: str) -> str:
     if mark.isprintable():
         return mark
     return f"\\x{ord(mark):02x}" if mark.isascii() else f"\\u{ord(mark):04x}"
-
-
-def _joined(start: str, detail: str) -> str:
-    return f"{start}: {detail}" if detail else start

@@ -15,18 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from tidegate.model.objects import Json
-from tidegate.schema.causes import (
-    NOWHERE,
-    as_json,
-    duplicate,
-    invalid,
-    number,
-    required,
-    too_long,
-    too_many,
-    type_invalid,
-    unsupported,
-)
+from tidegate.schema import causes
 from tidegate.schema.shape import Merge, Rules, Shape, Type
 from tidegate.world.facts import Cause
 
@@ -105,7 +94,7 @@ def _type_problems(value: Json, shape: Shape, path: str, told: str) -> Iterator[
 
 
 def _type_problem(path: str, wanted: str, told: str) -> Cause:
-    return type_invalid(path, told, f'{path} in body must be of type {wanted}: "{told}"')
+    return causes.type_invalid(path, told, f'{path} in body must be of type {wanted}: "{told}"')
 
 
 def _is_close_enough(value: Json, wanted: tuple[str, ...]) -> bool:
@@ -119,7 +108,7 @@ def _range_problems(value: float, shape: Shape, path: str, told: str) -> Iterato
     bound = _RANGES.get(shape.format, _RANGES["int64"])
     is_whole = told != "boolean" and float(value).is_integer() and -bound <= value < bound
     if told != "boolean" and not is_whole:
-        yield invalid(NOWHERE, "", _out_of_range(path, shape.format))
+        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, shape.format))
 
 
 def _out_of_range(path: str, written: str) -> str:
@@ -129,8 +118,8 @@ def _out_of_range(path: str, written: str) -> str:
 
 def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[Cause]:
     if rules.enum and not any(_is_same(value, each) for each in rules.enum):
-        named = [each if isinstance(each, str) else as_json(each) for each in rules.enum]
-        yield unsupported(path, value, named)
+        named = [each if isinstance(each, str) else causes.as_json(each) for each in rules.enum]
+        yield causes.unsupported(path, value, named)
     if rules.is_spelled_out and told not in {"integer", "string"}:
         yield from _either_problems(path, told)
     match value:
@@ -148,10 +137,10 @@ def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[
 
 
 def _either_problems(path: str, told: str) -> Iterator[Cause]:
-    yield invalid(NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+    yield causes.invalid(causes.NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
     yield _type_problem(path, "integer", told)
     if told == "number":
-        yield invalid(NOWHERE, "", _out_of_range(path, ""))
+        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, ""))
 
 
 def _is_same(value: Json, other: Json) -> bool:
@@ -162,17 +151,13 @@ def _is_same(value: Json, other: Json) -> bool:
 
 def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
     if rules.max_length is not None and len(value) > rules.max_length:
-        yield too_long(path, rules.max_length)
+        yield causes.too_long(path, rules.max_length)
     if rules.min_length is not None and len(value) < rules.min_length:
         least = f"should be at least {rules.min_length} chars long"
-        yield invalid(path, value, f"{path} in body {least}")
-    if rules.pattern and not _matches(rules.pattern, value):
-        yield invalid(path, value, f"{path} in body should match '{rules.pattern}'")
-
-
-def _matches(pattern: str, value: str) -> bool:
-    compiled = _compiled(pattern)
-    return compiled is None or compiled.search(value) is not None
+        yield causes.invalid(path, value, f"{path} in body {least}")
+    compiled = _compiled(rules.pattern) if rules.pattern else None
+    if compiled is not None and not compiled.search(value):
+        yield causes.invalid(path, value, f"{path} in body should match '{rules.pattern}'")
 
 
 @cache
@@ -191,30 +176,27 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _number_problems(value: float, rules: Rules, path: str) -> Iterator[Cause]:
-    least, most = rules.minimum, rules.maximum
-    if least is not None:
-        bound = int(least) if isinstance(value, int) else least
-        if value < bound or (rules.is_above_minimum and value == bound):
-            words = "greater than" if rules.is_above_minimum else "greater than or equal to"
-            yield invalid(path, value, f"{path} in body should be {words} {_bound(bound)}")
-    if most is not None:
-        bound = int(most) if isinstance(value, int) else most
-        if value > bound or (rules.is_below_maximum and value == bound):
-            words = "less than" if rules.is_below_maximum else "less than or equal to"
-            yield invalid(path, value, f"{path} in body should be {words} {_bound(bound)}")
-
-
-def _bound(bound: float) -> str:
-    return str(bound) if isinstance(bound, int) else number(bound)
+    bounds = (
+        ("greater", rules.minimum, rules.is_above_minimum, 1),
+        ("less", rules.maximum, rules.is_below_maximum, -1),
+    )
+    for word, limit, is_strict, sign in bounds:
+        if limit is None:
+            continue
+        bound = int(limit) if isinstance(value, int) else limit
+        if sign * value < sign * bound or (is_strict and value == bound):
+            words = f"{word} than" if is_strict else f"{word} than or equal to"
+            told = str(bound) if isinstance(bound, int) else causes.number(bound)
+            yield causes.invalid(path, value, f"{path} in body should be {words} {told}")
 
 
 def _count_problems(
     count: int, least: int | None, most: int | None, path: str, unit: str
 ) -> Iterator[Cause]:
     if least is not None and count < least:
-        yield invalid(path, count, f"{path} in body should have at least {least} {unit}")
+        yield causes.invalid(path, count, f"{path} in body should have at least {least} {unit}")
     if most is not None and count > most:
-        yield too_many(path, count, most)
+        yield causes.too_many(path, count, most)
 
 
 def _object_problems(value: dict[str, Json], shape: Shape, path: str) -> Iterator[Cause]:
@@ -225,7 +207,7 @@ def _object_problems(value: dict[str, Json], shape: Shape, path: str) -> Iterato
             yield from _problems(part, asked(), start + name)
     for name in shape.required:
         if name not in value:
-            yield required(start + name)
+            yield causes.required(start + name)
 
 
 def _list_problems(value: list[Json], shape: Shape, path: str) -> Iterator[Cause]:
@@ -236,17 +218,13 @@ def _list_problems(value: list[Json], shape: Shape, path: str) -> Iterator[Cause
     if shape.merge is Merge.SET:
         yield from _duplicates(value, path)
     elif shape.merge is Merge.KEYED:
-        strange = [place for place, item in enumerate(value) if not _is_item(item)]
+        strange = [place for place, item in enumerate(value) if not isinstance(item, dict | None)]
         if strange:
             place = strange[0]
             detail = "must be an object for an array of list-type map"
-            yield invalid(f"{path}[{place}]", value[place], detail)
+            yield causes.invalid(f"{path}[{place}]", value[place], detail)
         else:
             yield from _duplicates([_key_of(item, shape.keys) for item in value], path)
-
-
-def _is_item(item: Json) -> bool:
-    return item is None or isinstance(item, dict)
 
 
 def _key_of(item: Json, keys: Iterable[str]) -> Json:
@@ -257,7 +235,7 @@ def _duplicates(values: list[Json], path: str) -> Iterator[Cause]:
     """Told once for each value, at its second place."""
     seen: dict[tuple[type[object], str], int] = {}
     for place, value in enumerate(values):
-        identity = (type(value), as_json(value))
+        identity = (type(value), causes.as_json(value))
         seen[identity] = seen.get(identity, 0) + 1
         if seen[identity] == 2:  # noqa: PLR2004
-            yield duplicate(f"{path}[{place}]", value)
+            yield causes.duplicate(f"{path}[{place}]", value)

@@ -14,26 +14,30 @@ from tidegate.schema.shape import Shape
 
 def fill_defaults(body: Json, shape: Shape) -> Json:
     """The object with its defaults; the very same one where none is missing."""
-    if shape.name:
-        return body
-    match body:
-        case dict():
-            return _along(_with_own_defaults(body, shape), shape, _filled)
-        case list() if shape.items is not None:
-            return _along_items(body, shape.items(), _filled)
-        case _:
-            return body
+    return _walk(body, shape, _with_own_defaults, _filled)
 
 
 def drop_nulls(body: Json, shape: Shape) -> Json:
     """The object without nulls where its CRD allows none and has no default to put there."""
+    return _walk(body, shape, _without_nulls, drop_nulls)
+
+
+def _walk(
+    body: Json,
+    shape: Shape,
+    change_own: Callable[[dict[str, Json], Shape], dict[str, Json]],
+    change_part: Callable[[Json, Shape], Json],
+) -> Json:
     if shape.name:
         return body
     match body:
         case dict():
-            return _along(_without_nulls(body, shape), shape, drop_nulls)
+            return _along(change_own(body, shape), shape, change_part)
         case list() if shape.items is not None:
-            return _along_items(body, shape.items(), drop_nulls)
+            items = shape.items()
+            kept = [change_part(item, items) for item in body]
+            is_same = all(new is old for new, old in zip(kept, body, strict=True))
+            return body if is_same else kept
         case _:
             return body
 
@@ -74,9 +78,3 @@ def _along(
             if new is not part:
                 changed[name] = new
     return {**value, **changed} if changed else value
-
-
-def _along_items(value: list[Json], shape: Shape, change: Callable[[Json, Shape], Json]) -> Json:
-    kept = [change(item, shape) for item in value]
-    is_same = all(new is old for new, old in zip(kept, value, strict=True))
-    return value if is_same else kept

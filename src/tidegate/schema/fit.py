@@ -7,7 +7,7 @@ whatever else is in the cluster; what the second finds may be mended on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
@@ -19,9 +19,9 @@ from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem, find_typed_problems
 from tidegate.schema.defaults import drop_nulls, fill_defaults
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import INT_OR_STRING, Schema, as_schema, schema_in, shapes_of
+from tidegate.schema.structural import INT_OR_STRING, Schema, schema_in, shapes_of
 from tidegate.schema.unknown import prune, unknown_fields
-from tidegate.schema.validation.definitions import find_definition_problems
+from tidegate.schema.validation.definitions import find_definition_problems, nodes_of
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.world.facts import Cause
 
@@ -77,7 +77,7 @@ def read_definition(definition: bytes) -> Mapping[Kind, tuple[Shape, bool]]:
         name = text(version, "name")
         if version.get("served") is True and name in shapes:
             kind = Kind(text(spec, "group"), name, text(spec, "names", "kind"))
-            kinds[kind] = shapes[name], _says_more(as_schema(schema_in(version)))
+            kinds[kind] = shapes[name], _says_more(mapping(schema_in(version)))
     return kinds
 
 
@@ -112,7 +112,7 @@ def _without_status(body: Body) -> Body:
 
 def _says_more(schema: Schema) -> bool:
     return bool(mapping(schema, "properties", "metadata", "properties")) or any(
-        _is_beyond(each) for each in _nodes(schema)
+        _is_beyond(each) for each, _ in nodes_of(schema, "")
     )
 
 
@@ -120,13 +120,3 @@ def _is_beyond(schema: Schema) -> bool:
     either = "anyOf" in schema and schema.get(INT_OR_STRING) is not True
     is_formatted = str(schema.get("format", "")) not in PLAIN_FORMATS
     return either or is_formatted or any(name in schema for name in UNCHECKED)
-
-
-def _nodes(schema: Schema) -> Iterator[Schema]:
-    """A schema and all below it."""
-    yield schema
-    for part in mapping(schema, "properties").values():
-        yield from _nodes(as_schema(part))
-    for name in ("items", "additionalProperties"):
-        if isinstance(part := schema.get(name), dict):
-            yield from _nodes(part)

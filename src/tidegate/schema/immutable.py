@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import part, text
-from tidegate.schema.frozen import ROWS, Body, Frozen, Names
+from tidegate.schema.frozen import Body, Frozen, Names, frozen_rows
 from tidegate.world.facts import Cause
 
 
@@ -29,7 +29,8 @@ def find_changed(before: Body, after: Body) -> tuple[Cause, ...]:
 
 def _standing(live: Body, wanted: Body) -> Iterator[Frozen]:
     kind = Kind.of(text(wanted, "apiVersion"), text(wanted, "kind"))
-    return (row for row in ROWS.get((kind.group, kind.name), ()) if row.when(live, wanted))
+    rows = frozen_rows().get((kind.group, kind.name), ())
+    return (row for row in rows if row.when(live, wanted))
 
 
 def _stays(names: Names, row: Frozen) -> bool:
@@ -41,7 +42,7 @@ def _kept(body: Body, row: Frozen) -> Json:
     """What stands at the place, without what may change."""
     value = part(body, *row.place)
     if value is None:
-        return row.unsaid(body)
+        return row.unsaid if not row.beside or part(body, *row.beside) is None else None
     return _without(value, [free[len(row.place) :] for free in row.free])
 
 

@@ -103,7 +103,11 @@ class Courier:
         if parcel is None:
             return None
         lane = self._lanes[parcel.call.cluster]
-        self._measure(parcel, lane, outcome, now)
+        if isinstance(outcome, Throttled | Lost):
+            lane.window.refused(now)
+        elif isinstance(parcel.call.request, Get | Write):
+            # A list takes as long as it is large: only single objects tell how the server feels.
+            lane.window.answered(Ms(now - parcel.sent_at), now, in_flight=lane.flying)
         lane.flying -= 1
         parcel.flying = False
         if isinstance(outcome, Lost) and outcome.sent is Sent.MAYBE:
@@ -146,13 +150,6 @@ class Courier:
             lane.flying += 1
             departing.append(parcel)
         return departing
-
-    def _measure(self, parcel: _Parcel, lane: _Lane, outcome: Outcome, now: Ms) -> None:
-        if isinstance(outcome, Throttled | Lost):
-            lane.window.refused(now)
-        elif isinstance(parcel.call.request, Get | Write):
-            # A list takes as long as it is large: only single objects tell how the server feels.
-            lane.window.answered(Ms(now - parcel.sent_at), now, in_flight=lane.flying)
 
     def _goes_again(self, parcel: _Parcel, outcome: Outcome, now: Ms) -> bool:
         in_time = now - parcel.since < self._patience.lost

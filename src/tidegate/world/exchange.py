@@ -62,7 +62,11 @@ class Exchange:
     async def attend(self, party: Party) -> None:
         """Come back when a party has something to do."""
         self._waiting[party] = None
-        self._set_alarm(party)
+        # Moments that are no longer waited for stay until they come up; each stands there once.
+        if party.until is not None and party.until != party.rings:
+            party.rings = party.until
+            self._alarms_set += 1
+            heapq.heappush(self._alarms, (party.until, self._alarms_set, party))
         try:
             while not party.is_due(self.now()):
                 if self._listener is None and not self._called:
@@ -71,7 +75,9 @@ class Exchange:
                     await self._rest(party)
         finally:
             del self._waiting[party]
-            self._hand_on()
+            # Whoever has waited longest listens next, once all that were called have come.
+            if self._waiting and self._listener is None and not self._called:
+                self._call(next(iter(self._waiting)))
 
     def wake(self, party: Party) -> None:
         """Let a wait end now."""
@@ -121,18 +127,6 @@ class Exchange:
         if party.rest is not None and not party.rest.done():
             party.rest.set_result(None)
             self._called.add(party)
-
-    def _hand_on(self) -> None:
-        """Whoever has waited longest listens next, once all that were called have come."""
-        if self._waiting and self._listener is None and not self._called:
-            self._call(next(iter(self._waiting)))
-
-    def _set_alarm(self, party: Party) -> None:
-        """Moments that are no longer waited for stay until they come up; each stands there once."""
-        if party.until is not None and party.until != party.rings:
-            party.rings = party.until
-            self._alarms_set += 1
-            heapq.heappush(self._alarms, (party.until, self._alarms_set, party))
 
     def _earliest(self) -> Ms | None:
         """The first moment that somebody waits for."""

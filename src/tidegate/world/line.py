@@ -12,20 +12,10 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from tidegate.model.moment import Ms
+from tidegate.world import facts
 from tidegate.world.calls import Call, List, Selection, Ticket, Watch
 from tidegate.world.courier import DEFAULT_PATIENCE, Courier, Patience
-from tidegate.world.facts import (
-    Answer,
-    Bookmark,
-    Changed,
-    Due,
-    Ended,
-    Fact,
-    Forbidden,
-    Listed,
-    Refusal,
-)
-from tidegate.world.mirror import QUIET, Mirror, Turn
+from tidegate.world.mirror import QUIET, Mirror, MirrorTurn
 from tidegate.world.protocol import World
 
 
@@ -71,7 +61,7 @@ class Line:
         self._last = 0
         self._alarm: Ms | None = None
         """No mirror's alarm is earlier; once it has come, they are all looked at."""
-        self._told: list[Fact] = []
+        self._told: list[facts.Fact] = []
         self._is_woken = False
 
     def now(self) -> Ms:
@@ -98,7 +88,7 @@ class Line:
         self._release(self.now())
         return unsent and not maybe_sent
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[facts.Fact, ...]:
         self._is_woken = False
         self._ring(self.now())
         while not self._told and not self._is_woken:
@@ -108,7 +98,7 @@ class Line:
             if until is not None and self.now() >= until:
                 break
         told, self._told = tuple(self._told), []
-        return told or (Due(),)
+        return told or (facts.Due(),)
 
     def wake(self) -> None:
         self._is_woken = True
@@ -134,28 +124,28 @@ class Line:
     def _release(self, now: Ms) -> None:
         for call in self._courier.release(now):
             self._world.submit(call)
-        self._told += [Answer(ticket, lost) for ticket, lost in self._courier.late()]
+        self._told += [facts.Answer(ticket, lost) for ticket, lost in self._courier.late()]
 
-    def _take(self, fact: Fact, now: Ms) -> None:
+    def _take(self, fact: facts.Fact, now: Ms) -> None:
         match fact:
-            case Answer():
+            case facts.Answer():
                 self._answer(fact, now)
-            case Changed() if part := self._reflections.get(fact.ticket):
+            case facts.Changed() if part := self._reflections.get(fact.ticket):
                 self._turn(part, part.mirror.changed(fact.change, fact.live, now), now)
-            case Bookmark() if part := self._reflections.get(fact.ticket):
+            case facts.Bookmark() if part := self._reflections.get(fact.ticket):
                 self._turn(part, part.mirror.bookmarked(fact.version, now), now)
-            case Ended() if part := self._reflections.pop(fact.ticket, None):
+            case facts.Ended() if part := self._reflections.pop(fact.ticket, None):
                 part.stream = None
                 self._turn(part, part.mirror.ended(fact.outcome, now), now)
             case _:
                 pass
 
-    def _answer(self, fact: Answer, now: Ms) -> None:
+    def _answer(self, fact: facts.Answer, now: Ms) -> None:
         outcome = self._courier.answered(fact.ticket, fact.outcome, now)
         if outcome is not None:
             part = self._reflections.pop(fact.ticket, None)
             if part is None:
-                self._told.append(Answer(fact.ticket, outcome))
+                self._told.append(facts.Answer(fact.ticket, outcome))
             else:
                 part.stream = None
                 self._turn(part, part.mirror.listed(outcome, now), now)
@@ -172,7 +162,7 @@ class Line:
         if since:
             self._complete(part, since)
 
-    def _turn(self, part: _Reflection, turn: Turn, now: Ms) -> None:
+    def _turn(self, part: _Reflection, turn: MirrorTurn, now: Ms) -> None:
         if turn.hang_up:
             self._stop(part)
         self._told.extend(turn.changes)
@@ -206,13 +196,13 @@ class Line:
         watching = self._watchings[part.call.ticket]
         if not watching.answered and watching.is_whole():
             watching.answered = True
-            self._told.append(Answer(part.call.ticket, Listed((), version)))
+            self._told.append(facts.Answer(part.call.ticket, facts.Listed((), version)))
 
-    def _refuse(self, part: _Reflection, refused: Refusal) -> None:
+    def _refuse(self, part: _Reflection, refused: facts.Refusal) -> None:
         ticket = part.call.ticket
         watching = self._watchings[ticket]
         watching.parts.remove(part)
-        if isinstance(refused, Forbidden) and part.within:
+        if isinstance(refused, facts.Forbidden) and part.within:
             selections = [
                 structs.replace(part.mirror.selection, namespace=name) for name in part.within
             ]
@@ -220,7 +210,7 @@ class Line:
                 self._reflect(part.call, selection, "", ())
             return
         self._drop_watch(ticket)
-        self._told.append(Ended(ticket, refused))
+        self._told.append(facts.Ended(ticket, refused))
 
     def _stop(self, part: _Reflection) -> None:
         if part.stream is None:

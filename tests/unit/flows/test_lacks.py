@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tidegate.flows.evidence import Background, collect_evidence
 from tidegate.flows.wiring import Simulation, make_living
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.reader import builtin
 from tidegate.model.objects import Json, Kind, Ref, Spot
 from tidegate.model.plan import Plan
@@ -39,7 +39,7 @@ def reads(kind: str, name: str, *, optional: bool = False) -> Body:
 
 async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Evidence:
     world = await living_with(there)
-    known = Catalogue.of(builtin().rows)
+    known = KnownRows.of(builtin().rows)
     background = Background(plan=plan, catalogue=known, behind=world)
     (found,) = await collect_evidence(Exchange(world), [Spot("", ref)], background)
     return found

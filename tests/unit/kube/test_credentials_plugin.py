@@ -15,7 +15,7 @@ from tests.fakes import exec_plugin
 from tests.unit.kube.test_credentials import HERE, target
 from tidegate.errors import ConfigError
 from tidegate.kube.access.context import Interactive, Plugin
-from tidegate.kube.credentials import Auth, Credentials
+from tidegate.kube.credentials import Auth, AuthSource, auth_source
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 
@@ -54,8 +54,8 @@ def plugin(folder: Path, printed: str, *more: str, cluster: bytes | None = None)
     )
 
 
-def credentials(asked: Plugin, clock: Clock | None = None) -> Credentials:
-    return Credentials(target(asked), now=clock or Clock(), has_terminal=lambda: False)
+def credentials(asked: Plugin, clock: Clock | None = None) -> AuthSource:
+    return auth_source(target(asked), now=clock or Clock(), has_terminal=lambda: False)
 
 
 def runs(folder: Path) -> list[dict[str, Json]]:
@@ -312,6 +312,6 @@ async def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
 async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None:
     asked = replace(plugin(tmp_path, answer(TOKEN)), interactive=Interactive.IF_AVAILABLE)
 
-    await Credentials(target(asked), has_terminal=lambda: True).current()
+    await auth_source(target(asked), has_terminal=lambda: True).current()
 
     assert runs(tmp_path)[0]["spec"] == {"interactive": True}

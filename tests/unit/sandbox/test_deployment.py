@@ -18,7 +18,7 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import number
 from tidegate.sandbox.controllers.pods import POD, is_active, is_ready
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENT
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.workloads.rollout import HISTORY, REVISION
@@ -27,7 +27,7 @@ SECOND_IMAGE = a_template(image="app:2")
 NEVER_READY = a_template(image="app:2", outcome="never")
 
 
-def alive_and_ready(view: View) -> Json:
+def alive_and_ready(view: Sight) -> Json:
     pods = [pod for pod in view.all_of(POD, PLACE) if is_active(pod)]
     return [len(pods), sum(map(is_ready, pods))]
 
@@ -163,7 +163,7 @@ async def test_no_more_old_replica_sets_are_kept_than_the_history_allows() -> No
 
 
 async def test_recreate_has_no_new_pod_beside_an_old_one() -> None:
-    def images(view: View) -> Json:
+    def images(view: Sight) -> Json:
         pods = view.all_of(POD, PLACE)
         return [*sorted({str(pod.labels["pod-template-hash"]) for pod in pods})]
 

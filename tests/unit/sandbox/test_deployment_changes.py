@@ -12,7 +12,7 @@ from tests.traces.workloads import WEB, a_template, a_workload, rolling
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.sandbox.controllers.pods import POD, is_active
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ strategies = st.sampled_from(
 )
 
 
-def alive(view: View) -> Json:
+def alive(view: Sight) -> Json:
     return sum(is_active(pod) for pod in view.all_of(POD, PLACE))
 
 

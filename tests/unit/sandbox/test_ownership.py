@@ -10,8 +10,8 @@ from tests.promises.objects import CONFIG_MAP, DEPLOYMENT
 from tidegate.model.objects import Json, Kind
 from tidegate.sandbox.ownership.fields import NOTHING, fields_from, write_fields
 from tidegate.sandbox.ownership.owners import (
-    Entry,
     Operation,
+    OwnerEntry,
     Owners,
     in_order,
     keep_times,
@@ -45,8 +45,8 @@ def applied(live: Body | None, owners: Owners, intent: Body, by: Author) -> Appl
     return result
 
 
-def an_entry(manager: str, *path: str, time: str = "", **said: str) -> Entry:
-    return Entry(
+def an_entry(manager: str, *path: str, time: str = "", **said: str) -> OwnerEntry:
+    return OwnerEntry(
         manager=manager,
         operation=Operation(said.get("operation", "Update")),
         version="v1",

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Roster, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Roster, Sight
 from tidegate.sandbox.living import base_objects, living
 from tidegate.sandbox.physics.profile import typical
-from tidegate.sandbox.server.store import Event
+from tidegate.sandbox.server.store import Transition
 from tidegate.sandbox.world import START, Sandbox, creation
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import is_refusal
@@ -77,11 +77,11 @@ LATE: tuple[dict[str, Json], ...] = (
 )
 
 
-def idle(_view: View, _ref: Ref, _now: Ms) -> Looking:
+def idle(_view: Sight, _ref: Ref, _now: Ms) -> Looking:
     yield from ()
 
 
-def about_itself(_view: View, event: Event) -> Iterator[Ref]:
+def about_itself(_view: Sight, event: Transition) -> Iterator[Ref]:
     yield event.stored.ref
 
 
@@ -109,7 +109,7 @@ class Overlooked:
         self.found: dict[tuple[str, str], None] = {}
         self.asked: dict[str, None] = {}
 
-    def concerns(self, view: View, event: Event) -> Iterator[Ref]:
+    def concerns(self, view: Sight, event: Transition) -> Iterator[Ref]:
         kind = event.stored.ref.kind
         for controller in self._picky:
             if any(True for _ in controller.concerns(view, event)):

@@ -11,7 +11,7 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.pods import POD, is_ready
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.workloads.revisions import CONTROLLER_REVISION
 from tidegate.sandbox.controllers.workloads.stateful_set import CLAIM, REVISION_LABEL
 
@@ -22,7 +22,7 @@ DISK: Json = {
 }
 
 
-def readiness(view: View) -> Json:
+def readiness(view: Sight) -> Json:
     """The pods in order, each with whether it is ready."""
     return [f"{pod.ref.name} {is_ready(pod)}" for pod in view.all_of(POD, PLACE)]
 
@@ -63,7 +63,7 @@ async def test_parallel_pods_wait_for_nobody() -> None:
 
 
 async def test_pods_are_replaced_from_the_last_to_the_first_one_at_a_time() -> None:
-    def ready_revisions(view: View) -> Json:
+    def ready_revisions(view: Sight) -> Json:
         pods = view.all_of(POD, PLACE)
         return [str(pod.labels[REVISION_LABEL]) if is_ready(pod) else "" for pod in pods]
 

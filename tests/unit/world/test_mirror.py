@@ -18,14 +18,14 @@ from tidegate.world.facts import (
     Sent,
     Throttled,
 )
-from tidegate.world.mirror import PAGE, Mirror, Turn
+from tidegate.world.mirror import PAGE, Mirror, MirrorTurn
 
 NOW = Ms(1_000_000)
 EVERYWHERE = Selection(CONFIG_MAP)
 LOST = Lost(Sent.MAYBE, Loss.DISCONNECTED, "connection reset")
 
 
-def told(turn: Turn) -> list[tuple[Change, str, str]]:
+def told(turn: MirrorTurn) -> list[tuple[Change, str, str]]:
     return [(fact.change, fact.live.ref.name, fact.live.version) for fact in turn.changes]
 
 
@@ -42,7 +42,7 @@ def a_watching_mirror(*names: str) -> Mirror:
 
 
 def test_it_begins_with_a_page_of_a_list() -> None:
-    assert a_mirror().begin(NOW) == Turn(send=List(EVERYWHERE, PAGE))
+    assert a_mirror().begin(NOW) == MirrorTurn(send=List(EVERYWHERE, PAGE))
 
 
 def test_it_asks_for_page_after_page_and_tells_each_as_it_comes() -> None:
@@ -181,8 +181,8 @@ def test_a_silent_stream_is_hung_up_and_taken_up_anew() -> None:
     early = mirror.due(Ms(NOW + 2 * MINUTE - 1))
     late = mirror.due(Ms(NOW + 2 * MINUTE))
 
-    assert early == Turn()
-    assert late == Turn(send=Watch(EVERYWHERE, "15"), hang_up=True)
+    assert early == MirrorTurn()
+    assert late == MirrorTurn(send=Watch(EVERYWHERE, "15"), hang_up=True)
 
 
 def test_every_word_from_the_stream_puts_the_silence_off() -> None:
@@ -198,7 +198,7 @@ def test_what_is_forbidden_ends_the_view_and_nothing_is_said_to_be_gone() -> Non
 
     turn = mirror.ended(Forbidden("no"), NOW)
 
-    assert turn == Turn(refused=Forbidden("no"))
+    assert turn == MirrorTurn(refused=Forbidden("no"))
     assert mirror.alarm is None
 
 

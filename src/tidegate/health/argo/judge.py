@@ -12,26 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from tidegate.health.argo import gateway, workloads
 from tidegate.health.argo.batch import judge_cron_job, judge_job
 from tidegate.health.argo.extension import judge_api_service, judge_definition
-from tidegate.health.argo.gateway import (
-    judge_backend_policy,
-    judge_gateway,
-    judge_gateway_class,
-    judge_route,
-)
 from tidegate.health.argo.gitops import judge_rollout, judge_workflow
 from tidegate.health.argo.hooks import is_held
 from tidegate.health.argo.pods import judge_pod
-from tidegate.health.argo.provided import judge_claim, judge_ingress, judge_service
+from tidegate.health.argo.provided import judge_address, judge_claim, judge_service
 from tidegate.health.argo.scaling import judge_autoscaler, judge_budget, judge_old_autoscaler
 from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, say
-from tidegate.health.argo.workloads import (
-    judge_daemon_set,
-    judge_deployment,
-    judge_replica_set,
-    judge_stateful_set,
-)
 from tidegate.health.row_files import read_health_rows
 from tidegate.health.rows import Rows, judge_cases
 from tidegate.model.objects import Kind
@@ -44,17 +33,17 @@ GATEWAY = "gateway.networking.k8s.io"
 ANY = "*"
 
 RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
-    ("apps", "Deployment"): {"v1": judge_deployment},
-    ("apps", "ReplicaSet"): {"v1": judge_replica_set},
-    ("apps", "StatefulSet"): {"v1": judge_stateful_set},
-    ("apps", "DaemonSet"): {"v1": judge_daemon_set},
+    ("apps", "Deployment"): {"v1": workloads.judge_deployment},
+    ("apps", "ReplicaSet"): {"v1": workloads.judge_replica_set},
+    ("apps", "StatefulSet"): {"v1": workloads.judge_stateful_set},
+    ("apps", "DaemonSet"): {"v1": workloads.judge_daemon_set},
     ("", "Pod"): {"v1": judge_pod},
     ("", "Service"): {"v1": judge_service},
     ("", "PersistentVolumeClaim"): {"v1": judge_claim},
     ("batch", "Job"): {"v1": judge_job},
     ("batch", "CronJob"): {ANY: judge_cron_job},
-    ("networking.k8s.io", "Ingress"): {ANY: judge_ingress},
-    ("extensions", "Ingress"): {ANY: judge_ingress},
+    ("networking.k8s.io", "Ingress"): {ANY: judge_address},
+    ("extensions", "Ingress"): {ANY: judge_address},
     ("autoscaling", "HorizontalPodAutoscaler"): {
         "v1": judge_old_autoscaler,
         "v2": judge_autoscaler,
@@ -65,11 +54,11 @@ RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
         "v1beta1": judge_api_service,
     },
     ("apiextensions.k8s.io", "CustomResourceDefinition"): {ANY: judge_definition},
-    (GATEWAY, "Gateway"): {ANY: judge_gateway},
-    (GATEWAY, "GatewayClass"): {ANY: judge_gateway_class},
-    (GATEWAY, "HTTPRoute"): {ANY: judge_route},
-    (GATEWAY, "GRPCRoute"): {ANY: judge_route},
-    (GATEWAY, "BackendTLSPolicy"): {ANY: judge_backend_policy},
+    (GATEWAY, "Gateway"): {ANY: gateway.judge_gateway},
+    (GATEWAY, "GatewayClass"): {ANY: gateway.judge_gateway_class},
+    (GATEWAY, "HTTPRoute"): {ANY: gateway.judge_route},
+    (GATEWAY, "GRPCRoute"): {ANY: gateway.judge_route},
+    (GATEWAY, "BackendTLSPolicy"): {ANY: gateway.judge_backend_policy},
     ("argoproj.io", "Workflow"): {ANY: judge_workflow},
     ("argoproj.io", "Rollout"): {ANY: judge_rollout},
 }

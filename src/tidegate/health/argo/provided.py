@@ -20,14 +20,10 @@ from tidegate.model.verdict import Verdict
 def judge_service(body: Body) -> Verdict:
     if text(body, "spec", "type") != "LoadBalancer":
         return say(body, HEALTHY, "NothingToWaitFor", "the Service needs no load balancer")
-    return _judge_address(body)
+    return judge_address(body)
 
 
-def judge_ingress(body: Body) -> Verdict:
-    return _judge_address(body)
-
-
-def _judge_address(body: Body) -> Verdict:
+def judge_address(body: Body) -> Verdict:
     if not listed(body, "status", "loadBalancer", "ingress"):
         return say(body, PROGRESSING, "AddressPending", "no load balancer has given an address yet")
     given = mappings(body, "status", "loadBalancer", "ingress")

@@ -53,11 +53,8 @@ def judge_old_autoscaler(body: Body) -> Verdict:
         sentence = "failed to convert conditions annotation to typed"
         return say(body, UNKNOWN, "NotUnderstood", sentence)
     # Go reads the keys of JSON in any case.
-    return _judge_conditions(body, [_with_lower_keys(one) for one in found or []])
-
-
-def _with_lower_keys(condition: dict[str, str | None]) -> Body:
-    return {key.lower(): value for key, value in condition.items()}
+    lower = [{key.lower(): value for key, value in one.items()} for one in found or []]
+    return _judge_conditions(body, [*lower])
 
 
 def _judge_conditions(body: Body, conditions: list[Body]) -> Verdict:

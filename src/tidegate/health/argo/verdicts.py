@@ -28,14 +28,10 @@ def say(
 
     Where nobody wrote a message, the reason must do.
     """
-    seen = seen_generation(body, condition)
-    return Verdict(health, foreign(reason), foreign(sentence) or foreign(reason), final, seen)
-
-
-def seen_generation(body: Body, condition: Body = NOTHING) -> int:
-    """The generation that the status speaks of; 0 where it does not tell."""
+    # The generation that the status speaks of; 0 where it does not tell.
     own = number(condition, "observedGeneration")
-    return number(body, "status", "observedGeneration", default=own)
+    seen = number(body, "status", "observedGeneration", default=own)
+    return Verdict(health, foreign(reason), foreign(sentence) or foreign(reason), final, seen)
 
 
 def is_unobserved(body: Body) -> bool:

@@ -20,7 +20,13 @@ def judge_job(body: Body) -> Verdict:
     for condition in conditions_of(body):
         if condition.name in {"Complete", "Failed"} and condition.holds:
             return msgspec.structs.replace(_ended(body, condition), final=True)
-    return _unfinished(body)
+    if not text_or(body, "status", "startTime"):
+        return in_progress("JobNotStarted", f"Job not started. active: 0/{_parallelism(body)}")
+    done, active, lost = (
+        number(body, "status", field) for field in ("succeeded", "active", "failed")
+    )
+    sentence = f"Job in progress. success:{done}, active: {active}, failed: {lost}"
+    return in_progress("JobInProgress", sentence)
 
 
 def _ended(body: Body, condition: Condition) -> Verdict:
@@ -31,16 +37,6 @@ def _ended(body: Body, condition: Condition) -> Verdict:
         return current("JobComplete", sentence, by=condition)
     lost = number(body, "status", "failed")
     return failed("JobFailed", f"Job Failed. failed: {lost}/{completions}", by=condition)
-
-
-def _unfinished(body: Body) -> Verdict:
-    if not text_or(body, "status", "startTime"):
-        return in_progress("JobNotStarted", f"Job not started. active: 0/{_parallelism(body)}")
-    done, active, lost = (
-        number(body, "status", field) for field in ("succeeded", "active", "failed")
-    )
-    sentence = f"Job in progress. success:{done}, active: {active}, failed: {lost}"
-    return in_progress("JobInProgress", sentence)
 
 
 def _parallelism(body: Body) -> int:

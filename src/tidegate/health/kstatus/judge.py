@@ -11,23 +11,11 @@ from types import MappingProxyType
 
 import msgspec
 
+from tidegate.health.kstatus import resources, workloads
 from tidegate.health.kstatus.batch import judge_job
 from tidegate.health.kstatus.fields import Body, UnreadableError
 from tidegate.health.kstatus.generic import NOTHING_SAID, judge_first, judge_ready
 from tidegate.health.kstatus.pods import NOT_SCHEDULED, is_unschedulable, judge_pod, schedule_limit
-from tidegate.health.kstatus.resources import (
-    judge_at_once,
-    judge_claim,
-    judge_definition,
-    judge_disruption_budget,
-    judge_service,
-)
-from tidegate.health.kstatus.workloads import (
-    judge_daemon_set,
-    judge_deployment,
-    judge_replica_set,
-    judge_stateful_set,
-)
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
 from tidegate.model.reading import number, text
@@ -41,20 +29,20 @@ ASKS_ITS_PODS: frozenset[GroupKind] = frozenset({("apps", "StatefulSet"), ("apps
 
 RULES: Mapping[GroupKind, Callable[[Body], Verdict]] = MappingProxyType(
     {
-        ("", "ConfigMap"): judge_at_once,
-        ("", "PersistentVolumeClaim"): judge_claim,
-        ("", "Secret"): judge_at_once,
-        ("", "Service"): judge_service,
-        ("apiextensions.k8s.io", "CustomResourceDefinition"): judge_definition,
-        ("apps", "DaemonSet"): judge_daemon_set,
-        ("apps", "Deployment"): judge_deployment,
-        ("apps", "ReplicaSet"): judge_replica_set,
-        ("apps", "StatefulSet"): judge_stateful_set,
-        ("batch", "CronJob"): judge_at_once,
-        ("extensions", "DaemonSet"): judge_daemon_set,
-        ("extensions", "Deployment"): judge_deployment,
-        ("extensions", "ReplicaSet"): judge_replica_set,
-        ("policy", "PodDisruptionBudget"): judge_disruption_budget,
+        ("", "ConfigMap"): resources.judge_at_once,
+        ("", "PersistentVolumeClaim"): resources.judge_claim,
+        ("", "Secret"): resources.judge_at_once,
+        ("", "Service"): resources.judge_service,
+        ("apiextensions.k8s.io", "CustomResourceDefinition"): resources.judge_definition,
+        ("apps", "DaemonSet"): workloads.judge_daemon_set,
+        ("apps", "Deployment"): workloads.judge_deployment,
+        ("apps", "ReplicaSet"): workloads.judge_replica_set,
+        ("apps", "StatefulSet"): workloads.judge_stateful_set,
+        ("batch", "CronJob"): resources.judge_at_once,
+        ("extensions", "DaemonSet"): workloads.judge_daemon_set,
+        ("extensions", "Deployment"): workloads.judge_deployment,
+        ("extensions", "ReplicaSet"): workloads.judge_replica_set,
+        ("policy", "PodDisruptionBudget"): resources.judge_disruption_budget,
     }
 )
 

@@ -6,14 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from tidegate.health.kstatus.fields import (
-    Body,
-    UnreadableError,
-    condition_with,
-    conditions_of,
-    stated_list,
-    text_or,
-)
+from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.verdicts import current, failed, in_progress
 from tidegate.model.moment import SECOND, Ms, after
 from tidegate.model.objects import Json
@@ -24,9 +17,9 @@ SCHEDULE_WINDOW = Ms(15 * SECOND)
 NOT_SCHEDULED = "PodNotScheduled"
 
 
-def judge_pod(body: Body, now: Ms) -> Verdict:
+def judge_pod(body: fields.Body, now: Ms) -> Verdict:
     """A pod that has come to its end is current, even if it failed: nothing will change."""
-    phase = text_or(body, "status", "phase")
+    phase = fields.text_or(body, "status", "phase")
     match phase:
         case "Succeeded":
             return _ended("PodSucceeded", "Pod has completed successfully")
@@ -39,13 +32,13 @@ def judge_pod(body: Body, now: Ms) -> Verdict:
         case "":
             return in_progress("PodNotObserved", "Pod phase not available")
         case _:
-            raise UnreadableError("status.phase is no phase of a pod")
+            raise fields.UnreadableError("status.phase is no phase of a pod")
 
 
-def schedule_limit(body: Body) -> Ms | None:
+def schedule_limit(body: fields.Body) -> Ms | None:
     """When a pod without a place begins to count as failed; None where it has no creation time."""
     try:
-        stamp = datetime.fromisoformat(text_or(body, "metadata", "creationTimestamp"))
+        stamp = datetime.fromisoformat(fields.text_or(body, "metadata", "creationTimestamp"))
     except ValueError:
         return None
     if stamp.tzinfo is None:
@@ -53,13 +46,13 @@ def schedule_limit(body: Body) -> Ms | None:
     return after(Ms(int(stamp.timestamp() * SECOND)), SCHEDULE_WINDOW)
 
 
-def is_unschedulable(body: Body) -> bool:
+def is_unschedulable(body: fields.Body) -> bool:
     """The scheduler says so. An autoscaler may yet find it a place."""
     return any(
         condition.name == "PodScheduled"
         and condition.status == "False"
         and condition.reason == "Unschedulable"
-        for condition in conditions_of(body)
+        for condition in fields.conditions_of(body)
     )
 
 
@@ -67,8 +60,8 @@ def _ended(reason: str, sentence: str) -> Verdict:
     return msgspec.structs.replace(current(reason, sentence), final=True)
 
 
-def _running(body: Body) -> Verdict:
-    ready = condition_with(body, "Ready", "True")
+def _running(body: fields.Body) -> Verdict:
+    ready = fields.condition_with(body, "Ready", "True")
     if ready is not None:
         return current("PodReady", "Pod is Ready", by=ready)
     looping = _crash_looping(body)
@@ -78,8 +71,8 @@ def _running(body: Body) -> Verdict:
     return in_progress("PodRunningNotReady", "Pod is running but is not Ready")
 
 
-def _pending(body: Body, now: Ms) -> Verdict:
-    unscheduled = condition_with(body, "PodScheduled", "False")
+def _pending(body: fields.Body, now: Ms) -> Verdict:
+    unscheduled = fields.condition_with(body, "PodScheduled", "False")
     if unscheduled is None or unscheduled.reason != "Unschedulable":
         return in_progress("PodPending", "Pod is in the Pending phase")
     limit = schedule_limit(body)
@@ -88,15 +81,15 @@ def _pending(body: Body, now: Ms) -> Verdict:
     return failed("PodUnschedulable", "Pod could not be scheduled", by=unscheduled)
 
 
-def _crash_looping(body: Body) -> list[str]:
+def _crash_looping(body: fields.Body) -> list[str]:
     """Names of containers that wait in a crash loop. Init containers are not asked."""
-    statuses = stated_list(body, "status", "containerStatuses")
+    statuses = fields.stated_list(body, "status", "containerStatuses")
     named = [(one["name"], one) for one in map(_mapping, statuses) if "name" in one]
     reasons = [(_string(name), _waiting_reason(one)) for name, one in named]
     return [name for name, reason in reasons if reason == "CrashLoopBackOff"]
 
 
-def _waiting_reason(status: Body) -> str:
+def _waiting_reason(status: fields.Body) -> str:
     found = status
     for name in ("state", "waiting"):
         if name not in found:
@@ -105,13 +98,13 @@ def _waiting_reason(status: Body) -> str:
     return _string(found["reason"]) if "reason" in found else ""
 
 
-def _mapping(entry: Json) -> Body:
+def _mapping(entry: Json) -> fields.Body:
     if not isinstance(entry, dict):
-        raise UnreadableError("a container status has a part that is not a mapping")
+        raise fields.UnreadableError("a container status has a part that is not a mapping")
     return entry
 
 
 def _string(entry: Json) -> str:
     if not isinstance(entry, str):
-        raise UnreadableError("a container status has a part that is not a string")
+        raise fields.UnreadableError("a container status has a part that is not a string")
     return entry

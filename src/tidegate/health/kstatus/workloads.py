@@ -5,15 +5,7 @@ The first question that has a bad answer decides.
 
 from __future__ import annotations
 
-from tidegate.health.kstatus.fields import (
-    NO_CONDITION,
-    Body,
-    Condition,
-    condition_with,
-    conditions_of,
-    stated_number,
-    text_or,
-)
+from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.verdicts import current, failed, in_progress
 from tidegate.model.reading import number
 from tidegate.model.verdict import Verdict
@@ -23,16 +15,16 @@ _NO_DEADLINE = 2**31 - 1
 _UNSET = -1
 
 
-def judge_deployment(body: Body) -> Verdict:
-    conditions = conditions_of(body)
+def judge_deployment(body: fields.Body) -> Verdict:
+    conditions = fields.conditions_of(body)
     for condition in conditions:
         if condition.name == "Progressing" and condition.reason == "ProgressDeadlineExceeded":
             return failed("ProgressDeadlineExceeded", "Progress deadline exceeded", by=condition)
     return _short_deployment(body) or _unavailable(body, conditions) or _available(body, conditions)
 
 
-def judge_stateful_set(body: Body) -> Verdict:
-    if text_or(body, "spec", "updateStrategy", "type") == "OnDelete":
+def judge_stateful_set(body: fields.Body) -> Verdict:
+    if fields.text_or(body, "spec", "updateStrategy", "type") == "OnDelete":
         return current("OnDelete", "StatefulSet is using the ondelete update strategy")
     wanted, there = _wanted(body), number(body, "status", "replicas")
     ready = number(body, "status", "readyReplicas")
@@ -44,7 +36,7 @@ def judge_stateful_set(body: Body) -> Verdict:
     return short or _revised(body, wanted)
 
 
-def judge_daemon_set(body: Body) -> Verdict:
+def judge_daemon_set(body: fields.Body) -> Verdict:
     unseen = _never_seen(body)
     if unseen is not None:
         return unseen
@@ -62,8 +54,8 @@ def judge_daemon_set(body: Body) -> Verdict:
     )
 
 
-def judge_replica_set(body: Body) -> Verdict:
-    failure = condition_with(body, "ReplicaFailure", "True")
+def judge_replica_set(body: fields.Body) -> Verdict:
+    failure = fields.condition_with(body, "ReplicaFailure", "True")
     if failure is not None:
         sentence = "Replica Failure condition. Check Pods"
         return in_progress("ReplicaFailure", sentence, by=failure)
@@ -78,7 +70,7 @@ def judge_replica_set(body: Body) -> Verdict:
     )
 
 
-def _wanted(body: Body) -> int:
+def _wanted(body: fields.Body) -> int:
     return number(body, "spec", "replicas", default=1)
 
 
@@ -92,7 +84,7 @@ def _extra(there: int, wanted: int) -> Verdict | None:
     return in_progress("ExtraPods", f"Pending termination: {there - wanted}")
 
 
-def _short_deployment(body: Body) -> Verdict | None:
+def _short_deployment(body: fields.Body) -> Verdict | None:
     wanted, there = _wanted(body), number(body, "status", "replicas")
     updated = number(body, "status", "updatedReplicas")
     available = number(body, "status", "availableReplicas")
@@ -105,7 +97,7 @@ def _short_deployment(body: Body) -> Verdict | None:
     )
 
 
-def _unavailable(body: Body, conditions: tuple[Condition, ...]) -> Verdict | None:
+def _unavailable(body: fields.Body, conditions: tuple[fields.Condition, ...]) -> Verdict | None:
     """A Deployment without a deadline has no condition `Progressing`: none is asked for."""
     deadline = number(body, "spec", "progressDeadlineSeconds", default=_NO_DEADLINE)
     complete = any(
@@ -121,18 +113,18 @@ def _unavailable(body: Body, conditions: tuple[Condition, ...]) -> Verdict | Non
     return None
 
 
-def _availability(conditions: tuple[Condition, ...]) -> Condition | None:
+def _availability(conditions: tuple[fields.Condition, ...]) -> fields.Condition | None:
     found = (one for one in conditions if one.name == "Available" and one.holds)
     return next(found, None)
 
 
-def _available(body: Body, conditions: tuple[Condition, ...]) -> Verdict:
+def _available(body: fields.Body, conditions: tuple[fields.Condition, ...]) -> Verdict:
     there = number(body, "status", "replicas")
-    by = _availability(conditions) or NO_CONDITION
+    by = _availability(conditions) or fields.NO_CONDITION
     return current("DeploymentAvailable", f"Deployment is available. Replicas: {there}", by=by)
 
 
-def _revised(body: Body, wanted: int) -> Verdict:
+def _revised(body: fields.Body, wanted: int) -> Verdict:
     """A StatefulSet whose pods are ready: are they of the revision that is wanted?"""
     updated = number(body, "status", "updatedReplicas")
     strategy = ("spec", "updateStrategy", "rollingUpdate", "partition")
@@ -144,17 +136,19 @@ def _revised(body: Body, wanted: int) -> Verdict:
     short = _fewer("LessCurrent", "current", number(body, "status", "currentReplicas"), wanted)
     if short is not None:
         return short
-    if text_or(body, "status", "currentRevision") != text_or(body, "status", "updateRevision"):
+    if fields.text_or(body, "status", "currentRevision") != fields.text_or(
+        body, "status", "updateRevision"
+    ):
         return in_progress("RevisionMismatch", "Waiting for updated revision to match current")
     there = number(body, "status", "replicas")
     return current("AllScheduled", f"All replicas scheduled as expected. Replicas: {there}")
 
 
-def _never_seen(body: Body) -> Verdict | None:
+def _never_seen(body: fields.Body) -> Verdict | None:
     """Its controller always writes these two; until then it has not looked."""
-    kind = text_or(body, "kind")
-    if stated_number(body, "metadata", "generation") is None:
+    kind = fields.text_or(body, "kind")
+    if fields.stated_number(body, "metadata", "generation") is None:
         return in_progress("NoGeneration", f"{kind} metadata.generation not found")
-    if stated_number(body, "status", "observedGeneration") is None:
+    if fields.stated_number(body, "status", "observedGeneration") is None:
         return in_progress("NoObservedGeneration", f"{kind} status.observedGeneration not found")
     return None

@@ -32,7 +32,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
         return f"Question({len(self.body)} bytes)"
 
 
-class Said(msgspec.Struct, frozen=True, tag="said", gc=False):
+class Told(msgspec.Struct, frozen=True, tag="said", gc=False):
     """A script returned a table; its status may be any text."""
 
     status: str
@@ -49,12 +49,12 @@ class Broke(msgspec.Struct, frozen=True, tag="broke", gc=False):
     problem: str
 
 
-Answer: TypeAlias = Said | Silent | Broke
+ScriptAnswer: TypeAlias = Told | Silent | Broke
 
 write_question = msgspec.msgpack.Encoder().encode
 read_question = msgspec.msgpack.Decoder(Question).decode
-write_answer: Callable[[Answer], bytes] = msgspec.msgpack.Encoder().encode
-_read_answer: Callable[[bytes], Answer] = msgspec.msgpack.Decoder(Answer).decode
+write_answer: Callable[[ScriptAnswer], bytes] = msgspec.msgpack.Encoder().encode
+_read_answer: Callable[[bytes], ScriptAnswer] = msgspec.msgpack.Decoder(ScriptAnswer).decode
 
 
 def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
@@ -64,11 +64,11 @@ def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
     return Verdict(health, reason, foreign(sentence), speaks_of=seen)
 
 
-def _meaning(answer: Answer) -> tuple[Health, str, str]:
+def _meaning(answer: ScriptAnswer) -> tuple[Health, str, str]:
     match answer:
-        case Said(status, message) if status in CODES:
+        case Told(status, message) if status in CODES:
             return Health(status), status, message or f"its script says {status}"
-        case Said():
+        case Told():
             return Health.UNKNOWN, "InvalidStatus", INVALID_STATUS
         case Silent():
             return Health.UNKNOWN, "NoStatus", "its script does not say how it is"

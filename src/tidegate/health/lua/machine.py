@@ -14,15 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.health.lua.exchange import (
-    Answer,
-    Broke,
-    Question,
-    Said,
-    Silent,
-    read_question,
-    write_answer,
-)
+from tidegate.health.lua import exchange
 from tidegate.model.objects import Json
 
 KINDS_OF_LUA = ("lupa.luajit21", "lupa.lua51")
@@ -62,9 +54,9 @@ class Machine:
 
     def answer(self, request: bytes) -> bytes:
         """One request of a worker's line."""
-        return write_answer(self.evaluate(read_question(request)))
+        return exchange.write_answer(self.evaluate(exchange.read_question(request)))
 
-    def evaluate(self, question: Question) -> Answer:
+    def evaluate(self, question: exchange.Question) -> exchange.ScriptAnswer:
         table = self._table(_read_body(question.body))
         script = question.script.encode().decode(BYTES)
         how, *texts = self._run(script, table, question.now, question.open_libs)
@@ -74,11 +66,11 @@ class Machine:
         first, second = (text.encode(BYTES).decode(errors="replace") for text in texts)
         match how:
             case "said":
-                return Said(first, second)
+                return exchange.Told(first, second)
             case "nothing":
-                return Silent()
+                return exchange.Silent()
             case _:
-                return Broke(first)
+                return exchange.Broke(first)
 
     def _table(self, body: Json) -> object:
         try:

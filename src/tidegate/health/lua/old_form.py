@@ -10,13 +10,14 @@ from dataclasses import replace
 
 from tidegate.documents import Document, find_places, read
 from tidegate.errors import DocumentError, OperatorsError, Place, TidegateError, foreign
-from tidegate.health.lua.overrides import Override, check_key
+from tidegate.health.lua.patterns import check_key
+from tidegate.health.lua.rules import Script
 from tidegate.model.objects import Json
 
 SCRIPT, LIBRARIES = "health.lua", "health.lua.useOpenLibs"
 
 
-def read_old_form(text: str, content: bytes, where: Place) -> dict[str, Override]:
+def read_old_form(text: str, content: bytes, where: Place) -> dict[str, Script]:
     """Overrides by key. Raises one ExceptionGroup with an error for each mistake.
 
     `where`: the place of the text's own key in the file that holds `content`.
@@ -27,7 +28,7 @@ def read_old_form(text: str, content: bytes, where: Place) -> dict[str, Override
     except DocumentError as error:
         error.where = placing.shifted(error.where)
         raise ExceptionGroup("not YAML", [error]) from error
-    overrides: dict[str, Override] = {}
+    overrides: dict[str, Script] = {}
     wrong: list[TidegateError] = []
     for key, entry, place in placing.entries(documents[:1]):
         try:
@@ -39,7 +40,7 @@ def read_old_form(text: str, content: bytes, where: Place) -> dict[str, Override
     return overrides
 
 
-def _read_entry(key: str, entry: Json, where: Place) -> Override:
+def _read_entry(key: str, entry: Json, where: Place) -> Script:
     check_key(key, where)
     if not isinstance(entry, dict):
         problem = f"the entry `{foreign(key)}` must be a mapping"
@@ -52,7 +53,7 @@ def _read_entry(key: str, entry: Json, where: Place) -> Override:
     if not isinstance(libraries, bool):
         problem = f"`{LIBRARIES}` of `{foreign(key)}` must be true or false"
         raise OperatorsError("health.lua.value", problem, where=where)
-    return Override(script, libraries, where)
+    return Script(script, libraries, where)
 
 
 class _Placing:

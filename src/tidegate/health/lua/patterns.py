@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from tidegate.errors import OperatorsError, Place, foreign
+
 SIGNS = frozenset("*?[{\\")
 ANY = {"*": ".*", "?": "."}
 _PIECE = re.compile(r"\\.|\[!?[^\]\[]+\]|[{},*?\[\]\\]|[^{},*?\[\]\\]+", re.DOTALL)
@@ -36,6 +38,15 @@ def compile_pattern(key: str) -> re.Pattern[str]:
         return re.compile(made, re.DOTALL)
     except re.error as error:
         raise ValueError("a range ends before it begins") from error
+
+
+def check_key(key: str, where: Place) -> None:
+    """Raise for a key that can be neither a name nor a pattern."""
+    try:
+        compile_pattern(key)
+    except ValueError as error:
+        problem = f"`{foreign(key)}` is no pattern: {error}"
+        raise OperatorsError("health.lua.key", problem, where=where) from None
 
 
 def _expression(piece: str, *, inside: bool) -> str:

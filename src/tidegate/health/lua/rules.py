@@ -51,8 +51,7 @@ class LuaRules:
 
         Raises ValueError for what is no pattern.
         """
-        given = dict(scripts)
-        known = {key: script for key, script in given.items() if script.text}
+        known = {key: script for key, script in dict(scripts).items() if script.text}
         patterns = sorted(filter(is_pattern, known), key=literal_size, reverse=True)
         return cls(known, tuple((compile_pattern(key), known[key]) for key in patterns))
 

@@ -14,12 +14,12 @@ business and are left alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidegate.documents import Document, FieldPath, find_places, read
 from tidegate.errors import DocumentError, OperatorsError, Place, TidegateError, foreign
 from tidegate.health.lua.old_form import read_old_form
-from tidegate.health.lua.overrides import Override, check_key
+from tidegate.health.lua.patterns import check_key
 from tidegate.health.lua.rules import LuaRules, Script
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
@@ -54,7 +54,7 @@ def read_lua_rules(content: bytes, name: str) -> LuaRules:
         reading.take(document, inside, settings)
     if reading.wrong:
         raise _refusal(name, reading.wrong)
-    return LuaRules.of(reading.scripts())
+    return LuaRules.of(reading.scripts.items())
 
 
 def _settings(document: Document) -> Iterator[tuple[Document, FieldPath, dict[str, Json]]]:
@@ -73,7 +73,7 @@ class _Reading:
 
     content: bytes
     name: str
-    overrides: dict[str, Override] = field(default_factory=dict)
+    scripts: dict[str, Script] = field(default_factory=dict)
     wrong: list[TidegateError] = field(default_factory=list)
 
     def take(self, document: Document, inside: FieldPath, settings: dict[str, Json]) -> None:
@@ -92,22 +92,19 @@ class _Reading:
                     raise
                 self.wrong += [one for one in ours.exceptions if isinstance(one, TidegateError)]
 
-    def scripts(self) -> Iterator[tuple[str, Script]]:
-        for key, one in self.overrides.items():
-            yield key, Script(one.script, one.open_libs, one.where)
-
     def _take_key(self, key: str, value: Json, where: Place) -> None:
         if not isinstance(value, str):
             problem = f"the value of `{foreign(key)}` must be a text"
             hint = "put it in quotes, as a ConfigMap has it"
             raise OperatorsError("health.lua.value", problem, where=where, hint=hint)
         if key == OLD:
-            self.overrides.update(read_old_form(value, self.content, where))
+            self.scripts.update(read_old_form(value, self.content, where))
             return
         kind_of_rule, *rest = key.removeprefix(NEW).split(".", 1)
         for group_kind in rest:  # Argo CD does not look at keys without one either
-            override = self.overrides.setdefault(_target(group_kind, key, where), Override())
-            _lay_over(override, kind_of_rule, value, where)
+            target = _target(group_kind, key, where)
+            known = self.scripts.get(target, Script(""))
+            self.scripts[target] = _laid_over(known, kind_of_rule, value, where)
 
 
 def _target(group_kind: str, key: str, where: Place) -> str:
@@ -121,15 +118,17 @@ def _target(group_kind: str, key: str, where: Place) -> str:
     return target
 
 
-def _lay_over(override: Override, kind_of_rule: str, value: str, where: Place) -> None:
+def _laid_over(script: Script, kind_of_rule: str, value: str, where: Place) -> Script:
+    """A script and its libraries may each be given without the other, in any order."""
     if kind_of_rule == HEALTH:
-        override.script, override.where = value, where
-    elif kind_of_rule == LIBRARIES:
-        override.open_libs = _switch(value, where)
-    elif kind_of_rule not in OTHERS:
+        return replace(script, text=value, where=where)
+    if kind_of_rule == LIBRARIES:
+        return replace(script, open_libs=_switch(value, where))
+    if kind_of_rule not in OTHERS:
         problem = f"there are no customizations of the type `{foreign(kind_of_rule)}`"
         known = ", ".join(f"`{one}`" for one in (HEALTH, LIBRARIES, *sorted(OTHERS)))
         raise OperatorsError("health.lua.key", problem, where=where, hint=f"there are {known}")
+    return script
 
 
 def _switch(value: str, where: Place) -> bool:

@@ -19,7 +19,7 @@ EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class ServerAddress:
     """Where a cluster is. `announced` is its URL as exec plugins are told."""
 
     url: str
@@ -35,7 +35,7 @@ class Server:
         return self.url.startswith("https:")
 
 
-def read_server(cluster: Stanza, environ: Mapping[str, str]) -> Server:
+def read_server(cluster: Stanza, environ: Mapping[str, str]) -> ServerAddress:
     """Read a cluster. Over plain http nothing is trusted and nothing is sent, as in kubectl."""
     url, announced = _read_url(cluster)
     is_secure = url.startswith("https:")
@@ -47,7 +47,7 @@ def read_server(cluster: Stanza, environ: Mapping[str, str]) -> Server:
         raise ConfigError("config.both", problem, where=where, hint="remove one of the two")
     proxy = cluster.text("proxy-url")
     key = "certificate-authority"
-    return Server(
+    return ServerAddress(
         url=url,
         announced=announced,
         ca=ca,
@@ -60,7 +60,7 @@ def read_server(cluster: Stanza, environ: Mapping[str, str]) -> Server:
     )
 
 
-def describe(cluster: Stanza, server: Server) -> bytes:
+def describe(cluster: Stanza, server: ServerAddress) -> bytes:
     """What an exec plugin with `provideClusterInfo` is told, as JSON."""
     told: dict[str, Json | bytes] = {"server": server.announced}
     for key in ("tls-server-name", "proxy-url"):

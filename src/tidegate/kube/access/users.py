@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 
 from tidegate.errors import ConfigError
-from tidegate.kube.access.clusters import Server, describe
+from tidegate.kube.access.clusters import ServerAddress, describe
 from tidegate.kube.access.context import (
     Anonymous,
     Basic,
@@ -40,7 +40,7 @@ REPLACEMENTS = {
 
 
 def read_login(
-    user: Stanza, *, cluster: Stanza, server: Server, environ: Mapping[str, str]
+    user: Stanza, *, cluster: Stanza, server: ServerAddress, environ: Mapping[str, str]
 ) -> tuple[Login, ClientCertificate | None]:
     """How a user logs in, and the certificate that is shown besides."""
     if user.has("auth-provider"):

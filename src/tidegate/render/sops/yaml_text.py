@@ -17,7 +17,7 @@ from yaml.events import (
 )
 
 from tidegate.documents.events import events_of
-from tidegate.documents.stream import Part, split
+from tidegate.documents.stream import FilePart, split
 from tidegate.model.objects import Json
 from tidegate.render.envsubst.layout import write_string
 from tidegate.render.sops.cipher import CipherError, open_value, type_of
@@ -52,7 +52,7 @@ def rewrite_yaml(text: str, key: bytes) -> str:
     return "---".join(_rewrite(part, key) for part in split(text, ""))
 
 
-def _rewrite(part: Part, key: bytes) -> str:
+def _rewrite(part: FilePart, key: bytes) -> str:
     edits = _Edits(key)
     _walk(part, edits)
     text = part.text
@@ -61,7 +61,7 @@ def _rewrite(part: Part, key: bytes) -> str:
     return _COMMENT.sub(lambda found: "#" + _open_comment(found[1], edits), text)
 
 
-def _walk(part: Part, edits: _Edits) -> None:
+def _walk(part: FilePart, edits: _Edits) -> None:
     next_event = events_of(part)
     stack: list[_Frame] = []
     block = -1

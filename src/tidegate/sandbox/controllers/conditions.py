@@ -7,24 +7,41 @@ from functools import lru_cache
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import mappings, text
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body
+from tidegate.sandbox.server.store import Body, Stored
 
 Conditions = list[dict[str, Json]]
 
 
-def new_condition(name: str, status: str, reason: str, message: str, *, now: Ms) -> Body:
-    """A condition that has changed just now."""
+def new_condition(
+    name: str, status: str, reason: str, message: str, *, now: Ms, dated: str = "lastUpdateTime"
+) -> Body:
+    """A condition that has changed just now; `dated` is its second time, if it has one."""
     moment = timestamp(now)
     return {
         "type": name,
         "status": status,
-        "lastUpdateTime": moment,
+        **({dated: moment} if dated else {}),
         "lastTransitionTime": moment,
         "reason": reason,
         "message": message,
     }
+
+
+def steady(
+    conditions: Conditions, name: str, status: str, words: tuple[str, str], *, now: Ms
+) -> Body:
+    """A condition with this reason and message; its time stays while its status does."""
+    known = find_condition(conditions, name)
+    fresh = new_condition(name, status, *words, now=now, dated="")
+    if known is not None and known.get("status") == status:
+        return {**fresh, "lastTransitionTime": known.get("lastTransitionTime")}
+    return fresh
+
+
+def conditions_of(stored: Stored) -> Conditions:
+    return mappings(stored.body, "status", "conditions")
 
 
 def find_condition(conditions: Conditions, name: str) -> Body | None:

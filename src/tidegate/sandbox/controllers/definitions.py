@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Propagation, Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.writes import delete, patch, without_finalizer
 from tidegate.sandbox.server.lifecycle import CLEANUP, timestamp
 from tidegate.sandbox.server.register import DEFINITIONS, is_established
-from tidegate.sandbox.server.store import Body, Event, Stored
-from tidegate.world.calls import Verb, Write
+from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
 MANAGER = "kube-apiserver"
 
 
-def keep_definition(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_definition(view: Sight, ref: Ref, now: Ms) -> Looking:
     """A CRD becomes Established; one that goes takes its instances along."""
     definition = view.get(ref)
     if definition is None:
@@ -27,25 +26,20 @@ def keep_definition(view: View, ref: Ref, now: Ms) -> Looking:
     if definition.is_deleting:
         yield from _clean_up(view, definition)
     elif not is_established(definition.body):
-        yield _patch(definition, {"status": _status(definition.body, now)}, subresource="status")
+        status: Body = {"status": _status(definition.body, now)}
+        yield patch(definition, status, subresource="status", manager=MANAGER)
 
 
-def _clean_up(view: View, definition: Stored) -> Iterator[Write]:
+def _clean_up(view: Sight, definition: Stored) -> Iterator[Write]:
     instances = _instances(view, definition)
     for stored in instances:
         if not stored.is_deleting:
-            yield Write(
-                verb=Verb.DELETE,
-                ref=stored.ref,
-                uid=stored.uid,
-                propagation=Propagation.BACKGROUND,
-            )
+            yield delete(stored)
     if not instances and CLEANUP in definition.finalizers:
-        left = [one for one in definition.finalizers if one != CLEANUP]
-        yield _patch(definition, {"metadata": {"finalizers": left or None}})
+        yield without_finalizer(definition, CLEANUP, manager=MANAGER)
 
 
-def _instances(view: View, definition: Stored) -> list[Stored]:
+def _instances(view: Sight, definition: Stored) -> list[Stored]:
     spec = mapping(definition.body, "spec")
     for version in mappings(spec, "versions"):
         if version.get("served"):
@@ -79,18 +73,7 @@ def _condition(name: str, reason: str, message: str, now: Ms) -> Body:
     }
 
 
-def _patch(definition: Stored, patch: Body, *, subresource: str = "") -> Write:
-    return Write(
-        verb=Verb.PATCH,
-        ref=definition.ref,
-        body=msgspec.json.encode(patch),
-        subresource=subresource,
-        uid=definition.uid,
-        manager=MANAGER,
-    )
-
-
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == DEFINITIONS:
         yield ref

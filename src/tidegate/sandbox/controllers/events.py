@@ -8,7 +8,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.writes import create
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
@@ -37,7 +37,7 @@ def warn(about: Stored, *, reason: str, message: str, now: Ms, source: str) -> W
     return _event(ref, about, {"type": WARNING, "reason": reason, "message": message}, source, now)
 
 
-def first_warning(view: View, about: Stored, *, reason: str) -> Ms | None:
+def first_warning(view: Sight, about: Stored, *, reason: str) -> Ms | None:
     """Since when this has been going wrong, as far as Events remember."""
     found = view.get(event_ref(about, reason=reason))
     return moment_of(found.body.get("firstTimestamp")) if found else None

@@ -4,51 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.model.objects import Json, Propagation, Ref
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.writes import delete, patch, referred, without_finalizer
 from tidegate.sandbox.server.lifecycle import FOREGROUND, ORPHAN
-from tidegate.sandbox.server.store import Event, Stored, owner_references
-from tidegate.world.calls import Verb, Write
+from tidegate.sandbox.server.store import Stored, Transition, owner_references
+from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
-MANAGER = "kube-controller-manager"
 
-
-def collect(view: View, ref: Ref, _now: Ms) -> Looking:
+def collect(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """What follows for one object from its owners and from what it owns."""
     stored = view.get(ref)
     if stored is None:
         return
     if stored.is_deleting and ORPHAN in stored.finalizers:
-        yield from _let_go(view, stored)
+        for own in view.owned_by(stored.uid):
+            yield _released(own, {stored.uid})
+        yield without_finalizer(stored, ORPHAN)
     elif stored.is_deleting and FOREGROUND in stored.finalizers:
         yield from _take_along(view, stored)
     elif not stored.is_deleting:
         yield from _follow_owners(view, stored)
 
 
-def _let_go(view: View, owner: Stored) -> Iterator[Write]:
-    for own in view.owned_by(owner.uid):
-        yield _with_metadata(own, "ownerReferences", _references_without(own, {owner.uid}))
-    yield _without_finalizer(owner, ORPHAN)
-
-
-def _take_along(view: View, owner: Stored) -> Iterator[Write]:
+def _take_along(view: Sight, owner: Stored) -> Iterator[Write]:
     owned = view.owned_by(owner.uid)
     for own in owned:
         if not own.is_deleting:
             propagation = (
                 Propagation.FOREGROUND if view.owned_by(own.uid) else Propagation.BACKGROUND
             )
-            yield _delete(own, propagation)
+            yield delete(own, propagation)
     if not any(_blocks(own, owner.uid) for own in owned):
-        yield _without_finalizer(owner, FOREGROUND)
+        yield without_finalizer(owner, FOREGROUND)
 
 
-def _follow_owners(view: View, stored: Stored) -> Iterator[Write]:
+def _follow_owners(view: Sight, stored: Stored) -> Iterator[Write]:
     references = owner_references(stored.metadata)
     if not references:
         return
@@ -60,17 +53,15 @@ def _follow_owners(view: View, stored: Stored) -> Iterator[Write]:
         if owner and owner.is_deleting and FOREGROUND in owner.finalizers
     ]
     if len(gone) + len(waiting) == len(owners):
-        yield _delete(stored, Propagation.BACKGROUND)
+        yield delete(stored)
     elif gone:
-        yield _with_metadata(stored, "ownerReferences", _references_without(stored, gone))
+        yield _released(stored, gone)
 
 
-def _owner(view: View, stored: Stored, reference: dict[str, Json]) -> Stored | None:
+def _owner(view: Sight, stored: Stored, reference: dict[str, Json]) -> Stored | None:
     """The owner that is meant: in the same namespace or cluster-wide, and of the same life."""
-    kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
-    name = str(reference.get("name"))
     for namespace in (stored.ref.namespace, ""):
-        found = view.get(Ref(kind, namespace, name))
+        found = view.get(referred(reference, namespace))
         if found is not None and found.uid == reference.get("uid"):
             return found
     return None
@@ -83,26 +74,13 @@ def _blocks(own: Stored, uid: str) -> bool:
     )
 
 
-def _references_without(own: Stored, uids: set[str]) -> list[Json]:
-    return [one for one in owner_references(own.metadata) if str(one.get("uid")) not in uids]
+def _released(own: Stored, uids: set[str]) -> Write:
+    """What is left of its owners without these."""
+    left = [one for one in owner_references(own.metadata) if str(one.get("uid")) not in uids]
+    return patch(own, {"metadata": {"ownerReferences": [*left] or None}})
 
 
-def _without_finalizer(stored: Stored, finalizer: str) -> Write:
-    return _with_metadata(
-        stored, "finalizers", [one for one in stored.finalizers if one != finalizer]
-    )
-
-
-def _with_metadata(stored: Stored, name: str, value: list[Json]) -> Write:
-    body = msgspec.json.encode({"metadata": {name: value or None}})
-    return Write(verb=Verb.PATCH, ref=stored.ref, body=body, uid=stored.uid, manager=MANAGER)
-
-
-def _delete(stored: Stored, propagation: Propagation) -> Write:
-    return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)
-
-
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if event.change is not Change.DELETED:
         if stored.is_deleting or _has_new_owners(event):
@@ -110,12 +88,11 @@ def _concerns(view: View, event: Event) -> Iterator[Ref]:
         return
     yield from (own.ref for own in view.owned_by(stored.uid))
     for reference in owner_references(stored.metadata):
-        kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
         for namespace in {stored.ref.namespace: None, "": None}:
-            yield Ref(kind, namespace, str(reference.get("name")))
+            yield referred(reference, namespace)
 
 
-def _has_new_owners(event: Event) -> bool:
+def _has_new_owners(event: Transition) -> bool:
     """Owners that stay are no news: when one of them goes, that is a change of its own."""
     owners = event.stored.metadata.get("ownerReferences")
     before = event.before.metadata.get("ownerReferences") if event.before else None

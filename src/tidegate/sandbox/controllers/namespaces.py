@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Propagation, Ref
-from tidegate.sandbox.controllers.garbage import MANAGER
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.server.store import Body, Event
+from tidegate.model.objects import Kind, Ref
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.writes import MANAGER, create, delete
+from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
@@ -20,7 +20,7 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 ROOT_CA = "kube-root-ca.crt"
 
 
-def keep_namespace(view: View, ref: Ref, _now: Ms) -> Looking:
+def keep_namespace(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """A namespace has its first objects, or is emptied and let go."""
     namespace = view.get(ref)
     if namespace is None:
@@ -31,35 +31,23 @@ def keep_namespace(view: View, ref: Ref, _now: Ms) -> Looking:
     content = view.inside(ref.name)
     for stored in content:
         if not stored.is_deleting:
-            yield Write(
-                verb=Verb.DELETE,
-                ref=stored.ref,
-                uid=stored.uid,
-                propagation=Propagation.BACKGROUND,
-            )
+            yield delete(stored)
     if not content:
         body = msgspec.json.encode({"spec": {"finalizers": None}})
         yield Write(verb=Verb.PATCH, ref=ref, body=body, subresource="finalize", manager=MANAGER)
 
 
-def _furnish(view: View, name: str) -> Iterator[Write]:
+def _furnish(view: Sight, name: str) -> Iterator[Write]:
     wanted: tuple[tuple[Kind, str, Body], ...] = (
         (ACCOUNT, "default", {}),
         (CONFIG_MAP, ROOT_CA, {"data": {"ca.crt": "simulated"}}),
     )
     for kind, own, content in wanted:
-        ref = Ref(kind, name, own)
-        if view.get(ref) is None:
-            body: Body = {
-                "apiVersion": kind.api_version,
-                "kind": kind.name,
-                "metadata": {"name": own, "namespace": name},
-                **content,
-            }
-            yield Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager=MANAGER)
+        if view.get(Ref(kind, name, own)) is None:
+            yield create(kind, name, {"metadata": {"name": own, "namespace": name}, **content})
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == NAMESPACE:
         yield ref

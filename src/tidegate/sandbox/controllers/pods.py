@@ -8,8 +8,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.writes import create, is_controlled_by, owner_reference
+from tidegate.sandbox.controllers.writes import create, owner_reference
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Forbidden, Outcome, is_refusal
@@ -19,15 +18,6 @@ COST = "controller.kubernetes.io/pod-deletion-cost"
 PHASES = ("Pending", "Unknown", "Running")
 FIRST_RETRY = Ms(SECOND)
 LAST_RETRY = Ms(1_000 * SECOND)
-
-
-def pods_of(view: View, owner: Stored) -> list[Stored]:
-    """The pods that an object controls, in the order in which they were made."""
-    return [
-        own
-        for own in view.owned_by(owner.uid)
-        if own.ref.kind.name == POD.name and not own.ref.kind.group and is_controlled_by(own, owner)
-    ]
 
 
 def phase_of(pod: Stored) -> str:
@@ -101,14 +91,15 @@ def retry_at(since: Ms | None, *, now: Ms, longest: Ms = LAST_RETRY) -> Ms:
     return Ms(now + min(max(elapsed, FIRST_RETRY), longest))
 
 
+def age_and_name(stored: Stored) -> tuple[str, str]:
+    """Sorts the oldest first."""
+    return text(stored.metadata, "creationTimestamp"), stored.ref.name
+
+
 def least_wanted(pods: list[Stored], count: int) -> list[Stored]:
     """Those to delete first: not placed, not running, not ready, cheap, young."""
-    youngest_first = sorted(pods, key=_age_and_name, reverse=True)
+    youngest_first = sorted(pods, key=age_and_name, reverse=True)
     return sorted(youngest_first, key=_worth)[:count]
-
-
-def _age_and_name(pod: Stored) -> tuple[str, str]:
-    return text(pod.metadata, "creationTimestamp"), pod.ref.name
 
 
 def _worth(pod: Stored) -> tuple[bool, int, bool, int, int]:

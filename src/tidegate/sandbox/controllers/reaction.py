@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -33,7 +33,7 @@ class Print(NamedTuple):
     lines: tuple[str, ...]
 
 
-class View(Protocol):
+class Sight(Protocol):
     """What a controller may see of its cluster."""
 
     def get(self, ref: Ref) -> Stored | None: ...
@@ -52,8 +52,8 @@ class View(Protocol):
 
 
 Looking: TypeAlias = Generator[Write | At | Print, Outcome | None, None]
-React: TypeAlias = Callable[[View, Ref, Ms], Looking]
-Concerns: TypeAlias = Callable[[View, Event], Iterable[Ref]]
+React: TypeAlias = Callable[[Sight, Ref, Ms], Looking]
+Concerns: TypeAlias = Callable[[Sight, Transition], Iterable[Ref]]
 
 
 class Controller(NamedTuple):

@@ -9,15 +9,18 @@ import msgspec
 
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import text
-from tidegate.sandbox.controllers.garbage import MANAGER
+from tidegate.sandbox.controllers.reaction import Concerns, Sight
 from tidegate.sandbox.server.lifecycle import spell
-from tidegate.sandbox.server.store import Body, Stored, owner_references
+from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
 from tidegate.world.calls import PatchForm, Verb, Write
 
+MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10
 
 
-def set_status(stored: Stored, status: Body) -> Write:
+def set_status(
+    stored: Stored, status: Json, *, subresource: str = "status", manager: str = MANAGER
+) -> Write:
     """The status as a whole; what it does not name is gone."""
     operation: Body = {"op": "add", "path": "/status", "value": status}
     return Write(
@@ -25,21 +28,27 @@ def set_status(stored: Stored, status: Body) -> Write:
         form=PatchForm.JSON,
         ref=stored.ref,
         body=msgspec.json.encode([operation]),
-        subresource="status",
+        subresource=subresource,
         uid=stored.uid,
-        manager=MANAGER,
+        manager=manager,
     )
 
 
-def patch(stored: Stored, change: Body) -> Write:
-    """A merge patch of anything but the status."""
+def patch(stored: Stored, change: Body, *, subresource: str = "", manager: str = MANAGER) -> Write:
+    """A merge patch."""
     return Write(
         verb=Verb.PATCH,
         ref=stored.ref,
         body=msgspec.json.encode(change),
+        subresource=subresource,
         uid=stored.uid,
-        manager=MANAGER,
+        manager=manager,
     )
+
+
+def without_finalizer(stored: Stored, finalizer: str, *, manager: str = MANAGER) -> Write:
+    left = [one for one in stored.finalizers if one != finalizer]
+    return patch(stored, {"metadata": {"finalizers": left or None}}, manager=manager)
 
 
 def create(kind: Kind, namespace: str, body: Body) -> Write:
@@ -54,10 +63,8 @@ def create(kind: Kind, namespace: str, body: Body) -> Write:
     )
 
 
-def delete(stored: Stored) -> Write:
-    return Write(
-        verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=Propagation.BACKGROUND
-    )
+def delete(stored: Stored, propagation: Propagation = Propagation.BACKGROUND) -> Write:
+    return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)
 
 
 def delete_all(found: Iterable[Stored]) -> Iterator[Write]:
@@ -80,12 +87,24 @@ def owner_reference(owner: Stored) -> Body:
 
 def controller_of(stored: Stored, kind: Kind) -> Ref | None:
     """The object of this kind that controls this one."""
+    owner = controller_ref(stored)
+    if owner is None or (owner.kind.group, owner.kind.name) != (kind.group, kind.name):
+        return None
+    return Ref(kind, owner.namespace, owner.name)
+
+
+def controller_ref(stored: Stored) -> Ref | None:
+    """The object that controls this one."""
     for reference in owner_references(stored.metadata):
         if reference.get("controller") is True:
-            named = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
-            if named.group == kind.group and named.name == kind.name:
-                return Ref(kind, stored.ref.namespace, str(reference.get("name")))
+            return referred(reference, stored.ref.namespace)
     return None
+
+
+def referred(reference: Body, namespace: str) -> Ref:
+    """The object that is named as an owner."""
+    kind = Kind.of(text(reference, "apiVersion"), text(reference, "kind"))
+    return Ref(kind, namespace, text(reference, "name"))
 
 
 def is_controlled_by(stored: Stored, owner: Stored) -> bool:
@@ -93,6 +112,28 @@ def is_controlled_by(stored: Stored, owner: Stored) -> bool:
         reference.get("controller") is True and reference.get("uid") == owner.uid
         for reference in owner_references(stored.metadata)
     )
+
+
+def controlled(view: Sight, owner: Stored, kind: Kind) -> list[Stored]:
+    """The objects of a kind that an object controls, in the order in which they were made."""
+    return [
+        own
+        for own in view.owned_by(owner.uid)
+        if own.ref.kind == kind and is_controlled_by(own, owner)
+    ]
+
+
+def with_controlled(kind: Kind, controlled_kind: Kind) -> Concerns:
+    """After a change, look at an object of a kind, or at the one that controls what changed."""
+
+    def concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
+        ref: Ref | None = event.stored.ref
+        if event.stored.ref.kind == controlled_kind:
+            ref = controller_of(event.stored, kind)
+        if ref is not None and ref.kind == kind:
+            yield ref
+
+    return concerns
 
 
 def digest_of(value: Json) -> str:

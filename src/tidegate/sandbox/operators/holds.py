@@ -12,14 +12,14 @@ from tidegate.knowledge.serving import containers_of, serves
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Hold
 from tidegate.model.reading import listed, mapping, mappings, number, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.server.store import Stored
 
 JOB = Kind("batch", "v1", "Job")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
-def held(view: View, pod: Stored, holds: Iterable[Hold]) -> str:
+def held(view: Sight, pod: Stored, holds: Iterable[Hold]) -> str:
     """Why a pod cannot be ready; empty where nothing holds it."""
     for hold in holds:
         if serves(hold.pods, pod.body) and not _is_free(view, pod, hold):
@@ -27,7 +27,7 @@ def held(view: View, pod: Stored, holds: Iterable[Hold]) -> str:
     return ""
 
 
-def _is_free(view: View, pod: Stored, hold: Hold) -> bool:
+def _is_free(view: Sight, pod: Stored, hold: Hold) -> bool:
     if any(mark in said for said in _texts(view, pod) for mark in hold.unless):
         return True
     return any(
@@ -37,7 +37,7 @@ def _is_free(view: View, pod: Stored, hold: Hold) -> bool:
     )
 
 
-def _texts(view: View, pod: Stored) -> Iterator[str]:
+def _texts(view: Sight, pod: Stored) -> Iterator[str]:
     """Where a pod's settings stand: its command lines, its variables, its ConfigMaps."""
     for container in containers_of(pod.body):
         words = (*listed(container, "command"), *listed(container, "args"))

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import msgspec
-
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.stages import shows
 from tidegate.knowledge.templates import scope_of
@@ -23,22 +21,15 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.sandbox.controllers.events import warn
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.writes import set_status
+from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memories
-from tidegate.sandbox.operators.presence import (
-    custom_kinds,
-    find_needed,
-    is_met,
-    is_served,
-    row_for,
-    why_unserved,
-)
 from tidegate.sandbox.operators.statuses import status_of, with_times
 from tidegate.sandbox.operators.watching import concerned
 from tidegate.sandbox.operators.workloads import available_since, touched
-from tidegate.sandbox.server.store import Body, Event, Stored
-from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Missing, NotServed, is_refusal
 
 RETRY = Ms(10 * SECOND)
@@ -46,11 +37,11 @@ RETRY = Ms(10 * SECOND)
 
 def operators(rows: Iterable[Row]) -> Controller:
     """The operators of these rows as one controller; of two rows for a kind the last counts."""
-    catalogue = Catalogue.of(rows)
+    catalogue = KnownRows.of(rows)
     memories = Memories(catalogue)
     player = _Player(catalogue, memories)
 
-    def concerns(view: View, event: Event) -> Iterator[Ref]:
+    def concerns(view: Sight, event: Transition) -> Iterator[Ref]:
         return concerned(catalogue, memories.of(view), view, event)
 
     return Controller("operators", player.look, concerns)
@@ -70,13 +61,13 @@ class _Case:
 
 @dataclass(frozen=True, slots=True)
 class _Player:
-    catalogue: Catalogue
+    catalogue: KnownRows
     memories: Memories
 
-    def look(self, view: View, ref: Ref, now: Ms) -> Looking:
+    def look(self, view: Sight, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
         stored = view.get(ref)
-        row = row_for(self.catalogue, ref.kind)
+        row = presence.row_for(self.catalogue, ref.kind)
         if stored is None or stored.is_deleting or row is None:
             return
         server = self.memories.of(view).server_of(view, ref.kind)
@@ -94,24 +85,24 @@ class _Player:
             since = max(available_since(server), case.since) if server else case.since
             yield from _go_on(view, case, reached + 1, since=since, now=now)
 
-    def _case(self, view: View, stored: Stored, row: Row) -> _Case:
+    def _case(self, view: Sight, stored: Stored, row: Row) -> _Case:
         kind = stored.ref.kind
         scope = scope_of(stored.body, kind)
         needed = tuple(needs_of(row, stored.body, kind))
         since = touched(stored)
         for one in needed:
-            found = find_needed(self.catalogue, view, one)
+            found = presence.find_needed(self.catalogue, view, one)
             if found is not None:
                 since = max(since, touched(found))
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
         return _Case(stored, row, scope, needed, since)
 
-    def _unmet(self, view: View, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
+    def _unmet(self, view: Sight, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
-        return next((one for one in asked if not is_met(self.catalogue, view, one)), None)
+        return next((one for one in asked if not presence.is_met(self.catalogue, view, one)), None)
 
 
-def _go_on(view: View, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
+def _go_on(view: Sight, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
     """To the next stage, if it is time."""
     stage = case.row.stages[place]
     due = Ms(since + stage.span_for(case.stored.ref))
@@ -145,33 +136,20 @@ def _wait(case: _Case, unmet: Needed, now: Ms) -> Looking:
 def _write(stored: Stored, wanted: Json, now: Ms) -> Looking:
     """The whole status; on the object itself where its kind has no status of its own."""
     status = with_times(wanted, stored.body.get("status"), now)
-    outcome = yield _status_write(stored, status, subresource="status")
+    outcome = yield set_status(stored, status, manager=MAKER)
     if isinstance(outcome, Missing | NotServed):
-        outcome = yield _status_write(stored, status, subresource="")
+        outcome = yield set_status(stored, status, subresource="", manager=MAKER)
     if outcome is not None and is_refusal(outcome):
         yield warn(stored, reason="StatusRefused", message=outcome.message, now=now, source=MAKER)
 
 
-def _status_write(stored: Stored, status: Json, *, subresource: str) -> Write:
-    operation: Body = {"op": "add", "path": "/status", "value": status}
-    return Write(
-        verb=Verb.PATCH,
-        form=PatchForm.JSON,
-        ref=stored.ref,
-        body=msgspec.json.encode([operation]),
-        subresource=subresource,
-        uid=stored.uid,
-        manager=MAKER,
-    )
-
-
-def unserved(view: View, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
+def unserved(view: Sight, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
     """The custom resources that nobody serves, and why that is so."""
-    catalogue = Catalogue.of(rows)
+    catalogue = KnownRows.of(rows)
     found: list[tuple[Ref, str]] = []
-    for kind in custom_kinds(view):
+    for kind in presence.custom_kinds(view):
         objects = view.all_of(kind)
-        if objects and not is_served(catalogue, view, kind):
-            why = why_unserved(catalogue, view, kind)
+        if objects and not presence.is_served(catalogue, view, kind):
+            why = presence.why_unserved(catalogue, view, kind)
             found += [(stored.ref, why) for stored in objects]
     return sorted(found)

@@ -13,7 +13,7 @@ from tidegate.knowledge.references import Made, products_of
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Row
 from tidegate.model.reading import mapping
-from tidegate.sandbox.controllers.reaction import At, View
+from tidegate.sandbox.controllers.reaction import At, Sight
 from tidegate.sandbox.controllers.writes import owner_reference
 from tidegate.sandbox.server.store import Body, Stored, metadata_of
 from tidegate.world.calls import Verb, Write
@@ -60,7 +60,7 @@ def _slice(service: Body) -> Body:
     }
 
 
-def make(view: View, maker: Stored, products: Iterable[Made]) -> Making:
+def make(view: Sight, maker: Stored, products: Iterable[Made]) -> Making:
     """Make these; tells whether a server refused one.
 
     Of two that are the same object the first is made; the second adds what it lacks, as soon as it
@@ -78,8 +78,10 @@ def make(view: View, maker: Stored, products: Iterable[Made]) -> Making:
     return refused
 
 
-def _write_of(view: View, maker: Stored, made: Made) -> Write | None:
-    ref = _ref_of(made.body)
+def _write_of(view: Sight, maker: Stored, made: Made) -> Write | None:
+    metadata = metadata_of(made.body)
+    kind = Kind.of(str(made.body.get("apiVersion")), str(made.body.get("kind")))
+    ref = Ref(kind, str(metadata.get("namespace") or ""), str(metadata.get("name")))
     live = view.get(ref)
     if live is None:
         body = _owned(made.body, maker) if made.owned else made.body
@@ -90,12 +92,6 @@ def _write_of(view: View, maker: Stored, made: Made) -> Write | None:
         return None
     patch = msgspec.json.encode(lacking)
     return Write(verb=Verb.PATCH, ref=ref, body=patch, uid=live.uid, manager=MAKER)
-
-
-def _ref_of(body: Body) -> Ref:
-    metadata = metadata_of(body)
-    kind = Kind.of(str(body.get("apiVersion")), str(body.get("kind")))
-    return Ref(kind, str(metadata.get("namespace") or ""), str(metadata.get("name")))
 
 
 def _owned(body: Body, maker: Stored) -> Body:

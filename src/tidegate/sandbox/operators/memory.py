@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import needs_of
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.operators.presence import row_for, server_of
 from tidegate.sandbox.operators.workloads import is_available
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.facts import Change
 
 
-class Target(NamedTuple):
+class NeededObject(NamedTuple):
     """What is needed, in whatever namespace."""
 
     group: str
@@ -27,21 +27,21 @@ class Target(NamedTuple):
     name: str
 
 
-Wanted = tuple[Target, str]
+Wanted = tuple[NeededObject, str]
 """A target, and the namespace that it is wanted in."""
 
 
 class Memory:
     """Of one cluster: who needs what, who serves a kind, and which kinds nobody serves."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: KnownRows) -> None:
         self._catalogue = catalogue
         self._wanted: dict[Ref, tuple[Wanted, ...]] = {}
-        self._needy: dict[Target, dict[tuple[Ref, str], None]] = {}
+        self._needy: dict[NeededObject, dict[tuple[Ref, str], None]] = {}
         self._servers: dict[Kind, Ref] = {}
         self._alone: dict[Kind, None] = {}
 
-    def note_needs(self, event: Event) -> None:
+    def note_needs(self, event: Transition) -> None:
         """Keep up with what an object needs."""
         ref = event.stored.ref
         row = row_for(self._catalogue, ref.kind)
@@ -51,7 +51,9 @@ class Memory:
         new: tuple[Wanted, ...] = ()
         if event.change is not Change.DELETED:
             needed = needs_of(row, event.stored.body, ref.kind)
-            new = tuple((Target(one.group, one.kind, one.name), one.namespace) for one in needed)
+            new = tuple(
+                (NeededObject(one.group, one.kind, one.name), one.namespace) for one in needed
+            )
         if new == old:
             return
         for target, namespace in old:
@@ -68,12 +70,12 @@ class Memory:
 
     def needy(self, changed: Ref) -> Iterator[Ref]:
         """Those that need this object. What is in no namespace is wanted from all."""
-        target = Target(changed.kind.group, changed.kind.name, changed.name)
+        target = NeededObject(changed.kind.group, changed.kind.name, changed.name)
         for ref, namespace in self._needy.get(target, {}):
             if changed.namespace in ("", namespace):
                 yield ref
 
-    def server_of(self, view: View, kind: Kind) -> Stored | None:
+    def server_of(self, view: Sight, kind: Kind) -> Stored | None:
         """The operator of a kind, if it is there and available."""
         if kind in self._alone:
             return None
@@ -94,11 +96,11 @@ class Memory:
 class Memories:
     """One memory for each cluster that a controller lives in."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: KnownRows) -> None:
         self._catalogue = catalogue
-        self._known: WeakKeyDictionary[View, Memory] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Sight, Memory] = WeakKeyDictionary()
 
-    def of(self, view: View) -> Memory:
+    def of(self, view: Sight) -> Memory:
         found = self._known.get(view)
         if found is None:
             found = self._known[view] = Memory(self._catalogue)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from tidegate.knowledge.catalogue import Catalogue, is_ready
+from tidegate.knowledge.catalogue import KnownRows, is_ready
 from tidegate.knowledge.references import Needed
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import EVERY, Row, Until
 from tidegate.model.reading import mapping, mappings, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.operators.workloads import WORKLOADS, is_available
 from tidegate.sandbox.server.register import DEFINITIONS
 from tidegate.sandbox.server.store import Body, Stored
@@ -20,7 +20,7 @@ SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 SERVICE_NAME = "kubernetes.io/service-name"
 
 
-def row_for(known: Catalogue, kind: Kind) -> Row | None:
+def row_for(known: KnownRows, kind: Kind) -> Row | None:
     """The row of a kind, or the one for all others; None for Kubernetes' own kinds."""
     found = known.row_of(kind)
     if found is not None or kind.group in builtin_groups():
@@ -28,7 +28,7 @@ def row_for(known: Catalogue, kind: Kind) -> Row | None:
     return known.rows.get((EVERY, EVERY))
 
 
-def server_of(known: Catalogue, view: View, kind: Kind) -> Stored | None:
+def server_of(known: KnownRows, view: Sight, kind: Kind) -> Stored | None:
     """The operator of a kind, if it is there and available; found by looking at them all."""
     for workload in _workloads(view):
         if is_available(workload) and known.is_server(workload.body, kind):
@@ -36,20 +36,20 @@ def server_of(known: Catalogue, view: View, kind: Kind) -> Stored | None:
     return None
 
 
-def is_served(known: Catalogue, view: View, kind: Kind) -> bool:
+def is_served(known: KnownRows, view: Sight, kind: Kind) -> bool:
     row = row_for(known, kind)
     is_outside = row is not None and row.served_by.outside
     return is_outside or server_of(known, view, kind) is not None
 
 
-def why_unserved(known: Catalogue, view: View, kind: Kind) -> str:
+def why_unserved(known: KnownRows, view: Sight, kind: Kind) -> str:
     idle = [one.ref for one in _workloads(view) if known.is_server(one.body, kind)]
     if idle:
         return f"nobody serves {kind.name}: {idle[0]} is not available"
     return f"nobody serves {kind.name}: no workload is known as the operator of {kind.group}"
 
 
-def find_needed(known: Catalogue, view: View, needed: Needed) -> Stored | None:
+def find_needed(known: KnownRows, view: Sight, needed: Needed) -> Stored | None:
     """The object that is needed, in its namespace or in none."""
     for version in _versions_of(known, view, needed.group, needed.kind):
         kind = Kind(needed.group, version, needed.kind)
@@ -60,7 +60,7 @@ def find_needed(known: Catalogue, view: View, needed: Needed) -> Stored | None:
     return None
 
 
-def is_met(known: Catalogue, view: View, needed: Needed) -> bool:
+def is_met(known: KnownRows, view: Sight, needed: Needed) -> bool:
     stored = find_needed(known, view, needed)
     if stored is None or stored.is_deleting:
         return False
@@ -74,7 +74,7 @@ def is_met(known: Catalogue, view: View, needed: Needed) -> bool:
             return _answers(view, stored.ref)
 
 
-def custom_kinds(view: View) -> Iterator[Kind]:
+def custom_kinds(view: Sight) -> Iterator[Kind]:
     """The kinds of a cluster's CRDs, each once."""
     for definition in view.all_of(DEFINITIONS):
         spec = mapping(definition.body, "spec")
@@ -85,7 +85,7 @@ def custom_kinds(view: View) -> Iterator[Kind]:
                 break
 
 
-def _versions_of(known: Catalogue, view: View, group: str, kind: str) -> Iterable[str]:
+def _versions_of(known: KnownRows, view: Sight, group: str, kind: str) -> Iterable[str]:
     row = known.rows.get((group, kind))
     if row is not None:
         return row.versions
@@ -95,11 +95,11 @@ def _versions_of(known: Catalogue, view: View, group: str, kind: str) -> Iterabl
     return (one.version for one in custom_kinds(view) if (one.group, one.name) == (group, kind))
 
 
-def _workloads(view: View) -> Iterator[Stored]:
+def _workloads(view: Sight) -> Iterator[Stored]:
     return (workload for kind in WORKLOADS for workload in view.all_of(kind))
 
 
-def _answers(view: View, service: Ref) -> bool:
+def _answers(view: Sight, service: Ref) -> bool:
     """Whether a Service has an endpoint that serves, be it announced before it is ready or not."""
     return any(
         _serves(mapping(endpoint, "conditions"))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.knowledge.catalogue import Catalogue
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.writes import referred
 from tidegate.sandbox.operators.memory import Memory
 from tidegate.sandbox.operators.presence import (
     SERVICE_NAME,
@@ -20,13 +21,15 @@ from tidegate.sandbox.operators.presence import (
     row_for,
 )
 from tidegate.sandbox.operators.workloads import WORKLOADS, is_available
-from tidegate.sandbox.server.store import Event, Stored, owner_references
+from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.facts import Change
 
 SERVICE = Kind("", "v1", "Service")
 
 
-def concerned(catalogue: Catalogue, memory: Memory, view: View, event: Event) -> Iterator[Ref]:
+def concerned(
+    catalogue: KnownRows, memory: Memory, view: Sight, event: Transition
+) -> Iterator[Ref]:
     stored = event.stored
     kind = stored.ref.kind
     if row_for(catalogue, kind) is not None:
@@ -42,7 +45,7 @@ def concerned(catalogue: Catalogue, memory: Memory, view: View, event: Event) ->
         yield from memory.needy(changed)
 
 
-def _came_or_went(event: Event) -> bool:
+def _came_or_went(event: Transition) -> bool:
     """Whether there is another operator than before, or one less."""
     stored, before = event.stored, event.before
     was = before is not None and is_available(before)
@@ -52,18 +55,18 @@ def _came_or_went(event: Event) -> bool:
     return is_now and (before.generation, before.labels) != (stored.generation, stored.labels)
 
 
-def _served(catalogue: Catalogue, view: View, workload: Stored) -> Iterator[Ref]:
+def _served(catalogue: KnownRows, view: Sight, workload: Stored) -> Iterator[Ref]:
     for kind in custom_kinds(view):
         if catalogue.is_server(workload.body, kind):
             yield from (stored.ref for stored in view.all_of(kind))
 
 
-def _makers(catalogue: Catalogue, stored: Stored) -> Iterator[Ref]:
+def _makers(catalogue: KnownRows, stored: Stored) -> Iterator[Ref]:
     for reference in owner_references(stored.metadata):
-        kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
+        kind = referred(reference, "").kind
         if kind.group not in builtin_groups() and row_for(catalogue, kind) is not None:
             for namespace in dict.fromkeys((stored.ref.namespace, "")):
-                yield Ref(kind, namespace, str(reference.get("name")))
+                yield referred(reference, namespace)
 
 
 def _service_behind(stored: Stored) -> Ref | None:

@@ -26,7 +26,7 @@ class Operation(StrEnum):
     UPDATE = "Update"
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class OwnerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one writer owns. `time` is as servers write it; they leave it out at times."""
 
     manager: str
@@ -43,10 +43,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.manager, self.operation, version, self.subresource
 
 
-Owners: TypeAlias = tuple[Entry, ...]
+Owners: TypeAlias = tuple[OwnerEntry, ...]
 
 
-def in_order(entries: Iterable[Entry]) -> Owners:
+def in_order(entries: Iterable[OwnerEntry]) -> Owners:
     """As the server sorts them: appliers first, then by time."""
     return tuple(
         sorted(
@@ -62,7 +62,7 @@ def in_order(entries: Iterable[Entry]) -> Owners:
     )
 
 
-_known: dict[int, tuple[Entry, msgspec.Raw]] = {}
+_known: dict[int, tuple[OwnerEntry, msgspec.Raw]] = {}
 
 
 class _Written(msgspec.Struct, rename="camel"):
@@ -86,7 +86,7 @@ def read_owners(written: Json) -> Owners | None:
     found = {
         entry.identity: entry
         for entry in (
-            Entry(
+            OwnerEntry(
                 manager=entry.manager,
                 operation=entry.operation,
                 version=entry.api_version,
@@ -110,7 +110,7 @@ def encode_owners(owners: Owners) -> list[msgspec.Raw]:
     return [_encoded_once(entry) for entry in owners]
 
 
-def _encoded_once(entry: Entry) -> msgspec.Raw:
+def _encoded_once(entry: OwnerEntry) -> msgspec.Raw:
     known = _known.get(id(entry))
     if known is not None and known[0] is entry:
         return known[1]
@@ -121,7 +121,7 @@ def _encoded_once(entry: Entry) -> msgspec.Raw:
     return encoded
 
 
-def _write_entry(entry: Entry) -> dict[str, Json]:
+def _write_entry(entry: OwnerEntry) -> dict[str, Json]:
     written: dict[str, Json] = {
         "manager": entry.manager,
         "operation": str(entry.operation),

@@ -17,7 +17,7 @@ from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import Comparison, compare, read_intent, same
 from tidegate.sandbox.ownership.fields import Fields, fields_from, show_path
 from tidegate.sandbox.ownership.merge import merge
-from tidegate.sandbox.ownership.owners import Entry, Operation, Owners, in_order
+from tidegate.sandbox.ownership.owners import Operation, OwnerEntry, Owners, in_order
 from tidegate.sandbox.ownership.prune import pruned
 from tidegate.sandbox.ownership.terms import Terms
 from tidegate.schema.decoding import find_typed_problems
@@ -100,10 +100,12 @@ def apply(
     # An applier that changes nothing keeps its time, and a new one gets none.
     time = ("" if last is None else last.time) if is_same else by.time
     mine = msgspec.structs.replace(entry, time=time, fields=entry.fields - NEVER_OWNED)
-    return Applied(_as_body(body), _settled(owners, (mine, *_unchanged(changes, others))))
+    if not isinstance(body, dict):
+        raise TypeError(body)
+    return Applied(body, _settled(owners, (mine, *_unchanged(changes, others))))
 
 
-def _merged(start: Body, intent: Body, last: Entry | None, now: Owners, shape: Shape) -> Json:
+def _merged(start: Body, intent: Body, last: OwnerEntry | None, now: Owners, shape: Shape) -> Json:
     """The live object with the intent, without what this applier no longer names."""
     body = merge(start, intent, shape)
     if last is None or last.fields == now[0].fields - NEVER_OWNED:
@@ -123,8 +125,8 @@ def update(before: Body, after: Body, owners: Owners, *, by: Author, terms: Term
     return _settled(owners, _taken(changes, owners, by=by, terms=terms))
 
 
-def _entry(operation: Operation, by: Author, terms: Terms, fields: Fields) -> Entry:
-    return Entry(
+def _entry(operation: Operation, by: Author, terms: Terms, fields: Fields) -> OwnerEntry:
+    return OwnerEntry(
         manager=by.manager or UNKNOWN,
         operation=operation,
         version=terms.version,
@@ -134,7 +136,7 @@ def _entry(operation: Operation, by: Author, terms: Terms, fields: Fields) -> En
     )
 
 
-def _find(entry: Entry, owners: Owners) -> Entry | None:
+def _find(entry: OwnerEntry, owners: Owners) -> OwnerEntry | None:
     """What the same writer owned until now."""
     return next((other for other in owners if other.identity == entry.identity), None)
 
@@ -157,7 +159,7 @@ def _taken(changes: Comparison, owners: Owners, *, by: Author, terms: Terms) -> 
     return _capped((mine, *_unchanged(changes, others)))
 
 
-def _unchanged(changes: Comparison, owners: Iterable[Entry]) -> Owners:
+def _unchanged(changes: Comparison, owners: Iterable[OwnerEntry]) -> Owners:
     """The entries without what was changed; those that are left with nothing are gone."""
     changed = changes.put | changes.removed
     kept = ((entry, entry.fields - changed) for entry in owners)
@@ -180,7 +182,7 @@ def _conflicts(changes: Comparison, others: Owners) -> Conflicts | None:
     return Conflicts(owned, _message(found))
 
 
-def _message(found: list[tuple[Entry, str]]) -> str:
+def _message(found: list[tuple[OwnerEntry, str]]) -> str:
     if len(found) == 1:
         ((entry, field),) = found
         return f"Apply failed with 1 conflict: conflict with {_shown(entry)}: {field}"
@@ -191,13 +193,13 @@ def _message(found: list[tuple[Entry, str]]) -> str:
     return f"Apply failed with {len(found)} conflicts: {told}"
 
 
-def _shown(entry: Entry) -> str:
+def _shown(entry: OwnerEntry) -> str:
     subresource = f' with subresource "{entry.subresource}"' if entry.subresource else ""
     version = f" using {entry.version}" if entry.operation is Operation.UPDATE else ""
     return f'"{entry.manager}"{subresource}{version}'
 
 
-def _settled(before: Owners, entries: Iterable[Entry]) -> Owners:
+def _settled(before: Owners, entries: Iterable[OwnerEntry]) -> Owners:
     after = in_order(entry for entry in entries if not entry.fields.is_empty)
     return before if after == before else after
 
@@ -214,7 +216,7 @@ def _capped(owners: Owners) -> Owners:
     if surplus <= 0:
         return owners
     entries = {entry.identity: entry for entry in owners}
-    firsts: dict[str, Entry] = {}
+    firsts: dict[str, OwnerEntry] = {}
     for entry in updaters:
         first = firsts.setdefault(entry.version, entry)
         if first is entry:
@@ -227,9 +229,3 @@ def _capped(owners: Owners) -> Owners:
         if surplus == 0:
             break
     return tuple(entries.values())
-
-
-def _as_body(value: Json) -> Body:
-    if not isinstance(value, dict):
-        raise TypeError(value)
-    return value

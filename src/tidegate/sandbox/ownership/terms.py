@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.kinds import RESETS, STATUS_ALONE
 from tidegate.sandbox.ownership.fields import NOTHING, Fields, fields_from
 from tidegate.schema.shape import Shape
 
@@ -27,45 +28,15 @@ class Terms:
 
 
 METADATA, SPEC, STATUS = ("f:metadata",), ("f:spec",), ("f:status",)
-STATUS_ALONE = frozenset(
-    {
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-        ("apiregistration.k8s.io", "APIService"),
-        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
-        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
-        ("networking.k8s.io", "ServiceCIDR"),
-        ("resource.k8s.io", "ResourceClaim"),
-        ("storage.k8s.io", "VolumeAttachment"),
-    }
-)
-"""Built-in kinds whose `status` cannot change metadata. No custom kind's can."""
-SPECIAL: dict[tuple[str, str, str], tuple[tuple[str, ...], ...]] = {
-    ("apps", "Deployment", "status"): (SPEC, ("f:metadata", "f:labels")),
-    ("", "Pod", "status"): (
-        SPEC,
-        ("f:metadata", "f:deletionTimestamp"),
-        ("f:metadata", "f:ownerReferences"),
-    ),
-    ("", "Namespace", "finalize"): (STATUS,),
-    ("certificates.k8s.io", "CertificateSigningRequest", ""): (SPEC, STATUS),
-    ("certificates.k8s.io", "CertificateSigningRequest", "status"): (
-        SPEC,
-        ("f:status", "f:conditions"),
-    ),
-    ("certificates.k8s.io", "CertificateSigningRequest", "approval"): (
-        SPEC,
-        ("f:status", "f:certificate"),
-    ),
-}
 
 
 def resets_of(
     kind: Kind, *, subresource: str = "", has_status: bool, is_custom: bool = False
 ) -> Fields:
     """The fields that a write to a kind (or through its subresource) cannot change."""
-    special = SPECIAL.get((kind.group, kind.name, subresource))
+    special = RESETS.get((kind.group, kind.name, subresource))
     if special is not None:
-        return fields_from(special)
+        return fields_from([f"f:{name}" for name in path.split(".")] for path in special)
     if subresource == "status":
         is_alone = is_custom or (kind.group, kind.name) in STATUS_ALONE
         return fields_from([SPEC, METADATA] if is_alone else [SPEC])

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tidegate.model.moment import Seconds
-from tidegate.sandbox.physics.course import Changes, Failure, Fit, Rule
+from tidegate.sandbox.physics.course import CourseChanges, Failure, Fit, Rule
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 ExitCode = Annotated[int, msgspec.Meta(ge=1, le=255)]
@@ -18,7 +18,7 @@ class _Behaviour(
 ):
     when: Fit = Fit()
 
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         raise NotImplementedError
 
     @property
@@ -31,7 +31,7 @@ class _Fails(_Behaviour, frozen=True, kw_only=True, tag="fails"):
     after: Seconds | None = None
     code: ExitCode = msgspec.field(default=1, name="exit")
 
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         return {"failure": Failure(after=self.after, times=self.times, code=self.code)}
 
 
@@ -40,42 +40,42 @@ class _Crashes(_Fails, frozen=True, kw_only=True, tag="crashes"):
 
 
 class _NeverReady(_Behaviour, frozen=True, kw_only=True, tag="never-ready"):
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         return {"never_ready": True}
 
 
 class _Flaps(_Behaviour, frozen=True, kw_only=True, tag="flaps"):
     every: Seconds
 
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         return {"flaps": self.every}
 
 
 class _Slow(_Behaviour, frozen=True, kw_only=True, tag="slow"):
     by: Seconds
 
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         return {"slow": self.by}
 
 
 class _Unpullable(_Behaviour, frozen=True, kw_only=True, tag="unpullable"):
     lasts: Seconds | None = msgspec.field(default=None, name="for")
 
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         return {"unpullable": True, "pullable_after": self.lasts}
 
 
 class _Unschedulable(_Behaviour, frozen=True, kw_only=True, tag="unschedulable"):
     message: str = "1 Insufficient memory"
 
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         return {"unschedulable": self.message}
 
 
 class _Prints(_Behaviour, frozen=True, kw_only=True, tag="prints"):
     lines: str | tuple[str, ...]
 
-    def changes(self) -> Changes:
+    def changes(self) -> CourseChanges:
         return {"lines": (self.lines,) if isinstance(self.lines, str) else self.lines}
 
 

@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase, translate
 from functools import cache
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.operators import EVERY, Row
+
+CourseChanges: TypeAlias = dict[str, object]
+"""Some parts of a course, by name."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,28 +62,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     lines: tuple[str, ...] = ()
     """What it prints when it starts."""
-
-
-class Changes(TypedDict, total=False):
-    """Some parts of a course."""
-
-    pull: Ms
-    start: Ms
-    ready: Ms
-    run: Ms
-    init: Ms
-    dial: Ms
-    poll: Ms
-    stop: Ms
-    dials: bool
-    slow: Ms
-    never_ready: bool
-    flaps: Ms
-    unpullable: bool
-    pullable_after: Ms | None
-    unschedulable: str
-    failure: Failure | None
-    lines: tuple[str, ...]
 
 
 class Named(NamedTuple):
@@ -130,7 +111,7 @@ class Rule(msgspec.Struct, frozen=True):
     """For these containers, this is different."""
 
     when: Fit
-    changes: Changes
+    changes: CourseChanges
 
 
 class StageFit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -186,7 +167,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     def course_of(self, subject: Subject) -> Course:
         """What is to happen to a container."""
-        changes: Changes = {}
+        changes: CourseChanges = {}
         for rule in self.rules:
             if rule.when.fits(subject):
                 changes |= rule.changes

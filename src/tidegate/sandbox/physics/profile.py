@@ -14,15 +14,7 @@ from tidegate.documents.decoding import Flaw, decode_one, suggest
 from tidegate.errors import FileError, foreign
 from tidegate.model.moment import Seconds, SomeSeconds, Span
 from tidegate.model.operators import EVERY, Row
-from tidegate.sandbox.physics.course import (
-    Assumption,
-    Changes,
-    Fit,
-    Profile,
-    Rule,
-    StageFit,
-    StageRule,
-)
+from tidegate.sandbox.physics import course
 
 TYPICAL = Path(__file__).with_name("typical.yaml")
 Texts = str | tuple[str, ...]
@@ -40,23 +32,22 @@ class _Durations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     stop: Seconds | None = None
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> course.CourseChanges:
         said = {key: getattr(self, key) for key in (*DURATIONS, "dials") if hasattr(self, key)}
-        known = {key: value for key, value in said.items() if value is not None}
-        return msgspec.convert(known, Changes)
+        return {key: value for key, value in said.items() if value is not None}
 
 
 DURATIONS = _Durations.__struct_fields__
 
 
 class _Rule(_Durations, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    when: Fit = Fit()
+    when: course.Fit = course.Fit()
     dials: bool | None = None
 
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after: Span
-    when: StageFit = StageFit()
+    when: course.StageFit = course.StageFit()
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,18 +59,18 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     stages: tuple[_Stage, ...] = ()
     polls: Texts = ()
     telemetry: Texts = ()
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[course.Assumption, ...] = ()
 
 
 @cache
-def typical() -> Profile:
+def typical() -> course.Profile:
     """The profile that is shipped."""
-    return read_profile(TYPICAL.read_bytes(), TYPICAL.name, onto=Profile())
+    return read_profile(TYPICAL.read_bytes(), TYPICAL.name, onto=course.Profile())
 
 
 def read_profile(
-    text: bytes, name: str, *, onto: Profile, operators: Iterable[Row] = ()
-) -> Profile:
+    text: bytes, name: str, *, onto: course.Profile, operators: Iterable[Row] = ()
+) -> course.Profile:
     """A profile file, which adds to another profile and wins over it.
 
     Raises one ExceptionGroup with an error for each mistake in the file. Stages are looked for in
@@ -87,11 +78,14 @@ def read_profile(
     """
     rows = tuple(operators)
     file = decode_one(text, name, _File, noun="profile", check=lambda file: _flaws(file, rows))
-    return Profile(
+    return course.Profile(
         name=file.name or onto.name,
         durations=msgspec.structs.replace(onto.durations, **file.durations.changes),
-        rules=(*onto.rules, *(Rule(rule.when, rule.changes) for rule in file.rules)),
-        stages=(*onto.stages, *(StageRule(stage.when, stage.after) for stage in file.stages)),
+        rules=(*onto.rules, *(course.Rule(rule.when, rule.changes) for rule in file.rules)),
+        stages=(
+            *onto.stages,
+            *(course.StageRule(stage.when, stage.after) for stage in file.stages),
+        ),
         polls=(*onto.polls, *_listed(file.polls)),
         telemetry=(*onto.telemetry, *_listed(file.telemetry)),
         assumptions=(*onto.assumptions, *file.assumptions),
@@ -119,7 +113,7 @@ def _flaws(file: _File, rows: tuple[Row, ...]) -> Iterator[Flaw]:
                 yield (key,), FileError("file.value", problem, hint=hint)
 
 
-def _stages_of(fit: StageFit, rows: tuple[Row, ...]) -> tuple[str, ...]:
+def _stages_of(fit: course.StageFit, rows: tuple[Row, ...]) -> tuple[str, ...]:
     """The stages that may be meant: one that no row has would say nothing, in silence."""
     about = [row for row in rows if fit.is_about(row)]
     own = [row for row in about if row.group != EVERY]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import listed, mapping
+from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import Entry
-from tidegate.sandbox.server.store import Body, Resource, Store, Stored, metadata_of
+from tidegate.sandbox.server.register import KindEntry
+from tidegate.sandbox.server.store import Body, Resource, Store
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
 NAMESPACE = Kind("", "v1", "Namespace")
@@ -37,30 +37,30 @@ EVERY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Admission:
     """A write that asks to be admitted."""
 
-    entry: Entry
+    entry: KindEntry
     operation: str
     ref: Ref
     body: Body
     subresource: str = ""
 
 
-def admit(deed: Deed, store: Store) -> None:
+def admit(asked: Admission, store: Store) -> None:
     """Raise the refusal of the first who refuses."""
-    if deed.operation == "CREATE":
-        _check_namespace(deed, store)
-        if deed.entry.resource == PODS:
-            _check_account(deed, store)
-            _check_classes(deed, store)
-            _check_quota(deed, store)
-    if deed.entry.resource.group != ADMISSION:
-        _check_webhooks(deed, store)
+    if asked.operation == "CREATE":
+        _check_namespace(asked, store)
+        if asked.entry.resource == PODS:
+            _check_account(asked, store)
+            _check_classes(asked, store)
+            _check_quota(asked, store)
+    if asked.entry.resource.group != ADMISSION:
+        _check_webhooks(asked, store)
 
 
-def _check_namespace(deed: Deed, store: Store) -> None:
-    name = deed.ref.namespace
+def _check_namespace(asked: Admission, store: Store) -> None:
+    name = asked.ref.namespace
     if not name:
         return
     namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", name))
@@ -71,56 +71,50 @@ def _check_namespace(deed: Deed, store: Store) -> None:
         cause = Cause(
             "metadata.namespace", "NamespaceTerminating", f"namespace {name} is being terminated"
         )
-        told = f'{deed.entry.title} "{deed.ref.name}" is forbidden: {message}'
-        raise Refused(Forbidden(told, (cause,)))
+        raise _forbidden(asked, message, cause)
 
 
-def _check_account(deed: Deed, store: Store) -> None:
-    spec = mapping(deed.body.get("spec"))
-    name = str(spec.get("serviceAccountName") or "default")
-    place = deed.ref.namespace
+def _check_account(asked: Admission, store: Store) -> None:
+    name = text(asked.body, "spec", "serviceAccountName", default="default")
+    place = asked.ref.namespace
     if store.get(ACCOUNTS, Ref(Kind("", "v1", "ServiceAccount"), place, name)) is None:
         looking = f"error looking up service account {place}/{name}"
-        told = f'pods "{deed.ref.name}" is forbidden: {looking}: serviceaccount "{name}" not found'
-        raise Refused(Forbidden(told))
+        raise _forbidden(asked, f'{looking}: serviceaccount "{name}" not found')
 
 
-def _check_classes(deed: Deed, store: Store) -> None:
+def _check_classes(asked: Admission, store: Store) -> None:
     """What a pod says of its priority and of its runtime must be there."""
-    spec = mapping(deed.body.get("spec"))
-    priority = str(spec.get("priorityClassName") or "")
+    priority = text(asked.body, "spec", "priorityClassName")
     known = Ref(Kind("scheduling.k8s.io", "v1", "PriorityClass"), "", priority)
     if priority and priority not in SYSTEM_PRIORITIES and store.get(PRIORITIES, known) is None:
-        told = f"no PriorityClass with name {priority} was found"
-        raise Refused(Forbidden(f'pods "{deed.ref.name}" is forbidden: {told}'))
-    runtime = str(spec.get("runtimeClassName") or "")
+        raise _forbidden(asked, f"no PriorityClass with name {priority} was found")
+    runtime = text(asked.body, "spec", "runtimeClassName")
     known = Ref(Kind("node.k8s.io", "v1", "RuntimeClass"), "", runtime)
     if runtime and store.get(RUNTIMES, known) is None:
-        told = f'pod rejected: RuntimeClass "{runtime}" not found'
-        raise Refused(Forbidden(f'pods "{deed.ref.name}" is forbidden: {told}'))
+        raise _forbidden(asked, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
-def _check_quota(deed: Deed, store: Store) -> None:
+def _check_quota(asked: Admission, store: Store) -> None:
     """Pods are counted; of all that a quota can limit, this alone is looked at."""
-    place = deed.ref.namespace
+    place = asked.ref.namespace
     for quota in store.table(QUOTAS).rows(place):
-        hard = mapping(mapping(quota.body.get("spec")).get("hard"))
-        limit = str(hard.get("pods", ""))
+        limit = str(part(quota.body, "spec", "hard", "pods"))
         if limit.isdigit():
-            used = sum(map(_is_counted, store.table(PODS).rows(place)))
+            pods = store.table(PODS).rows(place)
+            phases = (text(pod.body, "status", "phase") for pod in pods)
+            used = sum(phase not in ("Failed", "Succeeded") for phase in phases)
             if used >= int(limit):
                 counts = f"requested: pods=1, used: pods={used}, limited: pods={limit}"
-                told = f"exceeded quota: {quota.ref.name}, {counts}"
-                raise Refused(Forbidden(f'pods "{deed.ref.name}" is forbidden: {told}'))
+                raise _forbidden(asked, f"exceeded quota: {quota.ref.name}, {counts}")
 
 
-def _is_counted(pod: Stored) -> bool:
-    return mapping(pod.body.get("status")).get("phase") not in ("Failed", "Succeeded")
+def _forbidden(asked: Admission, why: str, *causes: Cause) -> Refused:
+    return Refused(Forbidden(f'{asked.entry.title} "{asked.ref.name}" is forbidden: {why}', causes))
 
 
-def _check_webhooks(deed: Deed, store: Store) -> None:
-    for hook in _matching_webhooks(deed, store):
-        service = mapping(mapping(hook.get("clientConfig")).get("service"))
+def _check_webhooks(asked: Admission, store: Store) -> None:
+    for hook in _matching_webhooks(asked, store):
+        service = mapping(hook, "clientConfig", "service")
         trouble = _trouble(service, store) if service else ""
         if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
             told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
@@ -143,45 +137,41 @@ def _trouble(service: dict[str, Json], store: Store) -> str:
 
 def _has_ready(slice_: Body) -> bool:
     return any(
-        mapping(mapping(endpoint).get("conditions")).get("ready") is not False
-        and bool(mapping(endpoint).get("addresses"))
-        for endpoint in listed(slice_.get("endpoints"))
+        part(endpoint, "conditions", "ready") is not False and listed(endpoint, "addresses")
+        for endpoint in mappings(slice_, "endpoints")
     )
 
 
-def _matching_webhooks(deed: Deed, store: Store) -> Iterator[dict[str, Json]]:
+def _matching_webhooks(asked: Admission, store: Store) -> Iterator[dict[str, Json]]:
     for resource in HOOKS:
         for configuration in store.table(resource).rows(""):
-            for hook in listed(configuration.body.get("webhooks")):
-                if isinstance(hook, dict) and _matches(hook, deed, store):
+            for hook in mappings(configuration.body, "webhooks"):
+                if _matches(hook, asked, store):
                     yield hook
 
 
-def _matches(hook: dict[str, Json], deed: Deed, store: Store) -> bool:
-    if not any(_rule_matches(mapping(rule), deed) for rule in listed(hook.get("rules"))):
+def _matches(hook: dict[str, Json], asked: Admission, store: Store) -> bool:
+    if not any(_rule_matches(rule, asked) for rule in mappings(hook, "rules")):
         return False
-    labels = mapping(metadata_of(deed.body).get("labels"))
-    if not matches(hook.get("objectSelector"), labels):
+    if not matches(hook.get("objectSelector"), mapping(asked.body, "metadata", "labels")):
         return False
-    place = deed.ref.name if deed.entry.resource == NAMESPACES else deed.ref.namespace
+    place = asked.ref.name if asked.entry.resource == NAMESPACES else asked.ref.namespace
     namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", place)) if place else None
     return namespace is None or matches(hook.get("namespaceSelector"), namespace.labels)
 
 
-def _rule_matches(rule: dict[str, Json], deed: Deed) -> bool:
-    kind = deed.entry.kind
+def _rule_matches(rule: dict[str, Json], asked: Admission) -> bool:
+    kind = asked.entry.kind
     wanted = (
-        ("operations", deed.operation),
+        ("operations", asked.operation),
         ("apiGroups", kind.group),
         ("apiVersions", kind.version),
     )
-    is_meant = all(
-        EVERY in listed(rule.get(key)) or value in listed(rule.get(key)) for key, value in wanted
-    )
-    return is_meant and any(_names(str(one), deed) for one in listed(rule.get("resources")))
+    is_meant = all({EVERY, value} & {*map(str, listed(rule, key))} for key, value in wanted)
+    return is_meant and any(_names(str(one), asked) for one in listed(rule, "resources"))
 
 
-def _names(pattern: str, deed: Deed) -> bool:
+def _names(pattern: str, asked: Admission) -> bool:
     """`pods` is the object alone, `pods/status` a part of it, `pods/*` both."""
     name, _, below = pattern.partition("/")
-    return name in (EVERY, deed.entry.resource.plural) and below in (EVERY, deed.subresource)
+    return name in (EVERY, asked.entry.resource.plural) and below in (EVERY, asked.subresource)

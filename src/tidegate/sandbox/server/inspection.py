@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.server.keeping import keep, keep_part
 from tidegate.sandbox.server.refused import Refused, invalid
-from tidegate.sandbox.server.register import DEFINITIONS, Entry
+from tidegate.sandbox.server.register import DEFINITIONS, KindEntry
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.checks import find_problems
@@ -24,7 +24,7 @@ ASIDE = frozenset({"metadata", "status"})
 
 
 def inspect(
-    body: Body, entry: Entry, *, strict: bool, keeps_nulls: bool = False
+    body: Body, entry: KindEntry, *, strict: bool, keeps_nulls: bool = False
 ) -> tuple[Body, tuple[str, ...]]:
     """The object as it can be stored, and what the caller is warned of; or raise why not.
 
@@ -44,7 +44,7 @@ def inspect(
 
 
 def inspect_change(
-    before: Body, body: Body, entry: Entry, *, strict: bool
+    before: Body, body: Body, entry: KindEntry, *, strict: bool
 ) -> tuple[Body, tuple[str, ...]]:
     """The same for an object that changed. What it shares with the one before was inspected then:
     a controller that writes a status does not pay for the spec."""
@@ -58,7 +58,7 @@ def inspect_change(
     return {**body, **kept}, warnings
 
 
-def _read(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
+def _read(body: Body, entry: KindEntry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
     """The body without what its kind does not know."""
     if problem := _decode_problem(body, entry):
         raise Refused(Invalid(problem))
@@ -76,14 +76,14 @@ def _read(body: Body, entry: Entry, *, strict: bool) -> tuple[Body, tuple[str, .
     return known, warnings
 
 
-def _decode_problem(body: Body, entry: Entry) -> str:
+def _decode_problem(body: Body, entry: KindEntry) -> str:
     """Of a custom object only the metadata is made a type of; the rest is checked by its schema."""
     if entry.is_custom:
         return find_decode_problem(body.get("metadata"), object_meta())
     return find_decode_problem(body, entry.shape)
 
 
-def check(body: Body, entry: Entry, asks: Iterable[Cause] | None = None) -> None:
+def check(body: Body, entry: KindEntry, asks: Iterable[Cause] | None = None) -> None:
     """Raise what is wrong with an object, or with what is asked of it here."""
     problems = list(find_unmet(entry.kind, body) if asks is None else asks)
     if entry.is_custom:
@@ -94,7 +94,7 @@ def check(body: Body, entry: Entry, asks: Iterable[Cause] | None = None) -> None
         raise invalid(entry, str(metadata_of(body).get("name", "")), problems)
 
 
-def unfit(problems: tuple[Cause, ...], entry: Entry, ref: Ref) -> Refused:
+def unfit(problems: tuple[Cause, ...], entry: KindEntry, ref: Ref) -> Refused:
     """An intent that cannot be merged, in the words of the server."""
     told = "; ".join(f".{cause.field}: {cause.message}" for cause in problems)
     group = f"{entry.kind.group}/{entry.kind.version}"

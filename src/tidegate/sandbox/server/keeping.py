@@ -17,14 +17,14 @@ from tidegate.model.reading import mapping
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.terms import blank_of
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body
 from tidegate.schema.shape import Shape, Type
 
 Part = dict[str, Json]
 
 
-def keep(body: Body, entry: Entry) -> Body:
+def keep(body: Body, entry: KindEntry) -> Body:
     """What is stored of a body."""
     if entry.is_custom:
         return {**body, "metadata": keep_part(body.get("metadata"), "metadata", entry)}
@@ -35,7 +35,7 @@ def keep(body: Body, entry: Entry) -> Body:
     return complete(kept) if complete else kept
 
 
-def keep_part(value: Json, name: str, entry: Entry) -> Json:
+def keep_part(value: Json, name: str, entry: KindEntry) -> Json:
     """What is stored of one part of a body."""
     return _kept(value, layout_of(entry.shape).children[name])
 
@@ -92,7 +92,7 @@ def _same_or(value: list[Json], kept: list[Json]) -> list[Json]:
 
 
 def _service(body: Body) -> Body:
-    spec = mapping(body.get("spec"))
+    spec = mapping(body, "spec")
     ports = spec.get("ports")
     completed: Part = {"internalTrafficPolicy": "Cluster", **spec}
     if isinstance(ports, list):
@@ -104,7 +104,7 @@ def _service(body: Body) -> Body:
 
 
 def _deployment(body: Body) -> Body:
-    spec = mapping(body.get("spec"))
+    spec = mapping(body, "spec")
     kept = {name: part for name, part in spec.items() if (name, part) != ("minReadySeconds", 0)}
     completed: Part = {
         "replicas": 1,
@@ -117,13 +117,9 @@ def _deployment(body: Body) -> Body:
     return {**body, "spec": completed}
 
 
-def _replica_set(body: Body) -> Body:
-    return {**body, "spec": {"replicas": 1, **mapping(body.get("spec"))}}
-
-
 def _stateful_set(body: Body) -> Body:
     """Without a strategy of its own it rolls, all of it: whoever judges a rollout reads that."""
-    spec: Part = {"replicas": 1, **mapping(body.get("spec"))}
+    spec: Part = {"replicas": 1, **mapping(body, "spec")}
     strategy: Part = {"type": "RollingUpdate", **mapping(spec.get("updateStrategy"))}
     if strategy["type"] == "RollingUpdate":
         strategy["rollingUpdate"] = {"partition": 0, **mapping(strategy.get("rollingUpdate"))}
@@ -148,13 +144,13 @@ def _container(container: Part) -> Part:
 
 def _secret(body: Body) -> Body:
     """What is written as text is kept encoded, beside what was encoded already."""
-    texts = mapping(body.get("stringData"))
+    texts = mapping(body, "stringData")
     kept = {name: part for name, part in body.items() if name != "stringData"}
     if texts:
         encoded: Part = {
             name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()
         }
-        kept["data"] = {**mapping(body.get("data")), **encoded}
+        kept["data"] = {**mapping(body, "data"), **encoded}
     return {"type": "Opaque", **kept}
 
 
@@ -162,6 +158,9 @@ DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
     ("", "secrets"): _secret,
     ("", "services"): _service,
     ("apps", "deployments"): _deployment,
-    ("apps", "replicasets"): _replica_set,
+    ("apps", "replicasets"): lambda body: {
+        **body,
+        "spec": {"replicas": 1, **mapping(body, "spec")},
+    },
     ("apps", "statefulsets"): _stateful_set,
 }

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import mapping, text
+from tidegate.model.objects import Json, Propagation, Ref
+from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.sandbox.kinds import FIRST_STATUSES
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.server.jobs import select_own_pods
 from tidegate.sandbox.server.qos import service_class
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
 from tidegate.schema.causes import forbidden
 from tidegate.world.calls import Write
@@ -24,37 +25,6 @@ PODS = Resource("", "pods")
 JOBS = Resource("batch", "jobs")
 DEFINITIONS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 DEPLOYMENTS = Resource("apps", "deployments")
-FIRST_STATUSES: dict[Kind, Body] = {
-    Kind("", "v1", "PersistentVolumeClaim"): {"phase": "Pending"},
-    Kind("", "v1", "Service"): {"loadBalancer": {}},
-    Kind("apps", "v1", "DaemonSet"): {
-        "currentNumberScheduled": 0,
-        "numberMisscheduled": 0,
-        "desiredNumberScheduled": 0,
-        "numberReady": 0,
-    },
-    Kind("apps", "v1", "Deployment"): {},
-    Kind("apps", "v1", "ReplicaSet"): {"replicas": 0},
-    Kind("apps", "v1", "StatefulSet"): {"replicas": 0, "availableReplicas": 0},
-    Kind("autoscaling", "v1", "HorizontalPodAutoscaler"): {
-        "currentReplicas": 0,
-        "desiredReplicas": 0,
-    },
-    Kind("autoscaling", "v2", "HorizontalPodAutoscaler"): {
-        "desiredReplicas": 0,
-        "currentMetrics": None,
-    },
-    Kind("batch", "v1", "CronJob"): {},
-    Kind("batch", "v1", "Job"): {},
-    Kind("networking.k8s.io", "v1", "Ingress"): {"loadBalancer": {}},
-    Kind("policy", "v1", "PodDisruptionBudget"): {
-        "disruptionsAllowed": 0,
-        "currentHealthy": 0,
-        "desiredHealthy": 0,
-        "expectedPods": 0,
-    },
-}
-"""What a server says of an object before any controller does: fields that cannot be left out."""
 PODS_STAY = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
@@ -110,7 +80,7 @@ def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
+def begin(body: Body, entry: KindEntry, ref: Ref, *, now: Ms, names: Names) -> Body:
     """A new object: its identity, and what its kind starts with."""
     dropped = {"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"}
     metadata = {k: v for k, v in metadata_of(body).items() if k not in dropped}
@@ -127,7 +97,8 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
     }
     if entry.has_status:
         begun.pop("status", None)
-    begun |= _first_status(entry.kind)
+    first = FIRST_STATUSES.get(entry.kind)
+    begun |= {} if first is None else {"status": first}
     if entry.resource == NAMESPACES:
         return _namespace(begun, ref.name)
     if entry.resource == SERVICES:
@@ -137,11 +108,6 @@ def begin(body: Body, entry: Entry, ref: Ref, *, now: Ms, names: Names) -> Body:
     if entry.resource == JOBS:
         return select_own_pods(begun)
     return begun
-
-
-def _first_status(kind: Kind) -> Body:
-    known = FIRST_STATUSES.get(kind)
-    return {} if known is None else {"status": known}
 
 
 def _namespace(body: Body, name: str) -> Body:
@@ -163,7 +129,7 @@ def _service(body: Body, names: Names) -> Body:
     return {**body, "spec": known}
 
 
-def count(body: Body, before: Stored, entry: Entry) -> Body:
+def count(body: Body, before: Stored, entry: KindEntry) -> Body:
     """A spec that changed is counted: everything but metadata and status is spec.
 
     The annotations of a Deployment count too: its ReplicaSets get them.
@@ -184,20 +150,19 @@ def late_finalizers(before: Stored, body: Body) -> list[Cause]:
     """An object that is being deleted takes no new finalizer."""
     if not before.is_deleting:
         return []
-    finalizers = metadata_of(body).get("finalizers")
-    known = finalizers if isinstance(finalizers, list) else []
+    known = listed(body, "metadata", "finalizers")
     added = [str(one) for one in known if one not in before.finalizers]
     if not added:
         return []
-    listed = ", ".join(f'"{one}"' for one in added)
+    named = ", ".join(f'"{one}"' for one in added)
     why = (
         "no new finalizers can be added if the object is being deleted, "
-        f"found new finalizers []string{{{listed}}}"
+        f"found new finalizers []string{{{named}}}"
     )
     return [forbidden("metadata.finalizers", why)]
 
 
-def is_over(body: Body, entry: Entry) -> bool:
+def is_over(body: Body, entry: KindEntry) -> bool:
     """Whether a deletion that was held has nothing left to wait for."""
     metadata = metadata_of(body)
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
@@ -207,7 +172,7 @@ def is_over(body: Body, entry: Entry) -> bool:
     return not (entry.resource == NAMESPACES and _spec_finalizers(body))
 
 
-def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
+def end(before: Stored, entry: KindEntry, write: Write, *, now: Ms) -> Body | None:
     """What a deletion leaves: the object that waits for its finalizers or its time, or nothing."""
     if entry.resource == DEFINITIONS and not before.is_deleting:
         return _leaving_definition(before, now)
@@ -235,7 +200,6 @@ def end(before: Stored, entry: Entry, write: Write, *, now: Ms) -> Body | None:
 def _leaving_definition(before: Stored, now: Ms) -> Body:
     """A definition stays until its instances are gone, however its deletion was asked for."""
     status = mapping(before.body, "status")
-    told = status.get("conditions")
     terminating: Body = {
         "type": "Terminating",
         "status": "True",
@@ -244,7 +208,7 @@ def _leaving_definition(before: Stored, now: Ms) -> Body:
         "CustomResource deletion will begin soon",
         "lastTransitionTime": timestamp(now),
     }
-    conditions: list[Json] = [*(told if isinstance(told, list) else []), terminating]
+    conditions: list[Json] = [*listed(status, "conditions"), terminating]
     metadata: Body = {
         **before.metadata,
         "deletionTimestamp": timestamp(now),
@@ -253,7 +217,7 @@ def _leaving_definition(before: Stored, now: Ms) -> Body:
     return {**before.body, "metadata": metadata, "status": {**status, "conditions": conditions}}
 
 
-def _grace(before: Stored, entry: Entry, wanted: int | None) -> int:
+def _grace(before: Stored, entry: KindEntry, wanted: int | None) -> int:
     """The seconds that a pod has to end: none without a node, and never more than it had."""
     if entry.resource != PODS:
         return 0
@@ -281,14 +245,9 @@ def _deletion_began(before: Stored, now: Ms) -> Ms:
 
 def bind(pod: Stored, node: str, *, now: Ms) -> Body:
     """A pod that a scheduler has put on a node."""
-    spec, status = pod.body.get("spec"), pod.body.get("status")
-    known = status if isinstance(status, dict) else {}
-    conditions = known.get("conditions")
-    others = [
-        one
-        for one in (conditions if isinstance(conditions, list) else [])
-        if not (isinstance(one, dict) and one.get("type") == "PodScheduled")
-    ]
+    status = mapping(pod.body, "status")
+    conditions = mappings(status, "conditions")
+    others = [one for one in conditions if one.get("type") != "PodScheduled"]
     placed: Json = {
         "type": "PodScheduled",
         "status": "True",
@@ -297,8 +256,8 @@ def bind(pod: Stored, node: str, *, now: Ms) -> Body:
     }
     return {
         **pod.body,
-        "spec": {**(spec if isinstance(spec, dict) else {}), "nodeName": node},
-        "status": {**known, "conditions": [*others, placed]},
+        "spec": {**mapping(pod.body, "spec"), "nodeName": node},
+        "status": {**status, "conditions": [*others, placed]},
     }
 
 
@@ -316,5 +275,4 @@ def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -
 
 
 def _spec_finalizers(body: Body) -> bool:
-    spec = body.get("spec")
-    return isinstance(spec, dict) and bool(spec.get("finalizers"))
+    return bool(mapping(body, "spec").get("finalizers"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.world.facts import Cause, Conflict, Invalid, Missing, Refusal
 
 
@@ -16,11 +16,11 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not an error
         self.outcome = outcome
 
 
-def missing(entry: Entry, name: str) -> Refused:
+def missing(entry: KindEntry, name: str) -> Refused:
     return Refused(Missing(f'{entry.title} "{name}" not found'))
 
 
-def invalid(entry: Entry, name: str, causes: Iterable[Cause]) -> Refused:
+def invalid(entry: KindEntry, name: str, causes: Iterable[Cause]) -> Refused:
     sorted_causes = tuple(sorted(causes))
     told = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
     shown = f"[{told}]" if len(sorted_causes) > 1 else told
@@ -28,5 +28,5 @@ def invalid(entry: Entry, name: str, causes: Iterable[Cause]) -> Refused:
     return Refused(Invalid(f'{title} "{name}" is invalid: {shown}', sorted_causes))
 
 
-def stale(entry: Entry, name: str, why: str) -> Refused:
+def stale(entry: KindEntry, name: str, why: str) -> Refused:
     return Refused(Conflict(f'Operation cannot be fulfilled on {entry.title} "{name}": {why}'))

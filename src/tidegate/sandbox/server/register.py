@@ -7,48 +7,18 @@ from dataclasses import dataclass
 from functools import cache
 
 from tidegate.model.objects import Kind, Served
-from tidegate.model.reading import mapping
+from tidegate.model.reading import mapping, mappings, text
+from tidegate.sandbox.kinds import COUNTED
 from tidegate.sandbox.server.store import Body, Resource
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-
-COUNTED = frozenset(
-    {
-        ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
-        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
-        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
-        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-        ("apiextensions.k8s.io", "customresourcedefinitions"),
-        ("apps", "daemonsets"),
-        ("apps", "deployments"),
-        ("apps", "replicasets"),
-        ("apps", "statefulsets"),
-        ("batch", "cronjobs"),
-        ("batch", "jobs"),
-        ("", "pods"),
-        ("", "podtemplates"),
-        ("", "replicationcontrollers"),
-        ("discovery.k8s.io", "endpointslices"),
-        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
-        ("networking.k8s.io", "ingresses"),
-        ("networking.k8s.io", "ingressclasses"),
-        ("networking.k8s.io", "networkpolicies"),
-        ("policy", "poddisruptionbudgets"),
-        ("resource.k8s.io", "deviceclasses"),
-        ("resource.k8s.io", "resourceslices"),
-        ("scheduling.k8s.io", "priorityclasses"),
-    }
-)
-"""Built-in kinds whose specs are counted by `metadata.generation`; custom ones all are."""
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KindEntry:
     """A kind as the server deals with it."""
 
     served: Served
@@ -81,9 +51,9 @@ def _kept_kinds() -> tuple[Served, ...]:
 
 
 @cache
-def _builtin() -> dict[Kind, Entry]:
+def _builtin() -> dict[Kind, KindEntry]:
     return {
-        served.kind: Entry(
+        served.kind: KindEntry(
             served, shape_of(served.kind) or ANY, Resource(served.kind.group, served.plural)
         )
         for served in reversed(_kept_kinds())
@@ -95,9 +65,9 @@ class Register:
 
     def __init__(self) -> None:
         self._builtin = _builtin()
-        self._custom: dict[Kind, Entry] = {}
+        self._custom: dict[Kind, KindEntry] = {}
 
-    def find(self, kind: Kind) -> Entry | None:
+    def find(self, kind: Kind) -> KindEntry | None:
         return self._builtin.get(kind) or self._custom.get(kind)
 
     def kinds(self) -> tuple[Served, ...]:
@@ -119,44 +89,28 @@ class Register:
 
 
 def resource_of(definition: Body) -> Resource:
-    spec = mapping(definition.get("spec"))
-    return Resource(str(spec.get("group")), str(mapping(spec.get("names")).get("plural")))
+    return Resource(text(definition, "spec", "group"), text(definition, "spec", "names", "plural"))
 
 
-def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[Entry]:
-    spec = mapping(definition.get("spec"))
-    names = mapping(spec.get("names"))
-    versions = spec.get("versions")
-    for version in versions if isinstance(versions, list) else []:
-        one = mapping(version)
-        if not one.get("served"):
+def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
+    spec, resource = mapping(definition, "spec"), resource_of(definition)
+    for version in mappings(spec, "versions"):
+        if not version.get("served"):
             continue
-        subresources = sorted(mapping(one.get("subresources")))
         served = Served(
-            kind=Kind(str(spec.get("group")), str(one.get("name")), str(names.get("kind"))),
-            plural=str(names.get("plural")),
+            kind=Kind(resource.group, text(version, "name"), text(spec, "names", "kind")),
+            plural=resource.plural,
             namespaced=spec.get("scope") == "Namespaced",
-            verbs=(
-                "create",
-                "delete",
-                "deletecollection",
-                "get",
-                "list",
-                "patch",
-                "update",
-                "watch",
-            ),
-            subresources=tuple(subresources),
+            verbs=VERBS,
+            subresources=tuple(sorted(mapping(version, "subresources"))),
         )
         shape = shapes.get(served.kind.version, ANY)
-        yield Entry(served, shape, resource_of(definition), is_custom=True)
+        yield KindEntry(served, shape, resource, is_custom=True)
 
 
 def is_established(definition: Body) -> bool:
     """Whether a CRD's kinds are served."""
-    conditions = mapping(definition.get("status")).get("conditions")
     return any(
         one.get("type") == "Established" and one.get("status") == "True"
-        for one in (conditions if isinstance(conditions, list) else [])
-        if isinstance(one, dict)
+        for one in mappings(definition, "status", "conditions")
     )

@@ -5,31 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidegate.model.labels import SelectorError, read_fields, read_labels
-from tidegate.model.objects import Kind
 from tidegate.model.reading import part
+from tidegate.sandbox.kinds import SELECTABLE
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Selection
 
 Predicate = Callable[[Stored], bool]
 
 EVERYWHERE = frozenset({"metadata.name", "metadata.namespace"})
-SELECTABLE = {
-    Kind("", "v1", "Pod"): frozenset(
-        {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-         "status.phase", "status.podIP", "status.nominatedNodeName"}
-    ),
-    Kind("", "v1", "Secret"): frozenset({"type"}),
-    Kind("", "v1", "Namespace"): frozenset({"status.phase"}),
-    Kind("", "v1", "Node"): frozenset({"spec.unschedulable"}),
-    Kind("", "v1", "Service"): frozenset({"spec.clusterIP", "spec.type"}),
-    Kind("batch", "v1", "Job"): frozenset({"status.successful"}),
-    Kind("", "v1", "Event"): frozenset(
-        {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-         "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
-         "involvedObject.fieldPath", "reason", "reportingComponent", "type"}
-    ),
-}  # fmt: skip
-"""The fields that can be selected by, beyond name and namespace."""
 
 
 def selects(selection: Selection) -> Predicate | None:

@@ -13,24 +13,14 @@ from tidegate.model.objects import Kind, Live
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.logs import Printed
 from tidegate.sandbox.server.refused import Refused, missing
-from tidegate.sandbox.server.register import Entry, Register, is_established
+from tidegate.sandbox.server.register import KindEntry, Register, is_established
 from tidegate.sandbox.server.selection import selects
-from tidegate.sandbox.server.store import Event, Resource, Store
+from tidegate.sandbox.server.store import Resource, Store, Transition
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
 from tidegate.schema.structural import shapes_of
+from tidegate.world import facts
 from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write
-from tidegate.world.facts import (
-    Catalogue,
-    Change,
-    Done,
-    Expired,
-    Invalid,
-    Listed,
-    NotServed,
-    Outcome,
-    Said,
-)
 
 CRDS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 SNAPSHOTS = 100
@@ -45,7 +35,7 @@ class Server:
         *,
         seed: str,
         now: Callable[[], Ms],
-        told: Callable[[Resource, Event], None],
+        told: Callable[[Resource, Transition], None],
     ) -> None:
         self.register = Register()
         self.store = Store(self._changed)
@@ -55,14 +45,14 @@ class Server:
         self._pages: dict[str, tuple[tuple[Live, ...], str]] = {}
         self._page_numbers = count(1)
 
-    def write(self, write: Write) -> Outcome:
+    def write(self, write: Write) -> facts.Outcome:
         """Do what one of the cluster's own controllers asks."""
         try:
             return self._writer.perform(write, self.entry_of(write.ref.kind, write), is_own=True)
         except Refused as refused:
             return refused.outcome
 
-    def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> Outcome:
+    def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> facts.Outcome:
         """Do what is asked."""
         try:
             match request:
@@ -73,7 +63,7 @@ class Server:
                 case Write(ref=ref):
                     return self._writer.perform(request, self.entry_of(ref.kind, request))
                 case Kinds():
-                    return Catalogue(self.register.kinds())
+                    return facts.Catalogue(self.register.kinds())
                 case Logs():
                     return self._logs(request)
                 case Http():
@@ -81,15 +71,15 @@ class Server:
         except Refused as refused:
             return refused.outcome
 
-    def find(self, selection: Selection) -> Entry:
+    def find(self, selection: Selection) -> KindEntry:
         """The kind of a selection, or why it cannot be asked for."""
         entry = self.register.find(selection.kind)
         if entry is None:
-            raise Refused(NotServed(f"the server does not serve {selection.kind}"))
+            raise Refused(facts.NotServed(f"the server does not serve {selection.kind}"))
         try:
             selects(selection)
         except SelectorError as error:
-            raise Refused(Invalid(str(error))) from None
+            raise Refused(facts.Invalid(str(error))) from None
         return entry
 
     def compact(self) -> None:
@@ -98,41 +88,41 @@ class Server:
             table.forget(self.store.version)
         self._pages.clear()
 
-    def entry_of(self, kind: Kind, write: Write) -> Entry:
+    def entry_of(self, kind: Kind, write: Write) -> KindEntry:
         entry = self.register.find(kind)
         if entry is None:
-            raise Refused(NotServed(f"the server does not serve {kind}"))
+            raise Refused(facts.NotServed(f"the server does not serve {kind}"))
         if write.subresource and write.subresource not in entry.served.subresources:
-            raise Refused(NotServed("the server could not find the requested resource"))
+            raise Refused(facts.NotServed("the server could not find the requested resource"))
         return entry
 
-    def _get(self, request: Get) -> Outcome:
+    def _get(self, request: Get) -> facts.Outcome:
         entry = self.register.find(request.ref.kind)
         if entry is None:
-            return NotServed(f"the server does not serve {request.ref.kind}")
+            return facts.NotServed(f"the server does not serve {request.ref.kind}")
         stored = self.store.get(entry.resource, request.ref)
         if stored is None:
             raise missing(entry, request.ref.name)
-        return Done(stored.live(entry.kind, request.view))
+        return facts.Done(stored.live(entry.kind, request.view))
 
-    def _list(self, request: List) -> Outcome:
+    def _list(self, request: List) -> facts.Outcome:
         entry = self.find(request.selection)
         if request.resume:
             found = self._pages.pop(request.resume, None)
             if found is None:
-                return Expired("The provided continue parameter is too old")
+                return facts.Expired("The provided continue parameter is too old")
             items, version = found
         else:
             items, version = self._rows(request.selection, entry), str(self.store.version)
         if not request.limit or len(items) <= request.limit:
-            return Listed(items, version)
+            return facts.Listed(items, version)
         token = f"{version}.{next(self._page_numbers)}"
         self._pages[token] = items[request.limit :], version
         while len(self._pages) > SNAPSHOTS:
             self._pages.pop(next(iter(self._pages)))
-        return Listed(items[: request.limit], version, token)
+        return facts.Listed(items[: request.limit], version, token)
 
-    def _rows(self, selection: Selection, entry: Entry) -> tuple[Live, ...]:
+    def _rows(self, selection: Selection, entry: KindEntry) -> tuple[Live, ...]:
         belongs = selects(selection)
         rows = self.store.table(entry.resource).rows(selection.namespace)
         return tuple(
@@ -141,24 +131,21 @@ class Server:
             if belongs is None or belongs(stored)
         )
 
-    def _logs(self, request: Logs) -> Outcome:
+    def _logs(self, request: Logs) -> facts.Outcome:
         entry = self.register.find(request.ref.kind)
         stored = self.store.get(entry.resource, request.ref) if entry else None
         return self.printed.read(stored, request) if stored else self._get(Get(request.ref))
 
-    def _http(self, request: Http) -> Outcome:
+    def _http(self, request: Http) -> facts.Outcome:
         if request.path == "/version":
-            return Said(msgspec.json.encode({"gitVersion": release()}))
-        return NotServed("the server could not find the requested resource")
+            return facts.Said(msgspec.json.encode({"gitVersion": release()}))
+        return facts.NotServed("the server could not find the requested resource")
 
-    def _changed(self, resource: Resource, event: Event) -> None:
+    def _changed(self, resource: Resource, event: Transition) -> None:
         if resource == CRDS:
-            self._learn(event)
+            body = event.stored.body
+            if event.change is facts.Change.DELETED:
+                self.store.drop(self.register.unlearn(body))
+            elif is_established(body):
+                self.register.learn(body, shapes_of(body.get("spec")))
         self._told(resource, event)
-
-    def _learn(self, event: Event) -> None:
-        body = event.stored.body
-        if event.change is Change.DELETED:
-            self.store.drop(self.register.unlearn(body))
-        elif is_established(body):
-            self.register.learn(body, shapes_of(body.get("spec")))

@@ -111,7 +111,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         return {**self.body, "metadata": metadata, **head}
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class Transition(msgspec.Struct, frozen=True, gc=False):
     """A change: what is now, and what was before."""
 
     change: Change
@@ -124,7 +124,7 @@ class Table:
     """All objects of one resource, by namespace and name, and their recent changes."""
 
     objects: dict[str, dict[str, Stored]] = field(default_factory=dict)
-    history: deque[Event] = field(default_factory=deque)
+    history: deque[Transition] = field(default_factory=deque)
     forgotten: int = 0
     """Changes up to this version can no longer be told."""
     latest: int = 0
@@ -140,7 +140,7 @@ class Table:
             inside[name] for _, inside in sorted(self.objects.items()) for name in sorted(inside)
         ]
 
-    def since(self, version: int) -> Iterator[Event]:
+    def since(self, version: int) -> Iterator[Transition]:
         return (event for event in self.history if event.stored.version > version)
 
     def forget(self, version: int) -> None:
@@ -152,7 +152,7 @@ class Table:
 class Store:
     """The tables of one cluster and the one counter of its versions."""
 
-    def __init__(self, told: Callable[[Resource, Event], None]) -> None:
+    def __init__(self, told: Callable[[Resource, Transition], None]) -> None:
         self.version = 1
         self._told = told
         self._tables: dict[Resource, Table] = {}
@@ -187,9 +187,9 @@ class Store:
         self.version += 1
         stored = Stored(ref, body, owners, self.version)
         inside[ref.name] = stored
-        self._index(resource, before, stored)
+        self._index(resource, ref, before, stored)
         change = Change.MODIFIED if before else Change.ADDED
-        self._record(resource, table, Event(change, stored, before))
+        self._record(resource, table, Transition(change, stored, before))
         return stored
 
     def remove(self, resource: Resource, before: Stored) -> Stored:
@@ -200,25 +200,26 @@ class Store:
             del table.objects[before.ref.namespace]
         self.version += 1
         last = Stored(before.ref, before.body, before.owners, self.version)
-        self._index(resource, before, None)
-        self._record(resource, table, Event(Change.DELETED, last, before))
+        self._index(resource, before.ref, before, None)
+        self._record(resource, table, Transition(Change.DELETED, last, before))
         return last
 
-    def _record(self, resource: Resource, table: Table, event: Event) -> None:
+    def _record(self, resource: Resource, table: Table, event: Transition) -> None:
         table.history.append(event)
         table.latest = event.stored.version
         if len(table.history) > REMEMBERED:
             table.forgotten = table.history.popleft().stored.version
         self._told(resource, event)
 
-    def _index(self, resource: Resource, before: Stored | None, after: Stored | None) -> None:
+    def _index(
+        self, resource: Resource, ref: Ref, before: Stored | None, after: Stored | None
+    ) -> None:
         if before and after and before.metadata is after.metadata:
             return
         old = owner_uids(before.metadata) if before else ()
         new = owner_uids(after.metadata) if after else ()
         if old == new:
             return
-        ref = (after or before or _nobody()).ref
         for uid in old:
             self._owned.get(uid, {}).pop((resource, ref), None)
         for uid in new:
@@ -237,7 +238,3 @@ def owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
 
 def owner_uids(metadata: dict[str, Json]) -> tuple[str, ...]:
     return tuple(str(one.get("uid", "")) for one in owner_references(metadata))
-
-
-def _nobody() -> Stored:
-    raise AssertionError("an index entry belongs to an object")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.selection import selects
-from tidegate.sandbox.server.store import Event, Resource, Stored, Table
+from tidegate.sandbox.server.store import Resource, Stored, Table, Transition
 from tidegate.world.calls import Selection, Ticket
 from tidegate.world.facts import Bookmark, Change, Changed
 
@@ -14,7 +14,9 @@ from tidegate.world.facts import Bookmark, Change, Changed
 class Stream:
     """One watch. While it is silent, what it would tell is held back."""
 
-    def __init__(self, ticket: Ticket, selection: Selection, entry: Entry, *, since: int) -> None:
+    def __init__(
+        self, ticket: Ticket, selection: Selection, entry: KindEntry, *, since: int
+    ) -> None:
         self.ticket = ticket
         self.selection = selection
         self.resource = entry.resource
@@ -22,7 +24,7 @@ class Stream:
         self._kind = entry.kind
         self._belongs = selects(selection)
 
-    def read(self, event: Event) -> Changed | None:
+    def read(self, event: Transition) -> Changed | None:
         """What the watcher sees of a change: entering its selection is an addition, leaving it a
         deletion."""
         place = self.selection.namespace
@@ -44,7 +46,7 @@ class Stream:
         self.version = table.latest
         return Bookmark(self.ticket, str(table.latest))
 
-    def _state(self, event: Event, change: Change) -> Stored:
+    def _state(self, event: Transition, change: Change) -> Stored:
         if change is Change.DELETED and event.change is not Change.DELETED and event.before:
             before = event.before
             return Stored(before.ref, before.body, before.owners, event.stored.version)
@@ -77,7 +79,7 @@ class Streams:
     def all(self) -> list[Stream]:
         return list(self._by_ticket.values())
 
-    def read(self, resource: Resource, event: Event) -> Iterator[Changed]:
+    def read(self, resource: Resource, event: Transition) -> Iterator[Changed]:
         """What each watcher sees of a change."""
         for stream in self._by_resource.get(resource, {}).values():
             seen = stream.read(event)

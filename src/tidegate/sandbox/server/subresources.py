@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidegate.model.reading import mapping
-from tidegate.sandbox.ownership.terms import STATUS_ALONE
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.kinds import STATUS_ALONE
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body, Stored, metadata_of
 
 PODS = ("", "pods")
@@ -12,7 +12,7 @@ KEPT = {("apps", "deployments"): ("labels",), PODS: ("ownerReferences",)}
 """Parts of the metadata that stay as they were, though the rest can be changed."""
 
 
-def change_status(before: Stored, body: Body, entry: Entry) -> Body:
+def change_status(before: Stored, body: Body, entry: KindEntry) -> Body:
     """The object as it was, with all of `body` that can be written through its status."""
     changed: Body = {**before.body, "metadata": _metadata(before, body, entry)}
     status = body.get("status")
@@ -26,7 +26,7 @@ def change_status(before: Stored, body: Body, entry: Entry) -> Body:
     return changed
 
 
-def _metadata(before: Stored, body: Body, entry: Entry) -> Body:
+def _metadata(before: Stored, body: Body, entry: KindEntry) -> Body:
     told = metadata_of(body)
     kind = entry.kind
     if told is before.metadata or entry.is_custom or (kind.group, kind.name) in STATUS_ALONE:

@@ -13,13 +13,13 @@ from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_upd
 from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
 from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
 from tidegate.sandbox.server import lifecycle
-from tidegate.sandbox.server.admission import Deed, admit
+from tidegate.sandbox.server.admission import Admission, admit
 from tidegate.sandbox.server.inspection import inspect, inspect_change, unfit
 from tidegate.sandbox.server.jobs import find_foreign_labels
 from tidegate.sandbox.server.keeping import keep
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
 from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
-from tidegate.sandbox.server.register import Entry
+from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
 from tidegate.sandbox.server.subresources import change_status
 from tidegate.schema.causes import invalid as invalid_field
@@ -34,11 +34,11 @@ KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSec
 """Metadata that no client changes."""
 
 
-class Outline(msgspec.Struct, frozen=True):
+class Writing(msgspec.Struct, frozen=True):
     """A write that is under way: to which kind, and what was there before."""
 
     write: Write
-    entry: Entry
+    entry: KindEntry
     terms: Terms
     before: Stored | None
     author: Author
@@ -61,7 +61,7 @@ class Writer:
         self._names = names
         self._known_terms: dict[tuple[Kind, str], Terms] = {}
 
-    def perform(self, write: Write, entry: Entry, *, is_own: bool = False) -> Done:
+    def perform(self, write: Write, entry: KindEntry, *, is_own: bool = False) -> Done:
         """Do it, or raise why not. What the cluster's own controllers write is not inspected: they
         are held to a real server by tests, and ask only for the head of the answer."""
         before = self._store.get(entry.resource, write.ref) if write.ref.name else None
@@ -71,18 +71,18 @@ class Writer:
         if write.subresource == "binding":
             return self._bind(write, entry, before)
         terms = self._terms(entry, write.subresource)
-        outline = Outline(write, entry, terms, before, self._author(write), is_own)
+        writing = Writing(write, entry, terms, before, self._author(write), is_own)
         match write.verb:
             case Verb.CREATE:
-                return self._create(outline)
+                return self._create(writing)
             case Verb.APPLY:
-                return self._apply(outline)
+                return self._apply(writing)
             case Verb.REPLACE:
-                return self._change(outline, lambda _: read_body(write))
+                return self._change(writing, lambda _: read_body(write))
             case Verb.PATCH:
-                return self._change(outline, lambda live: patched(live, write))
+                return self._change(writing, lambda live: patched(live, write))
 
-    def _terms(self, entry: Entry, subresource: str) -> Terms:
+    def _terms(self, entry: KindEntry, subresource: str) -> Terms:
         """Worked out once for a kind, until its shape is another."""
         known = self._known_terms.get((entry.kind, subresource))
         if known is not None and known.shape is entry.shape:
@@ -105,7 +105,7 @@ class Writer:
     def _author(self, write: Write) -> Author:
         return Author(write.manager or "unknown", lifecycle.timestamp(self._now()))
 
-    def _check_preconditions(self, write: Write, entry: Entry, before: Stored | None) -> None:
+    def _check_preconditions(self, write: Write, entry: KindEntry, before: Stored | None) -> None:
         if before is None:
             if write.uid and write.verb is not Verb.DELETE:
                 raise stale(entry, write.ref.name, "uid mismatch: no existing object was found")
@@ -116,34 +116,34 @@ class Writer:
         if write.version and write.version != str(before.version):
             raise stale(entry, write.ref.name, MODIFIED)
 
-    def _create(self, outline: Outline) -> Done:
-        body = _unmanaged(read_body(outline.write))
+    def _create(self, writing: Writing) -> Done:
+        body = _unmanaged(read_body(writing.write))
         if metadata_of(body).get("resourceVersion"):
             raise Refused(Invalid("resourceVersion should not be set on objects to be created"))
         warnings: tuple[str, ...] = ()
-        if outline.is_own:
-            body = keep(body, outline.entry)
+        if writing.is_own:
+            body = keep(body, writing.entry)
         else:
-            body, warnings = inspect(body, outline.entry, strict=outline.write.strict)
-        if outline.before is not None:
-            admit(Deed(outline.entry, "CREATE", outline.ref, body), self._store)
-            told = f'{outline.entry.title} "{outline.ref.name}" already exists'
-            leaving = "object is being deleted: " if outline.before.is_deleting else ""
+            body, warnings = inspect(body, writing.entry, strict=writing.write.strict)
+        if writing.before is not None:
+            admit(Admission(writing.entry, "CREATE", writing.ref, body), self._store)
+            told = f'{writing.entry.title} "{writing.ref.name}" already exists'
+            leaving = "object is being deleted: " if writing.before.is_deleting else ""
             raise Refused(Exists(f"{leaving}{told}"))
-        owners = update(outline.terms.blank, body, (), by=outline.author, terms=outline.terms)
-        return self._commit_new(outline, body, owners, warnings)
+        owners = update(writing.terms.blank, body, (), by=writing.author, terms=writing.terms)
+        return self._commit_new(writing, body, owners, warnings)
 
-    def _apply(self, outline: Outline) -> Done:
-        intent = _unmanaged(read_body(outline.write))
-        before = outline.before
-        self._check_version(outline, intent)
+    def _apply(self, writing: Writing) -> Done:
+        intent = _unmanaged(read_body(writing.write))
+        before = writing.before
+        self._check_version(writing, intent)
         result = apply(
             before.body if before else None,
             before.owners if before else (),
             intent,
-            by=outline.author,
-            terms=outline.terms,
-            force=outline.write.force,
+            by=writing.author,
+            terms=writing.terms,
+            force=writing.write.force,
         )
         match result:
             case Applied():
@@ -151,111 +151,114 @@ class Writer:
             case Conflicts():
                 raise Refused(Conflict(result.message, result.owned))
             case Unfit():
-                raise unfit(result.problems, outline.entry, outline.ref)
-        strict = outline.write.strict
-        body, warnings = inspect(result.body, outline.entry, strict=strict, keeps_nulls=True)
+                raise unfit(result.problems, writing.entry, writing.ref)
+        strict = writing.write.strict
+        body, warnings = inspect(result.body, writing.entry, strict=strict, keeps_nulls=True)
         if before is None:
-            return self._commit_new(outline, body, result.owners, warnings)
-        return self._commit(outline, before, body, result.owners, warnings)
+            return self._commit_new(writing, body, result.owners, warnings)
+        return self._commit(writing, before, body, result.owners, warnings)
 
-    def _change(self, outline: Outline, changed: Callable[[Body], Body]) -> Done:
-        before = outline.before
+    def _change(self, writing: Writing, changed: Callable[[Body], Body]) -> Done:
+        before = writing.before
         if before is None:
-            raise missing(outline.entry, outline.ref.name)
-        body = changed(_read_for(outline.write, before))
-        self._check_version(outline, body)
-        if outline.write.verb is Verb.REPLACE and outline.entry.is_custom:
-            self._demand_version(outline, body)
+            raise missing(writing.entry, writing.ref.name)
+        body = changed(_read_for(writing.write, before))
+        self._check_version(writing, body)
+        if writing.write.verb is Verb.REPLACE and writing.entry.is_custom:
+            self._demand_version(writing, body)
         claimed = metadata_of(body).get("managedFields")
-        start = owners_for_update(before.owners, claimed, subresource=outline.write.subresource)
-        body = self._reset(outline, before, settle_metadata(body, before))
+        start = owners_for_update(before.owners, claimed, subresource=writing.write.subresource)
+        body = self._reset(writing, before, settle_metadata(body, before))
         warnings: tuple[str, ...] = ()
-        if not outline.is_own or outline.entry.is_custom:
-            strict = outline.write.strict
-            body, warnings = inspect_change(before.body, body, outline.entry, strict=strict)
-        owners = update(before.body, body, start, by=outline.author, terms=outline.terms)
-        return self._commit(outline, before, body, owners, warnings)
+        if not writing.is_own or writing.entry.is_custom:
+            strict = writing.write.strict
+            body, warnings = inspect_change(before.body, body, writing.entry, strict=strict)
+        owners = update(before.body, body, start, by=writing.author, terms=writing.terms)
+        return self._commit(writing, before, body, owners, warnings)
 
-    def _check_version(self, outline: Outline, body: Body) -> None:
+    def _check_version(self, writing: Writing, body: Body) -> None:
         """A body may say which life and which version of the object it means."""
         uid = metadata_of(body).get("uid")
-        if uid and outline.before and uid != outline.before.uid:
+        if uid and writing.before and uid != writing.before.uid:
             cause = invalid_field("metadata.uid", uid, "field is immutable")
-            raise invalid(outline.entry, outline.ref.name, [cause])
+            raise invalid(writing.entry, writing.ref.name, [cause])
         version = metadata_of(body).get("resourceVersion")
-        if version and (outline.before is None or str(outline.before.version) != version):
-            raise stale(outline.entry, outline.ref.name, MODIFIED)
+        if version and (writing.before is None or str(writing.before.version) != version):
+            raise stale(writing.entry, writing.ref.name, MODIFIED)
 
-    def _demand_version(self, outline: Outline, body: Body) -> None:
+    def _demand_version(self, writing: Writing, body: Body) -> None:
         if not metadata_of(body).get("resourceVersion"):
             words = "Invalid value: 0: must be specified for an update"
             cause = Cause("metadata.resourceVersion", "FieldValueInvalid", words)
-            raise invalid(outline.entry, outline.ref.name, [cause])
+            raise invalid(writing.entry, writing.ref.name, [cause])
 
     def _commit_new(
-        self, outline: Outline, body: Body, owners: Owners, warnings: tuple[str, ...]
+        self, writing: Writing, body: Body, owners: Owners, warnings: tuple[str, ...]
     ) -> Done:
         """Give a new object its metadata and what its kind starts with, and store it."""
-        entry = outline.entry
-        ref = asked = outline.ref
+        entry = writing.entry
+        ref = asked = writing.ref
         if not ref.name:
             prefix = str(metadata_of(body).get("generateName", ""))
             asked = msgspec.structs.replace(ref, name=prefix)
-        if outline.write.subresource:
+        if writing.write.subresource:
             raise missing(entry, asked.name)
-        admit(Deed(entry, "CREATE", asked, body), self._store)
+        admit(Admission(entry, "CREATE", asked, body), self._store)
         if not ref.name:
             ref = msgspec.structs.replace(ref, name=self._names.suffixed(asked.name))
         begun = lifecycle.begin(body, entry, ref, now=self._now(), names=self._names)
         if entry.resource == lifecycle.JOBS and (causes := [*find_foreign_labels(begun)]):
             raise invalid(entry, ref.name, causes)
-        if outline.write.dry_run:
+        if writing.write.dry_run:
             stored = Stored(ref, begun, owners, self._store.version)
         else:
             stored = self._store.put(entry.resource, ref, begun, owners)
-        return outline.answer(stored, warnings)
+        return writing.answer(stored, warnings)
 
-    def _reset(self, outline: Outline, before: Stored, body: Body) -> Body:
+    def _reset(self, writing: Writing, before: Stored, body: Body) -> Body:
         """What this way of writing cannot change is as it was."""
-        if outline.write.subresource == "status":
-            return change_status(before, body, outline.entry)
-        if outline.entry.has_status:
-            return with_part(body, "status", before.body.get("status"))
+        if writing.write.subresource == "status":
+            return change_status(before, body, writing.entry)
+        if writing.entry.has_status:
+            value = before.body.get("status")
+            if value is None:
+                return {key: part for key, part in body.items() if key != "status"}
+            return {**body, "status": value}
         return body
 
     def _commit(
         self,
-        outline: Outline,
+        writing: Writing,
         before: Stored,
         body: Body,
         owners: Owners,
         warnings: tuple[str, ...],
     ) -> Done:
-        entry = outline.entry
-        body = self._reset(outline, before, settle_metadata(body, before))
-        admit(Deed(entry, "UPDATE", before.ref, body, outline.write.subresource), self._store)
+        entry = writing.entry
+        body = self._reset(writing, before, settle_metadata(body, before))
+        admit(Admission(entry, "UPDATE", before.ref, body, writing.write.subresource), self._store)
         if same(body, before.body):
             body, owners = before.body, keep_times(before.owners, owners)
             if owners == before.owners:
-                return outline.answer(before, warnings)
+                return writing.answer(before, warnings)
         else:
-            self._check_change(outline, before, body)
-            if not outline.write.subresource:
+            self._check_change(writing, before, body)
+            if not writing.write.subresource:
                 body = lifecycle.count(body, before, entry)
-        if outline.write.dry_run:
+        if writing.write.dry_run:
             return Done(Stored(before.ref, body, owners, before.version).live(entry.kind), warnings)
         if lifecycle.is_over(body, entry):
             gone = self._store.remove(entry.resource, Stored(before.ref, body, owners, 0))
-            return outline.answer(gone, warnings)
-        return outline.answer(self._store.put(entry.resource, before.ref, body, owners), warnings)
+            return writing.answer(gone, warnings)
+        return writing.answer(self._store.put(entry.resource, before.ref, body, owners), warnings)
 
-    def _check_change(self, outline: Outline, before: Stored, body: Body) -> None:
+    def _check_change(self, writing: Writing, before: Stored, body: Body) -> None:
         causes = [*find_changed(before.body, body)]
         causes += lifecycle.late_finalizers(before, body)
         if causes:
-            raise invalid(outline.entry, outline.ref.name, causes)
+            raise invalid(writing.entry, writing.ref.name, causes)
 
-    def _bind(self, write: Write, entry: Entry, before: Stored | None) -> Done:
+    def _bind(self, write: Write, entry: KindEntry, before: Stored | None) -> Done:
         """Put a pod on a node. Nobody owns what a binding sets."""
         if before is None:
             raise missing(entry, write.ref.name)
@@ -272,7 +275,7 @@ class Writer:
             self._store.put(entry.resource, before.ref, body, before.owners)
         return Done()
 
-    def _delete(self, write: Write, entry: Entry, before: Stored | None) -> Done:
+    def _delete(self, write: Write, entry: KindEntry, before: Stored | None) -> Done:
         if before is None:
             raise missing(entry, write.ref.name)
         if write.dry_run:
@@ -359,9 +362,3 @@ def settle_metadata(body: Body, before: Stored) -> Body:
     if before.ref.namespace:
         metadata["namespace"] = before.ref.namespace
     return {**body, "metadata": before.metadata if metadata == before.metadata else metadata}
-
-
-def with_part(body: Body, name: str, value: Json) -> Body:
-    if value is None:
-        return {key: part for key, part in body.items() if key != name}
-    return {**body, name: value}

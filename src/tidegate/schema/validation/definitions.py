@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mapping
 from tidegate.schema.causes import duplicate, forbidden, invalid, required, unsupported
 from tidegate.schema.checks import find_problems
 from tidegate.schema.shape import Shape
@@ -23,8 +24,6 @@ from tidegate.schema.structural import (
     MAP_TYPE,
     PRESERVE,
     Schema,
-    as_items,
-    as_schema,
     schema_in,
     shape_from,
 )
@@ -49,9 +48,9 @@ _KEY_MISSING = (
 
 def find_definition_problems(body: Json) -> tuple[Cause, ...]:
     """Everything that is wrong with a CRD, sorted."""
-    spec = as_schema(as_schema(body).get("spec"))
-    causes = [*_name_problems(as_schema(body), spec), *_version_problems(spec)]
-    schemas = [schema_in(as_schema(each)) for each in as_items(spec.get("versions"))]
+    spec = mapping(body, "spec")
+    causes = [*_name_problems(mapping(body), spec), *_version_problems(spec)]
+    schemas = [schema_in(mapping(each)) for each in listed(spec, "versions")]
     is_one = all(schema == schemas[0] for schema in schemas)
     for place, schema in enumerate(schemas):
         path = f"spec.versions[{place}].schema.openAPIV3Schema"
@@ -65,8 +64,8 @@ def find_definition_problems(body: Json) -> tuple[Cause, ...]:
 
 
 def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
-    names, group = as_schema(spec.get("names")), spec.get("group")
-    name = as_schema(body.get("metadata")).get("name")
+    names, group = mapping(spec, "names"), spec.get("group")
+    name = mapping(body, "metadata").get("name")
     if name != f"{names.get('plural', '')}.{group or ''}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     if not group:
@@ -78,10 +77,7 @@ def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
             yield required(f"spec.names.{part}")
     if spec.get("preserveUnknownFields") is True:
         yield invalid("spec.preserveUnknownFields", value=True, detail=_PRESERVED)
-    yield from _scope_problems(spec.get("scope"))
-
-
-def _scope_problems(scope: Json) -> Iterator[Cause]:
+    scope = spec.get("scope")
     if not scope:
         yield required("spec.scope")
     elif scope not in {"Cluster", "Namespaced"}:
@@ -89,7 +85,7 @@ def _scope_problems(scope: Json) -> Iterator[Cause]:
 
 
 def _version_problems(spec: Schema) -> Iterator[Cause]:
-    versions = [as_schema(version) for version in as_items(spec.get("versions"))]
+    versions = [mapping(version) for version in listed(spec, "versions")]
     names: list[Json] = [version.get("name") for version in versions]
     stored = [str(version.get("name")) for version in versions if version.get("storage") is True]
     if len(stored) != 1:
@@ -108,21 +104,21 @@ def _version_problems(spec: Schema) -> Iterator[Cause]:
 def _schema_problems(schema: Schema, path: str) -> list[Cause]:
     """In three rounds, each only when the one before found nothing, as the server does."""
     return (
-        [cause for each, at in _nodes(schema, path) for cause in _form_problems(each, at)]
+        [cause for each, at in nodes_of(schema, path) for cause in _form_problems(each, at)]
         or [*_root_problems(schema, path)]
-        + [cause for each, at in _nodes(schema, path) for cause in _structure_problems(each, at)]
-        or [cause for each, at in _nodes(schema, path) for cause in _default_problems(each, at)]
+        + [cause for each, at in nodes_of(schema, path) for cause in _structure_problems(each, at)]
+        or [cause for each, at in nodes_of(schema, path) for cause in _default_problems(each, at)]
     )
 
 
-def _nodes(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
+def nodes_of(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
     """A schema and all below it, with where they stand."""
     yield schema, path
-    for name, part in as_schema(schema.get("properties")).items():
-        yield from _nodes(as_schema(part), f"{path}.properties[{name}]")
+    for name, part in mapping(schema, "properties").items():
+        yield from nodes_of(mapping(part), f"{path}.properties[{name}]")
     for name in ("items", "additionalProperties"):
         if isinstance(part := schema.get(name), dict):
-            yield from _nodes(part, f"{path}.{name}")
+            yield from nodes_of(part, f"{path}.{name}")
 
 
 def _form_problems(schema: Schema, path: str) -> Iterator[Cause]:
@@ -143,8 +139,8 @@ def _form_problems(schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _list_problems(schema: Schema, path: str) -> Iterator[Cause]:
-    kind, keys = schema.get(LIST_TYPE), as_items(schema.get(LIST_KEYS))
-    items = as_schema(schema.get("items"))
+    kind, keys = schema.get(LIST_TYPE), listed(schema, LIST_KEYS)
+    items = mapping(schema, "items")
     if kind is None:
         if keys:
             detail = "must be map if x-kubernetes-list-map-keys is non-empty"
@@ -163,8 +159,8 @@ def _list_problems(schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _key_problems(items: Schema, keys: list[Json], path: str) -> Iterator[Cause]:
-    properties = as_schema(items.get("properties"))
-    needed = as_items(items.get("required"))
+    properties = mapping(items, "properties")
+    needed = listed(items, "required")
     if not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
         yield required(f"{path}.{LIST_KEYS}", detail)
@@ -174,7 +170,7 @@ def _key_problems(items: Schema, keys: list[Json], path: str) -> Iterator[Cause]
     seen: list[Json] = []
     for place, key in enumerate(keys):
         at = f"{path}.items.properties[{key}]"
-        found = as_schema(properties.get(str(key)))
+        found = mapping(properties.get(str(key)))
         if key in seen:
             yield duplicate(f"{path}.{LIST_KEYS}[{place}]", key)
         seen.append(key)
@@ -195,8 +191,8 @@ def _root_problems(schema: Schema, path: str) -> Iterator[Cause]:
             yield required(f"{path}.type", "must not be empty at the root")
     elif schema["type"] != "object":
         yield invalid(f"{path}.type", schema["type"], "must be object at the root")
-    metadata = as_schema(as_schema(schema.get("properties")).get("metadata"))
-    if as_schema(metadata.get("properties")).keys() - {"name", "generateName"}:
+    metadata = mapping(schema, "properties", "metadata")
+    if mapping(metadata, "properties").keys() - {"name", "generateName"}:
         yield forbidden(f"{path}.properties[metadata]", _METADATA)
 
 

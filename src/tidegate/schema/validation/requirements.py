@@ -23,13 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tidegate.model.objects import Json, Kind
 from tidegate.schema.causes import forbidden, invalid, required, unsupported
-from tidegate.schema.validation.names import (
-    dns_label,
-    dns_subdomain,
-    find_name_problems,
-    key_problems,
-    label_problems,
-)
+from tidegate.schema.validation import names
 from tidegate.schema.validation.network import LAST_PORT, ingress_problems, service_problems
 from tidegate.schema.validation.places import at, each, is_empty
 from tidegate.schema.validation.workloads import (
@@ -58,7 +52,7 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
     if not isinstance(body, dict):
         return ()
     metadata = body.get("metadata")
-    causes = [*find_name_problems(kind, metadata if isinstance(metadata, dict) else {})]
+    causes = [*names.find_name_problems(kind, metadata if isinstance(metadata, dict) else {})]
     causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
     if (kind.group, kind.name) in TEMPLATES:
         causes += workload_problems(kind, body)
@@ -103,8 +97,8 @@ def _port(field: str, value: Json) -> Iterator[Cause]:
 
 
 def _config_map_problems(body: Body) -> Iterator[Cause]:
-    yield from key_problems(body.get("data"), "data")
-    yield from key_problems(body.get("binaryData"), "binaryData")
+    yield from names.key_problems(body.get("data"), "data")
+    yield from names.key_problems(body.get("binaryData"), "binaryData")
     text, binary = body.get("data"), body.get("binaryData")
     if isinstance(text, dict) and isinstance(binary, dict):
         for key in (key for key in text if key in binary):
@@ -114,7 +108,7 @@ def _config_map_problems(body: Body) -> Iterator[Cause]:
 def _secret_problems(body: Body) -> Iterator[Cause]:
     parts = [part for part in (body.get("data"), body.get("stringData")) if isinstance(part, dict)]
     held: Body = {key: value for part in parts for key, value in part.items()}
-    yield from key_problems(held, "data")
+    yield from names.key_problems(held, "data")
     for key in _SECRETS.get(str(body.get("type")), ()):
         if key not in held:
             yield required(f"data[{key}]")
@@ -130,7 +124,7 @@ def _probe_problems(field: str, probe: Json) -> Iterator[Cause]:
 
 _CONTAINER: tuple[Row, ...] = (
     ("name", need()),
-    ("name", dns_label),
+    ("name", names.dns_label),
     ("image", need()),
     ("imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
     ("env[].name", need()),
@@ -150,7 +144,7 @@ POD_ROWS: tuple[Row, ...] = (
     *((f"initContainers[].{path}", ask) for path, ask in _CONTAINER),
     ("containers", need()),
     ("volumes[].name", need()),
-    ("volumes[].name", dns_label),
+    ("volumes[].name", names.dns_label),
     ("volumes[].secret?.secretName", need()),
     ("volumes[].configMap?.name", need()),
     ("volumes[].persistentVolumeClaim?.claimName", need()),
@@ -213,8 +207,8 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
     ("", "Service"): (
         ("spec.type", one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")),
         ("spec.ports[].protocol", one_of(*PROTOCOLS)),
-        ("spec.ports[].name", dns_label),
-        ("spec.selector", label_problems),
+        ("spec.ports[].name", names.dns_label),
+        ("spec.selector", names.label_problems),
     ),
     ("", "PersistentVolumeClaim"): (
         *((f"spec.{path}", ask) for path, ask in _CLAIM),
@@ -226,7 +220,7 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
     ),
     ("networking.k8s.io", "Ingress"): (
         ("spec.rules[].http?.paths", need()),
-        ("spec.rules[].host", dns_subdomain),
+        ("spec.rules[].host", names.dns_subdomain),
         ("spec.rules[].http?.paths[].pathType", need("pathType must be specified")),
         (
             "spec.rules[].http?.paths[].pathType",

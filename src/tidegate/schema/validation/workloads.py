@@ -43,7 +43,10 @@ def workload_problems(kind: Kind, body: Body) -> Iterator[Cause]:
             yield unsupported(field, policy, ("OnFailure", "Never"))
         schedule = at(body, "spec.schedule")
         if isinstance(schedule, str) and schedule:
-            yield from _schedule_problems(schedule)
+            fields = schedule.split()
+            if not schedule.startswith("@") and len(fields) != _CRON_FIELDS:
+                detail = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+                yield invalid("spec.schedule", schedule, detail)
 
 
 def pods_of(kind: Kind, body: Body) -> Iterator[tuple[str, Body]]:
@@ -103,10 +106,3 @@ def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
         detail = "`selector` does not match template `labels`"
         shown = labels if isinstance(told, dict) else None
         yield invalid("spec.template.metadata.labels", shown, detail)
-
-
-def _schedule_problems(schedule: str) -> Iterator[Cause]:
-    fields = schedule.split()
-    if not schedule.startswith("@") and len(fields) != _CRON_FIELDS:
-        detail = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-        yield invalid("spec.schedule", schedule, detail)

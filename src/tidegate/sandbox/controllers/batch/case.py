@@ -9,22 +9,23 @@ import msgspec
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.batch.indexes import Indexes, parse_indexes
-from tidegate.sandbox.controllers.batch.order import Order, read_order, restarts_of
+from tidegate.sandbox.controllers.batch.order import JobSpec, read_order, restarts_of
 from tidegate.sandbox.controllers.batch.pods import FAILURES, JobPod
 from tidegate.sandbox.controllers.batch.rules import match_success
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
-from tidegate.sandbox.controllers.pods import pods_of
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.writes import controlled
 from tidegate.sandbox.server.store import Body, Stored
 
 CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class JobCase(msgspec.Struct, frozen=True, kw_only=True):
     """A Job and its pods, counted. Pods without the tracking finalizer are in the status."""
 
     job: Stored
-    order: Order
+    order: JobSpec
     pods: tuple[JobPod, ...]
     status: Body
     succeeded: int
@@ -64,15 +65,15 @@ class Ending(NamedTuple):
     is_noted: bool = False
 
 
-def read_case(view: View, job: Stored) -> Case:
+def read_case(view: Sight, job: Stored) -> JobCase:
     order = read_order(job.body)
-    pods = tuple(JobPod(pod, order) for pod in pods_of(view, job))
+    pods = tuple(JobPod(pod, order) for pod in controlled(view, job, POD))
     status = mapping(job.body, "status")
     fresh = [pod for pod in pods if pod.is_tracked and pod.is_valid]
     done = _succeeded_indexes(order, status, fresh)
     new = sum(pod.succeeded for pod in fresh)
     lost = sum(pod.failed and pod.verdict.counts for pod in fresh)
-    return Case(
+    return JobCase(
         job=job,
         order=order,
         pods=pods,
@@ -84,14 +85,14 @@ def read_case(view: View, job: Stored) -> Case:
     )
 
 
-def _succeeded_indexes(order: Order, status: Body, fresh: list[JobPod]) -> Indexes:
+def _succeeded_indexes(order: JobSpec, status: Body, fresh: list[JobPod]) -> Indexes:
     if not order.is_indexed:
         return frozenset()
     counted = parse_indexes(text(status, "completedIndexes"), order.span)
     return counted | {pod.index for pod in fresh if pod.succeeded and pod.index is not None}
 
 
-def _failed_indexes(order: Order, status: Body, fresh: list[JobPod]) -> Indexes:
+def _failed_indexes(order: JobSpec, status: Body, fresh: list[JobPod]) -> Indexes:
     if order.backoff_limit_per_index is None:
         return frozenset()
     counted = parse_indexes(text(status, "failedIndexes"), order.span)
@@ -100,7 +101,7 @@ def _failed_indexes(order: Order, status: Body, fresh: list[JobPod]) -> Indexes:
     }
 
 
-def _fails_index(pod: JobPod, order: Order) -> bool:
+def _fails_index(pod: JobPod, order: JobSpec) -> bool:
     if not pod.failed:
         return False
     if pod.verdict.action == "FailIndex":
@@ -109,12 +110,12 @@ def _fails_index(pod: JobPod, order: Order) -> bool:
     return pod.verdict.counts and pod.noted(FAILURES) >= limit
 
 
-def find_ending(case: Case, now: Ms) -> Ending | None:
+def find_ending(case: JobCase, now: Ms) -> Ending | None:
     """How the Job ends, if it is decided; completions are looked at later, with the pods."""
     return _noted(case) or _by_failure(case, now) or _by_success_rule(case)
 
 
-def _noted(case: Case) -> Ending | None:
+def _noted(case: JobCase) -> Ending | None:
     for name in (CRITERIA_MET, FAILURE_TARGET):
         found = find_condition(mappings(case.status, "conditions"), name)
         if found is not None and found.get("status") == "True":
@@ -123,7 +124,7 @@ def _noted(case: Case) -> Ending | None:
     return None
 
 
-def _by_failure(case: Case, now: Ms) -> Ending | None:
+def _by_failure(case: JobCase, now: Ms) -> Ending | None:
     for pod in case.pods:
         if pod.failed and pod.verdict.action == "FailJob":
             return Ending(False, "PodFailurePolicy", pod.verdict.message)
@@ -132,10 +133,6 @@ def _by_failure(case: Case, now: Ms) -> Ending | None:
     due = deadline_of(case)
     if due is not None and now >= due:
         return Ending(False, "DeadlineExceeded", "Job was active longer than specified deadline")
-    return _by_failed_indexes(case)
-
-
-def _by_failed_indexes(case: Case) -> Ending | None:
     order, failed = case.order, len(case.failed_indexes)
     if not order.is_indexed or order.backoff_limit_per_index is None:
         return None
@@ -147,12 +144,12 @@ def _by_failed_indexes(case: Case) -> Ending | None:
     return None
 
 
-def _by_success_rule(case: Case) -> Ending | None:
+def _by_success_rule(case: JobCase) -> Ending | None:
     message = match_success(case.order, case.succeeded_indexes)
     return Ending(True, "SuccessPolicy", message) if message else None
 
 
-def _restarted_too_often(case: Case) -> bool:
+def _restarted_too_often(case: JobCase) -> bool:
     if not case.order.restarts_in_place:
         return False
     going = (pod for pod in case.pods if pod.phase in ("Running", "Pending"))
@@ -160,7 +157,7 @@ def _restarted_too_often(case: Case) -> bool:
     return restarts > 0 if case.order.backoff_limit == 0 else restarts >= case.order.backoff_limit
 
 
-def deadline_of(case: Case) -> Ms | None:
+def deadline_of(case: JobCase) -> Ms | None:
     """When the Job, once it has started, will have been active for too long."""
     start = moment_of(case.status.get("startTime"))
     if case.order.deadline is None or start is None or case.order.is_suspended:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.batch.job import JOB
 from tidegate.sandbox.controllers.batch.order import whole
 from tidegate.sandbox.controllers.batch.schedule import (
@@ -21,17 +22,9 @@ from tidegate.sandbox.controllers.batch.schedule import (
 from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.writes import (
-    controller_of,
-    create,
-    delete,
-    is_controlled_by,
-    owner_reference,
-    set_status,
-)
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Exists, Outcome, is_refusal
 
@@ -47,23 +40,19 @@ KEPT = (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHis
 Deeds: TypeAlias = Generator[Write | At, Outcome | None, Body]
 
 
-def keep_schedule(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_schedule(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Tidy up what ended, make what is due, and say what is going on."""
     cron_job = view.get(ref)
     if cron_job is None:
         return
-    jobs = [
-        own
-        for own in view.owned_by(cron_job.uid)
-        if own.ref.kind == JOB and is_controlled_by(own, cron_job)
-    ]
+    jobs = writes.controlled(view, cron_job, JOB)
     status = mapping(cron_job.body, "status")
     fresh = yield from _see(cron_job, jobs, status, now)
     yield from _forget_oldest(cron_job, jobs, now)
     if not cron_job.is_deleting and part(cron_job.body, "spec", "suspend") is not True:
         fresh = yield from _make_due(view, cron_job, fresh, now)
     if fresh != status:
-        yield set_status(cron_job, fresh)
+        yield writes.set_status(cron_job, fresh)
 
 
 def _see(cron_job: Stored, jobs: list[Stored], status: Body, now: Ms) -> Deeds:
@@ -101,7 +90,7 @@ def _forget_oldest(cron_job: Stored, jobs: list[Stored], now: Ms) -> Iterator[Wr
         ended.sort(key=lambda job: (text(job.body, "status", "startTime"), job.ref.name))
         surplus = len(ended) - (default if limit is None else limit)
         for job in ended[: max(0, surplus)]:
-            yield delete(job)
+            yield writes.delete(job)
             yield _deleted(cron_job, job.ref.name, now)
 
 
@@ -110,7 +99,7 @@ def _deleted(cron_job: Stored, name: str, now: Ms) -> Write:
     return tell(cron_job, reason="SuccessfulDelete", message=said, now=now, source=NAME)
 
 
-def _make_due(view: View, cron_job: Stored, status: Body, now: Ms) -> Deeds:
+def _make_due(view: Sight, cron_job: Stored, status: Body, now: Ms) -> Deeds:
     spec = mapping(cron_job.body, "spec")
     try:
         schedule = parse_schedule(text(spec, "schedule"), text(spec, "timeZone"))
@@ -159,7 +148,7 @@ def _last_before(schedule: Schedule | Interval, begun: Ms, now: Ms) -> Ms | None
     return last
 
 
-def _start(view: View, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
+def _start(view: Sight, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
     policy = text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
     active = mappings(status, "active")
     if policy == "Forbid" and active:
@@ -169,7 +158,7 @@ def _start(view: View, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deed
         for known in active:
             job = view.get(Ref(JOB, cron_job.ref.namespace, text(known, "name")))
             if job is not None:
-                yield delete(job)
+                yield writes.delete(job)
                 yield _deleted(cron_job, job.ref.name, now)
         active = []
     outcome = yield _job_of(cron_job, due)
@@ -180,7 +169,7 @@ def _start(view: View, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deed
         return status
     name = _name(cron_job, due)
     job = view.get(Ref(JOB, cron_job.ref.namespace, name))
-    if job is None or not is_controlled_by(job, cron_job):
+    if job is None or not writes.is_controlled_by(job, cron_job):
         return status
     if isinstance(outcome, Done):
         said = f"Created job {name}"
@@ -203,10 +192,10 @@ def _job_of(cron_job: Stored, due: Ms) -> Write:
         "namespace": cron_job.ref.namespace,
         **({"labels": labels} if labels else {}),
         "annotations": {**mapping(template, "metadata", "annotations"), SCHEDULED: stamp},
-        "ownerReferences": [owner_reference(cron_job)],
+        "ownerReferences": [writes.owner_reference(cron_job)],
     }
     body: Body = {"metadata": metadata, "spec": mapping(template, "spec")}
-    return create(JOB, cron_job.ref.namespace, body)
+    return writes.create(JOB, cron_job.ref.namespace, body)
 
 
 def _reference(job: Stored) -> Body:
@@ -220,14 +209,6 @@ def _reference(job: Stored) -> Body:
     }
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == CRON_JOB:
-        yield ref
-    elif ref.kind == JOB:
-        owner = controller_of(event.stored, CRON_JOB)
-        if owner is not None:
-            yield owner
-
-
-CRON_JOBS = Controller("cron-jobs", keep_schedule, _concerns, kinds=(CRON_JOB, JOB))
+CRON_JOBS = Controller(
+    "cron-jobs", keep_schedule, writes.with_controlled(CRON_JOB, JOB), kinds=(CRON_JOB, JOB)
+)

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import text
 from tidegate.sandbox.controllers.batch.case import (
-    Case,
     Ending,
+    JobCase,
     deadline_of,
     find_ending,
     read_case,
 )
 from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
 from tidegate.sandbox.controllers.batch.status import (
-    Running,
-    conditions_of,
+    UnderWay,
     count_pods,
     finish,
     finished_as,
@@ -30,19 +29,20 @@ from tidegate.sandbox.controllers.batch.status import (
     status_after,
     status_before,
 )
+from tidegate.sandbox.controllers.conditions import Conditions, conditions_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import controller_of, set_status
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
 JOB = Kind("batch", "v1", "Job")
 
 
-def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_job(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Judge a Job by its pods, make or delete some, and say how it stands."""
     job = view.get(ref)
     if job is None or finished_as(job.body):
@@ -51,7 +51,8 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
     if case.order.is_foreign:
         return
     ending = find_ending(case, now)
-    running = _running(case)
+    active = case.active
+    running = UnderWay(len(active), sum(pod.is_ready for pod in active), case.terminating)
     suspends = False
     if ending is not None:
         running = yield from stop(case, running, now)
@@ -60,7 +61,7 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
             running = yield from manage(case, running, now)
             suspends = True
         ending = _completed(case, running)
-    conditions = conditions_of(case)
+    conditions = conditions_of(case.job)
     if suspends and ending is None:
         conditions = note_suspension(conditions, suspended=case.order.is_suspended, now=now)
     yield from _report(case, running, ending, foretell(conditions, ending, now), now)
@@ -69,12 +70,7 @@ def keep_job(view: View, ref: Ref, now: Ms) -> Looking:
         yield At(due)
 
 
-def _running(case: Case) -> Running:
-    active = case.active
-    return Running(len(active), sum(pod.is_ready for pod in active), case.terminating)
-
-
-def _completed(case: Case, running: Running) -> Ending | None:
+def _completed(case: JobCase, running: UnderWay) -> Ending | None:
     wanted = 1 if case.order.completions is None else case.order.completions
     if case.succeeded < wanted or running.active:
         return None
@@ -82,17 +78,20 @@ def _completed(case: Case, running: Running) -> Ending | None:
 
 
 def _report(
-    case: Case, running: Running, ending: Ending | None, conditions: list[dict[str, Json]], now: Ms
+    case: JobCase, running: UnderWay, ending: Ending | None, conditions: Conditions, now: Ms
 ) -> Iterator[Write]:
     """Name the pods that ended, let go of them, count them; then say that the Job has ended."""
-    changed = _suspension_changed(case, conditions)
+    known = [one for one in conditions_of(case.job) if one.get("type") == "Suspended"]
+    changed = known != [one for one in conditions if one.get("type") == "Suspended"]
     start = _start(case, changed=changed, now=now)
     counting = count_pods(case, ending)
     before = status_before(case, running, counting, conditions, start)
     if before != case.status:
         yield set_status(case.job, before)
     if changed:
-        yield _suspension(case, now)
+        reason = "Suspended" if case.order.is_suspended else "Resumed"
+        said = f"Job {reason.lower()}"
+        yield tell(case.job, reason=reason, message=said, now=now, source=NAME)
     yield from (release(pod) for pod in counting.released)
     after = status_after(before, counting)
     is_over = ending is not None and running.terminating == 0
@@ -104,22 +103,11 @@ def _report(
         yield _ended(case.job, ending, now)
 
 
-def _suspension_changed(case: Case, conditions: list[dict[str, Json]]) -> bool:
-    known = [one for one in conditions_of(case) if one.get("type") == "Suspended"]
-    return known != [one for one in conditions if one.get("type") == "Suspended"]
-
-
-def _start(case: Case, *, changed: bool, now: Ms) -> str:
+def _start(case: JobCase, *, changed: bool, now: Ms) -> str:
     """A Job that is resumed starts anew; one that is suspended has not started."""
     if case.order.is_suspended:
         return "" if changed else text(case.status, "startTime")
     return timestamp(now) if changed else text(case.status, "startTime", default=timestamp(now))
-
-
-def _suspension(case: Case, now: Ms) -> Write:
-    reason = "Suspended" if case.order.is_suspended else "Resumed"
-    said = f"Job {reason.lower()}"
-    return tell(case.job, reason=reason, message=said, now=now, source=NAME)
 
 
 def _ended(job: Stored, ending: Ending, now: Ms) -> Write:
@@ -128,17 +116,17 @@ def _ended(job: Stored, ending: Ending, now: Ms) -> Write:
     return warn(job, reason=ending.reason, message=ending.message, now=now, source=NAME)
 
 
-def _is_respecified(event: Event) -> bool:
+def _is_respecified(event: Transition) -> bool:
     return event.before is None or event.before.generation != event.stored.generation
 
 
-def _concerns_at_once(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns_at_once(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == JOB and event.change is not Change.DELETED and _is_respecified(event):
         yield ref
 
 
-def _concerns_batched(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns_batched(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == POD:
         owner = controller_of(event.stored, JOB)

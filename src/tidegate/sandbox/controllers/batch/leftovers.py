@@ -13,14 +13,13 @@ from tidegate.sandbox.controllers.batch.pods import TRACKING
 from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.writes import controller_of, patch
-from tidegate.sandbox.server.store import Event, Stored, owner_references
-from tidegate.world.calls import Verb, Write
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.writes import controller_of, delete, without_finalizer
+from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.facts import Change
 
 
-def remove_finished(view: View, ref: Ref, now: Ms) -> Looking:
+def remove_finished(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Delete a Job `ttlSecondsAfterFinished` after its end, its pods first."""
     job = view.get(ref)
     due = _due(job) if job is not None else None
@@ -29,7 +28,7 @@ def remove_finished(view: View, ref: Ref, now: Ms) -> Looking:
     if now < due:
         yield At(due)
     else:
-        yield Write(verb=Verb.DELETE, ref=ref, uid=job.uid, propagation=Propagation.FOREGROUND)
+        yield delete(job, Propagation.FOREGROUND)
 
 
 def _due(job: Stored) -> Ms | None:
@@ -39,16 +38,14 @@ def _due(job: Stored) -> Ms | None:
     return Ms(moment + span * SECOND) if moment is not None and span is not None else None
 
 
-def release_pod(view: View, ref: Ref, _now: Ms) -> Looking:
+def release_pod(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """A pod whose Job is gone or has ended is not held back."""
     pod = view.get(ref)
-    if pod is None or not _is_left(view, pod):
-        return
-    left = [one for one in pod.finalizers if one != TRACKING]
-    yield patch(pod, {"metadata": {"finalizers": left or None}})
+    if pod is not None and _is_left(view, pod):
+        yield without_finalizer(pod, TRACKING)
 
 
-def _is_left(view: View, pod: Stored) -> bool:
+def _is_left(view: Sight, pod: Stored) -> bool:
     if TRACKING not in pod.finalizers:
         return False
     owner = controller_of(pod, JOB)
@@ -59,13 +56,13 @@ def _is_left(view: View, pod: Stored) -> bool:
     return job is None or job.uid not in uids or finished_as(job.body) != ""
 
 
-def _concerns_job(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns_job(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == JOB and event.change is not Change.DELETED and finished_as(event.stored.body):
         yield ref
 
 
-def _concerns_pods(view: View, event: Event) -> Iterator[Ref]:
+def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
     stored, is_gone = event.stored, event.change is Change.DELETED
     if stored.ref.kind == POD and not is_gone and _is_left(view, stored):
         yield stored.ref

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping, mappings, text
-from tidegate.sandbox.controllers.batch.case import Case
+from tidegate.sandbox.controllers.batch.case import JobCase
 from tidegate.sandbox.controllers.batch.pods import (
     FAILURES,
     IGNORED_FAILURES,
@@ -25,7 +25,7 @@ INDEX_VARIABLE: Json = {
 }
 
 
-def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
+def make_pod(case: JobCase, index: int | None, replaced: JobPod | None) -> Write:
     """The creation of the next pod, of this index where the Job has indexes."""
     job = case.job
     template = mapping(job.body, "spec", "template")
@@ -34,7 +34,8 @@ def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
     spec = mapping(template, "spec")
     prefix = f"{job.ref.name}-"
     if index is not None:
-        prefix = _indexed_prefix(job.ref.name, index)
+        ending = f"-{index}-"
+        prefix = job.ref.name[: LONGEST_PREFIX - len(ending)] + ending
         labels = {**labels, INDEX: str(index)}
         annotations = {**annotations, INDEX: str(index), **_failure_counts(case, replaced)}
         spec = _indexed_spec(spec, f"{job.ref.name}-{index}")
@@ -50,12 +51,7 @@ def make_pod(case: Case, index: int | None, replaced: JobPod | None) -> Write:
     return create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
 
 
-def _indexed_prefix(name: str, index: int) -> str:
-    ending = f"-{index}-"
-    return name[: LONGEST_PREFIX - len(ending)] + ending
-
-
-def _failure_counts(case: Case, replaced: JobPod | None) -> dict[str, Json]:
+def _failure_counts(case: JobCase, replaced: JobPod | None) -> dict[str, Json]:
     if case.order.backoff_limit_per_index is None:
         return {}
     if replaced is None:

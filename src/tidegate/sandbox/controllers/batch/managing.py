@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.sandbox.controllers.batch.case import Case
+from tidegate.sandbox.controllers.batch.case import JobCase
 from tidegate.sandbox.controllers.batch.indexes import first_free
 from tidegate.sandbox.controllers.batch.making import make_pod
 from tidegate.sandbox.controllers.batch.pods import (
@@ -15,12 +15,12 @@ from tidegate.sandbox.controllers.batch.pods import (
     next_start,
     next_start_of_index,
 )
-from tidegate.sandbox.controllers.batch.status import Running
+from tidegate.sandbox.controllers.batch.status import UnderWay
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import least_wanted, refusal_of
 from tidegate.sandbox.controllers.reaction import At
-from tidegate.sandbox.controllers.writes import delete, patch
+from tidegate.sandbox.controllers.writes import delete, without_finalizer
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Outcome
@@ -31,10 +31,10 @@ BATCH = SECOND
 BURST = 500
 """So many pods are made or deleted in one look."""
 
-Deeds: TypeAlias = Generator[Write | At, Outcome | None, Running]
+Deeds: TypeAlias = Generator[Write | At, Outcome | None, UnderWay]
 
 
-def stop(case: Case, running: Running, now: Ms) -> Deeds:
+def stop(case: JobCase, running: UnderWay, now: Ms) -> Deeds:
     """Nothing goes on in a Job whose end is decided."""
     for pod in case.active:
         yield delete(pod.stored)
@@ -42,7 +42,7 @@ def stop(case: Case, running: Running, now: Ms) -> Deeds:
     return running.less(case.active)
 
 
-def manage(case: Case, running: Running, now: Ms) -> Deeds:
+def manage(case: JobCase, running: UnderWay, now: Ms) -> Deeds:
     """As many pods as may run now: delete some or make some, never both in one look."""
     if case.order.is_suspended:
         return (yield from _drop(case, running, case.active, now))
@@ -56,13 +56,13 @@ def manage(case: Case, running: Running, now: Ms) -> Deeds:
     return (yield from _make(case, running, missing, now))
 
 
-def _wanted(case: Case, running: Running) -> int:
+def _wanted(case: JobCase, running: UnderWay) -> int:
     if case.order.completions is None:
         return running.active if case.succeeded else case.order.parallelism
     return max(0, min(case.order.completions - case.succeeded, case.order.parallelism))
 
 
-def _surplus(case: Case, least: int) -> list[JobPod]:
+def _surplus(case: JobCase, least: int) -> list[JobPod]:
     """The pods to delete: those whose index is wrong or taken, then those that are too many."""
     left, surplus = case.active, list[JobPod]()
     if case.order.is_indexed:
@@ -77,7 +77,7 @@ def _surplus(case: Case, least: int) -> list[JobPod]:
     return [*surplus, *(pod for pod in left if pod.uid in more)]
 
 
-def _drop(case: Case, running: Running, pods: list[JobPod], now: Ms) -> Deeds:
+def _drop(case: JobCase, running: UnderWay, pods: list[JobPod], now: Ms) -> Deeds:
     """Pods that are no longer wanted do not count as failed: they are let go of first."""
     for pod in pods:
         if pod.is_tracked:
@@ -87,7 +87,7 @@ def _drop(case: Case, running: Running, pods: list[JobPod], now: Ms) -> Deeds:
     return running.less(pods)
 
 
-def _make(case: Case, running: Running, missing: int, now: Ms) -> Deeds:
+def _make(case: JobCase, running: UnderWay, missing: int, now: Ms) -> Deeds:
     awaited = case.awaiting_replacement()
     places, start = _places(case, missing, now)
     if start > now:
@@ -104,10 +104,10 @@ def _make(case: Case, running: Running, missing: int, now: Ms) -> Deeds:
         name = outcome.live.ref.name if outcome.live else ""
         said = f"Created pod: {name}"
         yield tell(case.job, reason="SuccessfulCreate", message=said, now=now, source=NAME)
-    return Running(running.active + made, running.ready, running.terminating)
+    return UnderWay(running.active + made, running.ready, running.terminating)
 
 
-def _places(case: Case, missing: int, now: Ms) -> tuple[list[int | None], Ms]:
+def _places(case: JobCase, missing: int, now: Ms) -> tuple[list[int | None], Ms]:
     """For which indexes pods are to be made, or from when on."""
     order = case.order
     if order.backoff_limit_per_index is None:
@@ -122,7 +122,7 @@ def _places(case: Case, missing: int, now: Ms) -> tuple[list[int | None], Ms]:
     return ready, Ms(0) if ready else min((start for start, _ in starts), default=Ms(0))
 
 
-def _taken(case: Case) -> frozenset[int]:
+def _taken(case: JobCase) -> frozenset[int]:
     going = case.active
     if case.order.replaces_only_failed:
         going += [pod for pod in case.pods if pod.is_terminating]
@@ -130,7 +130,7 @@ def _taken(case: Case) -> frozenset[int]:
     return case.succeeded_indexes | case.failed_indexes | own
 
 
-def _refused(case: Case, why: str, now: Ms) -> Iterator[Write | At]:
+def _refused(case: JobCase, why: str, now: Ms) -> Iterator[Write | At]:
     """Try again after 1 s, 2 s, 4 s, ... up to a minute."""
     if not why:
         return
@@ -149,5 +149,4 @@ def _deleted(job: Stored, pod: JobPod, now: Ms) -> Write:
 
 
 def release(pod: JobPod) -> Write:
-    left = [one for one in pod.stored.finalizers if one != TRACKING]
-    return patch(pod.stored, {"metadata": {"finalizers": left or None}})
+    return without_finalizer(pod.stored, TRACKING)

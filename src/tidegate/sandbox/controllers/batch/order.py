@@ -13,7 +13,7 @@ UNLIMITED = 2**31 - 1
 OWN_CONTROLLER = "kubernetes.io/job-controller"
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A Job's spec, read."""
 
     parallelism: int
@@ -39,7 +39,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         return self.completions or 0
 
 
-def read_order(job: Body) -> Order:
+def read_order(job: Body) -> JobSpec:
     spec = part(job, "spec")
     parallelism, completions = whole(spec, "parallelism"), whole(spec, "completions")
     if parallelism is None and completions is None:
@@ -48,7 +48,7 @@ def read_order(job: Body) -> Order:
     limit = whole(spec, "backoffLimit")
     default_limit = BACKOFF_LIMIT if per_index is None else UNLIMITED
     rules = tuple(mappings(spec, "podFailurePolicy", "rules"))
-    return Order(
+    return JobSpec(
         parallelism=1 if parallelism is None else parallelism,
         completions=completions,
         backoff_limit=default_limit if limit is None else limit,

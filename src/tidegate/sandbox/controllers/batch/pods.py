@@ -7,8 +7,8 @@ from functools import cached_property
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.reading import mappings, number, part, text
-from tidegate.sandbox.controllers.batch.order import Order
-from tidegate.sandbox.controllers.batch.rules import Match, match_failure
+from tidegate.sandbox.controllers.batch.order import JobSpec
+from tidegate.sandbox.controllers.batch.rules import RuleMatch, match_failure
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.pods import is_ready
 from tidegate.sandbox.server.store import Stored
@@ -24,7 +24,7 @@ LONGEST_BACKOFF = Ms(600 * SECOND)
 class JobPod:
     """One pod, as its Job sees it."""
 
-    def __init__(self, stored: Stored, order: Order) -> None:
+    def __init__(self, stored: Stored, order: JobSpec) -> None:
         self.stored = stored
         self._order = order
         self.phase = text(stored.body, "status", "phase")
@@ -59,7 +59,7 @@ class JobPod:
         return self.is_terminating and not self._order.replaces_only_failed
 
     @cached_property
-    def verdict(self) -> Match:
+    def verdict(self) -> RuleMatch:
         return match_failure(self._order, self.stored)
 
     @cached_property

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mappings, part, text
 from tidegate.sandbox.controllers.batch.indexes import Indexes, parse_indexes
-from tidegate.sandbox.controllers.batch.order import Order, whole
+from tidegate.sandbox.controllers.batch.order import JobSpec, whole
 from tidegate.sandbox.server.store import Stored
 
 
-class Match(NamedTuple):
+class RuleMatch(NamedTuple):
     """What the first rule that fits says: `action` is empty where none does."""
 
     action: str = ""
@@ -22,7 +22,7 @@ class Match(NamedTuple):
         return self.action != "Ignore"
 
 
-def match_failure(order: Order, pod: Stored) -> Match:
+def match_failure(order: JobSpec, pod: Stored) -> RuleMatch:
     """What `podFailurePolicy` makes of a failed pod."""
     for place, rule in enumerate(order.failure_rules):
         action = text(rule, "action")
@@ -31,8 +31,8 @@ def match_failure(order: Order, pod: Stored) -> Match:
         else:
             why = _by_condition(mappings(rule, "onPodConditions"), pod)
         if why:
-            return Match(action, f"{why} matching {action} rule at index {place}")
-    return Match()
+            return RuleMatch(action, f"{why} matching {action} rule at index {place}")
+    return RuleMatch()
 
 
 def _by_exit_code(requirement: Json, pod: Stored) -> str:
@@ -60,7 +60,7 @@ def _by_condition(patterns: list[dict[str, Json]], pod: Stored) -> str:
     return ""
 
 
-def match_success(order: Order, succeeded: Indexes) -> str:
+def match_success(order: JobSpec, succeeded: Indexes) -> str:
     """Which rule of `successPolicy` is met; empty where none is."""
     if not succeeded:
         return ""

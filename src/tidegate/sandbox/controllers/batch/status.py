@@ -11,27 +11,28 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, number, part, text
-from tidegate.sandbox.controllers.batch.case import CRITERIA_MET, FAILURE_TARGET, Case, Ending
+from tidegate.sandbox.controllers.batch.case import CRITERIA_MET, FAILURE_TARGET, Ending, JobCase
 from tidegate.sandbox.controllers.batch.indexes import format_indexes
 from tidegate.sandbox.controllers.batch.pods import JobPod
+from tidegate.sandbox.controllers.conditions import Conditions, new_condition
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body
 
-Conditions = list[dict[str, Json]]
+PROBED = "lastProbeTime"
 
 
-class Running(msgspec.Struct, frozen=True):
+class UnderWay(msgspec.Struct, frozen=True):
     """The pods that are under way."""
 
     active: int
     ready: int
     terminating: int
 
-    def less(self, pods: list[JobPod]) -> Running:
+    def less(self, pods: list[JobPod]) -> UnderWay:
         """After these were told to go."""
         ready = sum(pod.is_ready for pod in pods)
         gone = len(pods)
-        return Running(self.active - gone, self.ready - ready, self.terminating + gone)
+        return UnderWay(self.active - gone, self.ready - ready, self.terminating + gone)
 
 
 class Counting(msgspec.Struct, frozen=True):
@@ -50,7 +51,7 @@ def finished_as(job: Body) -> str:
     return ""
 
 
-def count_pods(case: Case, ending: Ending | None) -> Counting:
+def count_pods(case: JobCase, ending: Ending | None) -> Counting:
     awaited = {pod.uid for pod in case.awaiting_replacement().values()}
     keeps_last = case.order.backoff_limit_per_index is not None
     is_over = ending is not None or case.job.is_deleting
@@ -71,7 +72,7 @@ def count_pods(case: Case, ending: Ending | None) -> Counting:
 
 
 def status_before(
-    case: Case, running: Running, counting: Counting, conditions: Conditions, start: str
+    case: JobCase, running: UnderWay, counting: Counting, conditions: Conditions, start: str
 ) -> Body:
     """The status while pods are being counted."""
     uncounted: dict[str, Json] = {
@@ -114,22 +115,21 @@ def _tidy(status: Body) -> Body:
     return {k: v for k, v in status.items() if v or k not in empty}
 
 
-def conditions_of(case: Case) -> Conditions:
-    return mappings(case.status, "conditions")
-
-
 def foretell(conditions: Conditions, ending: Ending | None, now: Ms) -> Conditions:
     """Say how the Job will end."""
     if ending is None or ending.is_noted:
         return conditions
     name = CRITERIA_MET if ending.is_success else FAILURE_TARGET
-    return [*conditions, _condition(name, "True", ending.reason, ending.message, now=now)]
+    return [
+        *conditions,
+        new_condition(name, "True", ending.reason, ending.message, now=now, dated=PROBED),
+    ]
 
 
 def finish(status: Body, ending: Ending, now: Ms) -> Body:
     """Say that the Job has ended."""
     name = "Complete" if ending.is_success else "Failed"
-    last = _condition(name, "True", ending.reason, ending.message, now=now)
+    last = new_condition(name, "True", ending.reason, ending.message, now=now, dated=PROBED)
     finished: Body = {**status, "conditions": [*mappings(status, "conditions"), last]}
     return finished | ({"completionTime": timestamp(now)} if ending.is_success else {})
 
@@ -143,19 +143,7 @@ def note_suspension(conditions: Conditions, *, suspended: bool, now: Ms) -> Cond
     reason, message = (
         ("JobSuspended", "Job suspended") if suspended else ("JobResumed", "Job resumed")
     )
-    fresh = _condition("Suspended", status, reason, message, now=now)
+    fresh = new_condition("Suspended", status, reason, message, now=now, dated=PROBED)
     if known is None:
         return [*conditions, fresh]
     return [fresh if one is known else one for one in conditions]
-
-
-def _condition(name: str, status: str, reason: str, message: str, *, now: Ms) -> dict[str, Json]:
-    moment = timestamp(now)
-    return {
-        "type": name,
-        "status": status,
-        "lastProbeTime": moment,
-        "lastTransitionTime": moment,
-        "reason": reason,
-        "message": message,
-    }

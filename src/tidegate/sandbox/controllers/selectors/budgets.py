@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, number, part, text
+from tidegate.model.reading import mapping, number, part
 from tidegate.sandbox.controllers.amounts import share
+from tidegate.sandbox.controllers.conditions import conditions_of, steady
 from tidegate.sandbox.controllers.namespaces import NAMESPACE
 from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.selectors.labelled import Labelled
-from tidegate.sandbox.controllers.steady import conditions_of, steady
-from tidegate.sandbox.controllers.writes import set_status
-from tidegate.sandbox.server.store import Body, Event, Stored, owner_references
+from tidegate.sandbox.controllers.writes import controller_ref, set_status
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Change
 
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget")
@@ -22,7 +22,7 @@ REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 DEPLOYMENT = "Deployment"
 
 
-def keep_budgets(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_budgets(view: Sight, ref: Ref, now: Ms) -> Looking:
     """All budgets of a namespace: pods do not name theirs, and are asked once for all of them."""
     budgets = view.all_of(BUDGET, ref.name)
     if not budgets:
@@ -40,7 +40,7 @@ def _selector(budget: Stored) -> Json:
     return part(budget.body, "spec", "selector")
 
 
-def _status(view: View, budget: Stored, pods: list[Stored], now: Ms) -> Body:
+def _status(view: Sight, budget: Stored, pods: list[Stored], now: Ms) -> Body:
     """The pods it speaks of, how many of them are well, and how many may go."""
     expected, desired = _numbers(view, budget, pods)
     healthy = sum(is_ready(pod) and not pod.is_deleting for pod in pods)
@@ -59,7 +59,7 @@ def _status(view: View, budget: Stored, pods: list[Stored], now: Ms) -> Body:
     }
 
 
-def _numbers(view: View, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
+def _numbers(view: Sight, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
     """How many pods are expected, and how many of them have to be well."""
     spec = mapping(budget.body, "spec")
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
@@ -71,40 +71,24 @@ def _numbers(view: View, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
     return scale, share(least, of=scale, rounds_up=True)
 
 
-def _scale(view: View, pods: list[Stored]) -> int:
+def _scale(view: Sight, pods: list[Stored]) -> int:
     """What the controllers of the pods are asked for, each once."""
-    seen: set[str] = set()
     scales: dict[str, int] = {}
-    for pod in pods:
-        reference = _controlling(pod)
-        uid = text(reference, "uid")
-        if not uid or uid in seen:
-            continue
-        seen.add(uid)
-        owner = _controller(view, pod)
+    for ref in dict.fromkeys(map(controller_ref, pods)):
+        owner = _controller(view, ref) if ref else None
         if owner is not None:
             scales[owner.uid] = number(owner.body, "spec", "replicas", default=1)
     return sum(scales.values())
 
 
-def _controller(view: View, pod: Stored) -> Stored | None:
+def _controller(view: Sight, ref: Ref) -> Stored | None:
     """Who decides how many such pods there are: a ReplicaSet of a Deployment does not."""
-    owner = view.get(_named(pod, _controlling(pod)))
-    if owner is not None and owner.ref.kind == REPLICA_SET:
-        above = _controlling(owner)
-        if text(above, "kind") == DEPLOYMENT:
-            return view.get(_named(owner, above))
+    owner = view.get(ref)
+    if owner is not None and ref.kind == REPLICA_SET:
+        above = controller_ref(owner)
+        if above is not None and above.kind.name == DEPLOYMENT:
+            return view.get(above)
     return owner
-
-
-def _controlling(stored: Stored) -> Body:
-    references = owner_references(stored.metadata)
-    return next((one for one in references if one.get("controller") is True), {})
-
-
-def _named(stored: Stored, reference: Body) -> Ref:
-    kind = Kind.of(text(reference, "apiVersion"), text(reference, "kind"))
-    return Ref(kind, stored.ref.namespace, text(reference, "name"))
 
 
 def _face(pod: Stored | None) -> tuple[dict[str, Json], bool, bool, str] | None:
@@ -114,15 +98,12 @@ def _face(pod: Stored | None) -> tuple[dict[str, Json], bool, bool, str] | None:
     return pod.labels, is_ready(pod), pod.is_deleting, phase_of(pod)
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
-    is_budget = ref.kind == BUDGET and event.change is not Change.DELETED
-    if is_budget or (ref.kind == POD and _is_seen(event)):
+    is_gone = event.change is Change.DELETED
+    is_seen = is_gone or _face(event.stored) != _face(event.before)
+    if (ref.kind == BUDGET and not is_gone) or (ref.kind == POD and is_seen):
         yield Ref(NAMESPACE, "", ref.namespace)
-
-
-def _is_seen(event: Event) -> bool:
-    return event.change is Change.DELETED or _face(event.stored) != _face(event.before)
 
 
 BUDGETS = Controller("budgets", keep_budgets, _concerns, delay=Ms(100), kinds=(BUDGET, POD))

@@ -15,10 +15,10 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.namespaces import NAMESPACE
 from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.selectors.labelled import Labelled
 from tidegate.sandbox.controllers.writes import create, delete, digest_of, owner_reference, patch
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
@@ -33,12 +33,16 @@ LARGEST = 100
 LONGEST_PREFIX = 58
 
 
-def keep_endpoints(view: View, ref: Ref, _now: Ms) -> Looking:
+def keep_endpoints(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """The slices of all Services of a namespace are as its pods are."""
     services = [one for one in view.all_of(SERVICE, ref.name) if _has_endpoints(one)]
     if not services:
         return
-    pods = (pod for pod in view.all_of(POD, ref.name) if _is_endpoint(pod))
+    pods = (
+        pod
+        for pod in view.all_of(POD, ref.name)
+        if _addresses(pod) and phase_of(pod) not in ("Succeeded", "Failed")
+    )
     known = Labelled(pods, (_selector(service) for service in services))
     for service in services:
         wanted = dict(_slices(service, known.matching(_selector(service))))
@@ -55,10 +59,6 @@ def _selector(service: Stored) -> Json:
     return {"matchLabels": mapping(service.body, "spec", "selector")}
 
 
-def _is_endpoint(pod: Stored) -> bool:
-    return bool(_addresses(pod)) and phase_of(pod) not in ("Succeeded", "Failed")
-
-
 def _addresses(pod: Stored) -> list[Json]:
     listed: list[Json] = [one.get("ip") for one in mappings(pod.body, "status", "podIPs")]
     first = text(pod.body, "status", "podIP")
@@ -71,21 +71,14 @@ def _slices(service: Stored, pods: list[Stored]) -> Iterator[tuple[str, Body]]:
     groups: dict[bytes, tuple[list[Json], list[Json]]] = {}
     for pod in pods:
         ports = _ports(service, pod)
-        if ports or _is_portless(service):
+        if ports or not mappings(service.body, "spec", "ports"):
             _, endpoints = groups.setdefault(msgspec.json.encode(ports), (ports, []))
             endpoints.append(_endpoint(service, pod))
     for ports, endpoints in groups.values() or [([], [])]:
         for start in range(0, max(1, len(endpoints)), LARGEST):
-            name = _name(service, ports, start)
-            yield name, _body(service, ports, endpoints[start : start + LARGEST])
-
-
-def _is_portless(service: Stored) -> bool:
-    return not mappings(service.body, "spec", "ports")
-
-
-def _name(service: Stored, ports: list[Json], start: int) -> str:
-    return f"{service.ref.name[:LONGEST_PREFIX]}-{digest_of([service.uid, ports, start])[:5]}"
+            prefix = service.ref.name[:LONGEST_PREFIX]
+            ending = digest_of([service.uid, ports, start])[:5]
+            yield f"{prefix}-{ending}", _body(service, ports, endpoints[start : start + LARGEST])
 
 
 def _body(service: Stored, ports: list[Json], endpoints: list[Json]) -> Body:
@@ -187,14 +180,14 @@ def _face(pod: Stored | None) -> Json:
     }
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     is_service = ref.kind == SERVICE and event.change is not Change.DELETED
     if is_service or (ref.kind == POD and _is_seen(event)):
         yield Ref(NAMESPACE, "", ref.namespace)
 
 
-def _is_seen(event: Event) -> bool:
+def _is_seen(event: Transition) -> bool:
     if not _addresses(event.stored):
         return False
     return event.change is Change.DELETED or _face(event.stored) != _face(event.before)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, part, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.conditions import conditions_of, steady
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.selectors.endpoints import SERVICE, SERVICE_NAME, SLICE
-from tidegate.sandbox.controllers.steady import conditions_of, steady
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 
 API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
 LOCAL = ("Local", "Local APIServices are always available")
@@ -18,14 +18,14 @@ PASSED = ("Passed", "all checks passed")
 HTTPS = 443
 
 
-def available(view: View, api_service: Stored, now: Ms) -> Body | None:
+def available(view: Sight, api_service: Stored, now: Ms) -> Body | None:
     """Whether requests would come through. What answers them is not asked."""
     status, words = _judge(view, mapping(api_service.body, "spec", "service"))
     condition = steady(conditions_of(api_service), "Available", status, words, now=now)
     return {"conditions": [condition]}
 
 
-def _judge(view: View, service: Body) -> tuple[str, tuple[str, str]]:
+def _judge(view: Sight, service: Body) -> tuple[str, tuple[str, str]]:
     if not service:
         return "True", LOCAL
     name, namespace = text(service, "name"), text(service, "namespace")
@@ -37,17 +37,13 @@ def _judge(view: View, service: Body) -> tuple[str, tuple[str, str]]:
     ports = [one for one in mappings(found.body, "spec", "ports") if one.get("port") == wanted]
     if not ports:
         return "False", ("ServicePortError", f"{where} is not listening on port {wanted}")
-    slices = _slices(view, namespace, name)
+    slices = [one for one in view.all_of(SLICE, namespace) if one.labels.get(SERVICE_NAME) == name]
     if not slices:
         return "False", ("EndpointsNotFound", f"cannot find endpointslices for {where}")
     if not any(_has_ready(one, text(ports[0], "name")) for one in slices):
         said = f'have no addresses with port name "{text(ports[0], "name")}"'
         return "False", ("MissingEndpoints", f"endpointslices for {where} {said}")
     return "True", PASSED
-
-
-def _slices(view: View, namespace: str, name: str) -> list[Stored]:
-    return [one for one in view.all_of(SLICE, namespace) if one.labels.get(SERVICE_NAME) == name]
 
 
 def _has_ready(slice_: Stored, port: str) -> bool:
@@ -59,7 +55,7 @@ def _has_ready(slice_: Stored, port: str) -> bool:
     )
 
 
-def behind(view: View, event: Event) -> Iterator[Ref]:
+def behind(view: Sight, event: Transition) -> Iterator[Ref]:
     """The APIServices whose Service, or whose endpoints, changed."""
     ref = event.stored.ref
     if ref.kind not in (SERVICE, SLICE):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
-from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.steady import conditions_of, steady
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.controllers.conditions import conditions_of, steady
+from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.server.store import Body, Stored, Transition
 
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
 SCALED = (
@@ -35,7 +35,7 @@ NO_METRICS = {
 }
 
 
-def unmeasured(view: View, autoscaler: Stored, now: Ms) -> Body | None:
+def unmeasured(view: Sight, autoscaler: Stored, now: Ms) -> Body | None:
     """What is said each time an autoscaler looks and there is nothing to measure."""
     if autoscaler.ref.kind.version != AUTOSCALER.version:
         return None
@@ -62,7 +62,7 @@ def unmeasured(view: View, autoscaler: Stored, now: Ms) -> Body | None:
     }
 
 
-def aiming_at(view: View, event: Event) -> Iterator[Ref]:
+def aiming_at(view: Sight, event: Transition) -> Iterator[Ref]:
     """The autoscalers of a workload that came, or that has another number of pods."""
     stored, before = event.stored, event.before
     if stored.ref.kind.name not in SCALED_NAMES or _size(stored) == _size(before):

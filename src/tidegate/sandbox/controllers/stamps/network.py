@@ -7,7 +7,7 @@ import hashlib
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.server.store import Body, Stored
 
 
@@ -17,7 +17,7 @@ def address_of(stored: Stored) -> str:
     return f"198.18.{third}.{fourth}"
 
 
-def balanced(_view: View, service: Stored, _now: Ms) -> Body | None:
+def balanced(_view: Sight, service: Stored, _now: Ms) -> Body | None:
     """A Service of type LoadBalancer gets an address."""
     if text(service.body, "spec", "type") != "LoadBalancer":
         return None
@@ -26,6 +26,6 @@ def balanced(_view: View, service: Stored, _now: Ms) -> Body | None:
     return {**status, "loadBalancer": {"ingress": ingress}}
 
 
-def routed(_view: View, ingress: Stored, _now: Ms) -> Body | None:
+def routed(_view: Sight, ingress: Stored, _now: Ms) -> Body | None:
     """Every Ingress gets an address: a controller for its class is taken to be there."""
     return {"loadBalancer": {"ingress": [{"ip": address_of(ingress)}]}}

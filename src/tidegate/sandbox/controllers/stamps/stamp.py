@@ -8,17 +8,13 @@ from typing import NamedTuple
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import mapping
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import set_status
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Change
 
-Status = Callable[[View, Stored, Ms], Body | None]
-Touches = Callable[[View, Event], Iterable[Ref]]
-
-
-def nothing_else(_view: View, _event: Event) -> Iterable[Ref]:
-    return ()
+Status = Callable[[Sight, Stored, Ms], Body | None]
+Touches = Callable[[Sight, Transition], Iterable[Ref]]
 
 
 class Stamp(NamedTuple):
@@ -27,7 +23,7 @@ class Stamp(NamedTuple):
     kind: Kind
     delay: Ms
     status: Status
-    touches: Touches = nothing_else
+    touches: Touches = lambda _view, _event: ()
     """Which objects of the kind are to be looked at when something else changes."""
     touched_by: tuple[Kind, ...] = ()
     """What else that is."""
@@ -36,7 +32,7 @@ class Stamp(NamedTuple):
 def stamping(stamp: Stamp) -> Controller:
     """The controller that puts a stamp on every object of its kind."""
 
-    def put(view: View, ref: Ref, now: Ms) -> Looking:
+    def put(view: Sight, ref: Ref, now: Ms) -> Looking:
         stored = view.get(ref)
         if stored is None or stored.is_deleting:
             return
@@ -44,7 +40,7 @@ def stamping(stamp: Stamp) -> Controller:
         if status is not None and status != mapping(stored.body, "status"):
             yield set_status(stored, status)
 
-    def concerns(view: View, event: Event) -> Iterator[Ref]:
+    def concerns(view: Sight, event: Transition) -> Iterator[Ref]:
         ref = event.stored.ref
         if (ref.kind.group, ref.kind.name) == (stamp.kind.group, stamp.kind.name):
             if event.change is not Change.DELETED:

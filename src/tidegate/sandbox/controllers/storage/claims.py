@@ -9,17 +9,10 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
-from tidegate.sandbox.controllers.storage.matching import (
-    CLAIM,
-    VOLUME,
-    best_volume,
-    is_free,
-    is_kept_for,
-    volume_status,
-)
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.storage import matching
 from tidegate.sandbox.controllers.writes import patch, set_status
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
@@ -41,7 +34,7 @@ NO_VOLUME = "no persistent volumes available for this claim and no storage class
 NO_CONSUMER = "waiting for first consumer to be created before binding"
 
 
-def keep_claim(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_claim(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Bind a claim, ask for a volume, or say why it waits."""
     claim = view.get(ref)
     if claim is None or claim.is_deleting:
@@ -55,7 +48,7 @@ def keep_claim(view: View, ref: Ref, now: Ms) -> Looking:
     class_name = class_of(view, claim)
     if class_name and part(claim.body, "spec", "storageClassName") is None:
         yield patch(claim, {"spec": {"storageClassName": class_name}})
-    volume = best_volume(view, claim, class_name)
+    volume = matching.best_volume(view, claim, class_name)
     if volume is not None:
         yield from _bind(claim, volume, now)
     elif class_name:
@@ -64,51 +57,41 @@ def keep_claim(view: View, ref: Ref, now: Ms) -> Looking:
         yield tell(claim, reason="FailedBinding", message=NO_VOLUME, now=now, source=NAME)
 
 
-def class_of(view: View, claim: Stored) -> str:
+def class_of(view: Sight, claim: Stored) -> str:
     """The class a claim names, or the default where it leaves that open; empty for none."""
     named = part(claim.body, "spec", "storageClassName")
     if isinstance(named, str):
         return named
-    default = _default_class(view)
-    return default.ref.name if default is not None else ""
-
-
-def _default_class(view: View) -> Stored | None:
-    """The newest of the classes that say so."""
+    # The newest of the classes that say so.
     defaults = [
         one
         for one in view.all_of(STORAGE_CLASS)
         if any(text(one.metadata, "annotations", name) == "true" for name in DEFAULTS)
     ]
     newest_last = sorted(defaults, key=lambda one: text(one.metadata, "creationTimestamp"))
-    return newest_last[-1] if newest_last else None
+    default = newest_last[-1] if newest_last else None
+    return default.ref.name if default is not None else ""
 
 
-def _follow(view: View, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
+def _follow(view: Sight, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
     """A claim that names its volume waits for it, has it, or has lost it."""
-    volume = view.get(Ref(VOLUME, "", name))
+    volume = view.get(Ref(matching.VOLUME, "", name))
     is_bound = BIND_COMPLETED in mapping(claim.metadata, "annotations")
     if volume is None:
         if is_bound and text(claim.body, "status", "phase") != "Lost":
             yield set_status(claim, {"phase": "Lost"})
-    elif is_free(volume) or is_kept_for(volume, claim):
+    elif matching.is_free(volume) or matching.is_kept_for(volume, claim):
         yield from _bind(claim, volume, now)
 
 
 def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
     """The volume first, then the claim: each in its spec, then in its status."""
     if text(volume.body, "spec", "claimRef", "uid") != claim.uid:
-        kept: Json = {
-            "kind": CLAIM.name,
-            "namespace": claim.ref.namespace,
-            "name": claim.ref.name,
-            "uid": claim.uid,
-            "apiVersion": CLAIM.api_version,
-        }
+        kept = matching.claim_reference(claim)
         notes: Json = {BOUND_BY_CONTROLLER: "yes"}
         yield patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
     if text(volume.body, "status", "phase") != "Bound":
-        yield set_status(volume, volume_status("Bound", now))
+        yield set_status(volume, matching.volume_status("Bound", now))
     if BIND_COMPLETED not in mapping(claim.metadata, "annotations"):
         yield _name_volume(claim, volume)
     spec = mapping(volume.body, "spec")
@@ -129,14 +112,14 @@ def _name_volume(claim: Stored, volume: Stored) -> Write:
     return patch(claim, {"metadata": {"annotations": notes}, "spec": named})
 
 
-def _ask(view: View, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
+def _ask(view: Sight, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
     found = view.get(Ref(STORAGE_CLASS, "", class_name))
     if found is None:
         said = f'storageclass.storage.k8s.io "{class_name}" not found'
         yield warn(claim, reason="ProvisioningFailed", message=said, now=now, source=NAME)
         return
     notes = mapping(claim.metadata, "annotations")
-    if waits_for_pod(found) and SELECTED_NODE not in notes:
+    if _waits_for_pod(found) and SELECTED_NODE not in notes:
         yield tell(claim, reason="WaitForFirstConsumer", message=NO_CONSUMER, now=now, source=NAME)
         return
     provisioner = text(found.body, "provisioner")
@@ -153,11 +136,7 @@ def _ask(view: View, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]
         yield tell(claim, reason="ExternalProvisioning", message=said, now=now, source=NAME)
 
 
-def waits_for_pod(storage_class: Stored) -> bool:
-    return text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
-
-
-def choose_node(view: View, ref: Ref, _now: Ms) -> Looking:
+def choose_node(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """A pod's claims that wait for it may be met: what the scheduler says when it places a pod."""
     pod = view.get(ref)
     for claim_ref in claims_of(pod) if pod is not None else ():
@@ -166,7 +145,7 @@ def choose_node(view: View, ref: Ref, _now: Ms) -> Looking:
             continue
         if SELECTED_NODE in mapping(claim.metadata, "annotations"):
             continue
-        if pod is not None and _waits(view, claim):
+        if pod is not None and waits_for_pod(view, claim):
             node = text(pod.body, "spec", "nodeName", default="node")
             yield patch(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
 
@@ -179,46 +158,55 @@ def claims_of(pod: Stored) -> list[Ref]:
         if "ephemeral" in volume:
             name = f"{pod.ref.name}-{text(volume, 'name')}"
         if name:
-            refs.append(Ref(CLAIM, pod.ref.namespace, name))
+            refs.append(Ref(matching.CLAIM, pod.ref.namespace, name))
     return refs
 
 
-def _concerns_claims(view: View, event: Event) -> Iterator[Ref]:
+def _concerns_claims(view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
-    if ref.kind == CLAIM:
+    if ref.kind == matching.CLAIM:
         yield ref
-    elif ref.kind == VOLUME:
+    elif ref.kind == matching.VOLUME:
         kept = mapping(event.stored.body, "spec", "claimRef")
         if kept:
-            yield Ref(CLAIM, text(kept, "namespace"), text(kept, "name"))
+            yield Ref(matching.CLAIM, text(kept, "namespace"), text(kept, "name"))
         elif event.before is None:
             yield from _pending(view)
     elif ref.kind == STORAGE_CLASS and event.change is not Change.DELETED:
         yield from _pending(view)
 
 
-def _pending(view: View) -> Iterator[Ref]:
+def _pending(view: Sight) -> Iterator[Ref]:
     return (
-        claim.ref for claim in view.all_of(CLAIM) if text(claim.body, "status", "phase") != "Bound"
+        claim.ref
+        for claim in view.all_of(matching.CLAIM)
+        if text(claim.body, "status", "phase") != "Bound"
     )
 
 
-def _concerns_pods(view: View, event: Event) -> Iterator[Ref]:
+def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if event.change is Change.DELETED:
         return
     if stored.ref.kind == POD:
         if any(view.get(claim) is not None for claim in claims_of(stored)):
             yield stored.ref
-    elif stored.ref.kind == CLAIM and event.before is None and _waits(view, stored):
+    elif stored.ref.kind == matching.CLAIM and event.before is None and waits_for_pod(view, stored):
         pods = view.all_of(POD, stored.ref.namespace)
         yield from (pod.ref for pod in pods if stored.ref in claims_of(pod))
 
 
-def _waits(view: View, claim: Stored) -> bool:
+def waits_for_pod(view: Sight, claim: Stored) -> bool:
+    """Whether its class makes no volume before a pod that wants it is placed."""
     found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
-    return found is not None and waits_for_pod(found)
+    return found is not None and _waits_for_pod(found)
 
 
-CLAIMS = Controller("claims", keep_claim, _concerns_claims, kinds=(CLAIM, VOLUME, STORAGE_CLASS))
-CONSUMERS = Controller("consumers", choose_node, _concerns_pods, kinds=(POD, CLAIM))
+def _waits_for_pod(storage_class: Stored) -> bool:
+    return text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
+
+
+CLAIMS = Controller(
+    "claims", keep_claim, _concerns_claims, kinds=(matching.CLAIM, matching.VOLUME, STORAGE_CLASS)
+)
+CONSUMERS = Controller("consumers", choose_node, _concerns_pods, kinds=(POD, matching.CLAIM))

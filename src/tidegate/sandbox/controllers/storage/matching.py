@@ -9,7 +9,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, part, text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 
@@ -21,12 +21,23 @@ def volume_status(phase: str, now: Ms) -> Body:
     return {"phase": phase, "lastPhaseTransitionTime": timestamp(now)}
 
 
+def claim_reference(claim: Stored) -> Body:
+    """How a volume names the claim that it is kept for."""
+    return {
+        "kind": CLAIM.name,
+        "namespace": claim.ref.namespace,
+        "name": claim.ref.name,
+        "uid": claim.uid,
+        "apiVersion": CLAIM.api_version,
+    }
+
+
 def made_name(claim: Stored) -> str:
     """The name of the volume that a provisioner makes for a claim."""
     return f"pvc-{claim.uid}"
 
 
-def best_volume(view: View, claim: Stored, class_name: str) -> Stored | None:
+def best_volume(view: Sight, claim: Stored, class_name: str) -> Stored | None:
     """The volume that is kept for this claim, or the smallest free one that is large enough."""
     made = view.get(Ref(VOLUME, "", made_name(claim)))
     if made is not None and is_kept_for(made, claim):

@@ -8,17 +8,17 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.reading import text
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.storage.claims import claims_of
 from tidegate.sandbox.controllers.storage.matching import CLAIM
-from tidegate.sandbox.controllers.writes import patch
-from tidegate.sandbox.server.store import Event, Stored
+from tidegate.sandbox.controllers.writes import patch, without_finalizer
+from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.facts import Change
 
 PROTECTION = "kubernetes.io/pvc-protection"
 
 
-def protect(view: View, ref: Ref, _now: Ms) -> Looking:
+def protect(view: Sight, ref: Ref, _now: Ms) -> Looking:
     """Every claim is held; one that is to go is let go of when no pod on a node mounts it."""
     claim = view.get(ref)
     if claim is None:
@@ -27,18 +27,17 @@ def protect(view: View, ref: Ref, _now: Ms) -> Looking:
     if not claim.is_deleting and not is_held:
         yield patch(claim, {"metadata": {"finalizers": [*claim.finalizers, PROTECTION]}})
     elif claim.is_deleting and is_held and not _is_used(view, claim):
-        left = [one for one in claim.finalizers if one != PROTECTION]
-        yield patch(claim, {"metadata": {"finalizers": left or None}})
+        yield without_finalizer(claim, PROTECTION)
 
 
-def _is_used(view: View, claim: Stored) -> bool:
+def _is_used(view: Sight, claim: Stored) -> bool:
     return any(
         text(pod.body, "spec", "nodeName") and claim.ref in claims_of(pod)
         for pod in view.all_of(POD, claim.ref.namespace)
     )
 
 
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind == CLAIM and event.change is not Change.DELETED:
         yield stored.ref

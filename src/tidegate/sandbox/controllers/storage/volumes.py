@@ -8,11 +8,17 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, part, text
 from tidegate.sandbox.controllers.events import tell
-from tidegate.sandbox.controllers.reaction import Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.storage.claims import PROVISIONERS, STORAGE_CLASS, class_of
-from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME, made_name, volume_status
+from tidegate.sandbox.controllers.storage.matching import (
+    CLAIM,
+    VOLUME,
+    claim_reference,
+    made_name,
+    volume_status,
+)
 from tidegate.sandbox.controllers.writes import create, delete, set_status
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Done
 
@@ -20,7 +26,7 @@ PROVISIONING = Ms(2 * SECOND)
 """How long a provisioner takes, unless told otherwise; assumed."""
 
 
-def provision(view: View, ref: Ref, now: Ms) -> Looking:
+def provision(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Make the volume that a claim asks its provisioner for."""
     claim = view.get(ref)
     if claim is None or claim.is_deleting or text(claim.body, "spec", "volumeName"):
@@ -38,13 +44,6 @@ def provision(view: View, ref: Ref, now: Ms) -> Looking:
 def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write:
     wanted = mapping(claim.body, "spec")
     name = made_name(claim)
-    kept: Json = {
-        "kind": CLAIM.name,
-        "namespace": claim.ref.namespace,
-        "name": claim.ref.name,
-        "uid": claim.uid,
-        "apiVersion": CLAIM.api_version,
-    }
     spec: Body = {
         "capacity": {"storage": part(wanted, "resources", "requests", "storage")},
         "accessModes": wanted.get("accessModes"),
@@ -53,14 +52,14 @@ def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write
             storage_class.body, "reclaimPolicy", default="Delete"
         ),
         "storageClassName": storage_class.ref.name,
-        "claimRef": kept,
+        "claimRef": claim_reference(claim),
         "csi": {"driver": provisioner, "volumeHandle": name},
     }
     notes: Json = {"pv.kubernetes.io/provisioned-by": provisioner}
     return create(VOLUME, "", {"metadata": {"name": name, "annotations": notes}, "spec": spec})
 
 
-def keep_volume(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_volume(view: Sight, ref: Ref, now: Ms) -> Looking:
     """A volume is free, or kept for a claim, or left behind by one."""
     volume = view.get(ref)
     if volume is None or volume.is_deleting:
@@ -79,7 +78,7 @@ def keep_volume(view: View, ref: Ref, now: Ms) -> Looking:
         yield delete(volume)
 
 
-def _concerns_asked(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns_asked(_view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind != CLAIM or event.change is Change.DELETED:
         return
@@ -89,7 +88,7 @@ def _concerns_asked(_view: View, event: Event) -> Iterator[Ref]:
         yield stored.ref
 
 
-def _concerns_volumes(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns_volumes(_view: Sight, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == VOLUME:
         yield ref

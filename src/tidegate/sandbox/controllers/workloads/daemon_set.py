@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.amounts import share, without_zeros
 from tidegate.sandbox.controllers.events import first_warning, tell, warn
 from tidegate.sandbox.controllers.pods import (
@@ -17,26 +18,18 @@ from tidegate.sandbox.controllers.pods import (
     new_pod,
     next_available,
     phase_of,
-    pods_of,
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads.placement import (
     ALWAYS_TOLERATED,
-    Fit,
+    NodeFit,
     fit_of,
     node_of,
     pinned,
 )
-from tidegate.sandbox.controllers.writes import (
-    controller_of,
-    delete,
-    delete_all,
-    digest_of,
-    set_status,
-)
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Outcome
 
@@ -44,6 +37,7 @@ DAEMON_SET = Kind("apps", "v1", "DaemonSet")
 NODE = Kind("", "v1", "Node")
 NAME = "daemonset-controller"
 REVISION_LABEL = "controller-revision-hash"
+OF_PODS = writes.with_controlled(DAEMON_SET, POD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class Patrol:
 
     owner: Stored
     digest: str
-    fits: dict[str, Fit]
+    fits: dict[str, NodeFit]
     pods: dict[str, list[Stored]]
     now: Ms
 
@@ -75,7 +69,7 @@ class Patrol:
         return is_available(pod, self.least, now=self.now)
 
 
-def keep_watch(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_watch(view: Sight, ref: Ref, now: Ms) -> Looking:
     """A pod on every node that should have one; old ones are replaced a few at a time."""
     owner = view.get(ref)
     if owner is None or owner.is_deleting:
@@ -90,20 +84,20 @@ def keep_watch(view: View, ref: Ref, now: Ms) -> Looking:
         yield from _renew(patrol)
     status = _status(patrol)
     if status != part(owner.body, "status"):
-        yield set_status(owner, status)
+        yield writes.set_status(owner, status)
     everyone = [pod for pods in patrol.pods.values() for pod in pods]
     moment = next_available(everyone, patrol.least, now=now)
     if moment is not None:
         yield At(moment)
 
 
-def _read(view: View, owner: Stored, now: Ms) -> Patrol:
+def _read(view: Sight, owner: Stored, now: Ms) -> Patrol:
     template = mapping(owner.body, "spec", "template")
     fits = {node.ref.name: fit_of(template, node) for node in view.all_of(NODE)}
     pods: dict[str, list[Stored]] = {}
-    for pod in pods_of(view, owner):
+    for pod in writes.controlled(view, owner, POD):
         pods.setdefault(node_of(pod), []).append(pod)
-    return Patrol(owner, digest_of(template), fits, pods, now)
+    return Patrol(owner, writes.digest_of(template), fits, pods, now)
 
 
 def _man(patrol: Patrol) -> Generator[Write, Outcome | None, str]:
@@ -118,7 +112,7 @@ def _man(patrol: Patrol) -> Generator[Write, Outcome | None, str]:
         elif fit.stays:
             yield from _tidy(patrol, node, pods)
         else:
-            yield from delete_all(pods)
+            yield from writes.delete_all(pods)
     return problem
 
 
@@ -131,18 +125,18 @@ def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
             yield tell(
                 patrol.owner, reason="FailedDaemonPod", message=said, now=patrol.now, source=NAME
             )
-            yield delete(pod)
+            yield writes.delete(pod)
         elif phase_of(pod) == "Succeeded":
-            yield delete(pod)
+            yield writes.delete(pod)
     running = [pod for pod in pods if phase_of(pod) not in ("Failed", "Succeeded")]
     new = [pod for pod in running if patrol.is_new(pod)]
     old = [pod for pod in running if not patrol.is_new(pod)]
     if not patrol.limit("maxSurge", 0):
-        yield from delete_all(running[1:])
+        yield from writes.delete_all(running[1:])
         return
-    yield from delete_all((*new[1:], *old[1:]))
+    yield from writes.delete_all((*new[1:], *old[1:]))
     if new and old and (not is_ready(old[0]) or patrol.is_well(new[0])):
-        yield delete(old[0])
+        yield writes.delete(old[0])
 
 
 def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
@@ -180,10 +174,10 @@ def _renew(patrol: Patrol) -> Generator[Write, Outcome | None, None]:
             continue
         if len(pods) != 1 or not patrol.is_well(pods[0]):
             spare -= 1
-            yield from delete_all([pod for pod in pods if not patrol.is_new(pod)])
+            yield from writes.delete_all([pod for pod in pods if not patrol.is_new(pod)])
         elif not patrol.is_new(pods[0]):
             candidates.append(pods[0])
-    yield from delete_all(candidates[: max(0, spare)])
+    yield from writes.delete_all(candidates[: max(0, spare)])
 
 
 def _renew_beside(patrol: Patrol, surge: int) -> Generator[Write, Outcome | None, None]:
@@ -226,19 +220,13 @@ def _status(patrol: Patrol) -> Body:
     }
 
 
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == DAEMON_SET:
-        yield ref
-    elif ref.kind == POD:
-        owner = controller_of(event.stored, DAEMON_SET)
-        if owner is not None:
-            yield owner
-    elif ref.kind == NODE and _moves_pods(event):
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
+    yield from OF_PODS(view, event)
+    if event.stored.ref.kind == NODE and _moves_pods(event):
         yield from (daemon_set.ref for daemon_set in view.all_of(DAEMON_SET))
 
 
-def _moves_pods(event: Event) -> bool:
+def _moves_pods(event: Transition) -> bool:
     """Nodes report all the time; only their labels and taints say who may run there."""
     before = event.before
     if event.change is not Change.MODIFIED or before is None:

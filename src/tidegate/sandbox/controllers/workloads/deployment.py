@@ -12,23 +12,12 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, part, text
-from tidegate.sandbox.controllers.conditions import new_condition, with_condition
+from tidegate.sandbox.controllers import writes
+from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
 from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.pods import POD, phase_of, pods_of, refusal_of, retry_at
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.workloads.progress import (
-    PAUSED,
-    PROGRESSING,
-    TIMED_OUT,
-    conditions_of,
-    full_status,
-    has_deadline,
-    is_complete,
-    next_check,
-    plain_status,
-    progress_of,
-    with_conditions,
-)
+from tidegate.sandbox.controllers.pods import POD, phase_of, refusal_of, retry_at
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.workloads import progress
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.workloads.rollout import (
     DESIRED,
@@ -37,8 +26,7 @@ from tidegate.sandbox.controllers.workloads.rollout import (
     MAXIMUM,
     PREFIX,
     REVISION,
-    Crew,
-    Rollout,
+    DeploymentRollout,
     read_rollout,
 )
 from tidegate.sandbox.controllers.workloads.sizes import (
@@ -48,15 +36,7 @@ from tidegate.sandbox.controllers.workloads.sizes import (
     old_sizes,
     scaled_sizes,
 )
-from tidegate.sandbox.controllers.writes import (
-    controller_of,
-    create,
-    delete,
-    owner_reference,
-    patch,
-    set_status,
-)
-from tidegate.sandbox.server.store import Body, Event
+from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Exists, Outcome, is_refusal
 
@@ -69,21 +49,21 @@ Deeds = Generator[Write | At, Outcome | None, bool]
 """Writes, and whether this look is over with them."""
 
 
-def roll_out(view: View, ref: Ref, now: Ms) -> Looking:
+def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Bring a Deployment one step nearer to what is asked of it."""
     deployment = view.get(ref)
     if deployment is None:
         return
     rollout = read_rollout(view, deployment)
     if deployment.is_deleting:
-        yield from _say(rollout, plain_status(rollout, now))
+        yield from _say(rollout, progress.plain_status(rollout, now))
     elif (yield from _note_pause(rollout, now)):
         yield from _before_status(_proceed(view, rollout, now))
     else:
         yield from _proceed(view, rollout, now)
 
 
-def _proceed(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _proceed(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     if (yield from _number(rollout, now)):
         return
     if rollout.is_paused or is_scaling(rollout):
@@ -110,16 +90,16 @@ def _before_status(deeds: Looking) -> Looking:
         outcome = yield wanted
 
 
-def _stand(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _stand(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Scale, and nothing else: while paused, or on the first look after a change of scale."""
     yield from _resize(rollout, scaled_sizes(rollout), now)
     if rollout.is_paused:
         yield from _forget_old(rollout)
     after = read_rollout(view, rollout.deployment)
-    yield from _say(rollout, plain_status(after, now))
+    yield from _say(rollout, progress.plain_status(after, now))
 
 
-def _roll(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _roll(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     if rollout.new is None:
         yield from _begin(view, rollout, now)
         return
@@ -127,12 +107,12 @@ def _roll(view: View, rollout: Rollout, now: Ms) -> Looking:
     shrunk = grown or (yield from _resize(rollout, old_sizes(rollout), now))
     if shrunk:
         rollout = read_rollout(view, rollout.deployment)
-    elif is_complete(rollout, mapping(rollout.deployment.body, "status")):
+    elif progress.is_complete(rollout, mapping(rollout.deployment.body, "status")):
         yield from _forget_old(rollout)
     yield from _say_progress(rollout, now)
 
 
-def _recreate(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _recreate(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     """No new pod before the last old one is gone."""
     shrunk = yield from _resize(rollout, [(crew, 0) for crew in rollout.old if crew.size], now)
     if not shrunk and not _has_old_pods(view, rollout):
@@ -140,23 +120,30 @@ def _recreate(view: View, rollout: Rollout, now: Ms) -> Looking:
             yield from _begin(view, rollout, now)
             return
         yield from _resize(rollout, [(rollout.new, rollout.replicas)], now)
-        if is_complete(rollout, mapping(rollout.deployment.body, "status")):
+        if progress.is_complete(rollout, mapping(rollout.deployment.body, "status")):
             yield from _forget_old(rollout)
     yield from _say_progress(read_rollout(view, rollout.deployment), now)
 
 
-def _has_old_pods(view: View, rollout: Rollout) -> bool:
+def _has_old_pods(view: Sight, rollout: DeploymentRollout) -> bool:
     return any(
         crew.pods
-        or any(phase_of(pod) not in ("Succeeded", "Failed") for pod in pods_of(view, crew.stored))
+        or any(
+            phase_of(pod) not in ("Succeeded", "Failed")
+            for pod in writes.controlled(view, crew.stored, POD)
+        )
         for crew in rollout.old
     )
 
 
-def _note_pause(rollout: Rollout, now: Ms) -> Deeds:
+def _note_pause(rollout: DeploymentRollout, now: Ms) -> Deeds:
     """A pause is no lack of progress: the clock of the deadline starts anew when it ends."""
-    _, reason = progress_of(conditions_of(rollout))
-    if not has_deadline(rollout) or reason == TIMED_OUT or rollout.is_paused == (reason == PAUSED):
+    _, reason = progress.progress_of(conditions_of(rollout.deployment))
+    if (
+        not progress.has_deadline(rollout)
+        or reason == progress.TIMED_OUT
+        or rollout.is_paused == (reason == progress.PAUSED)
+    ):
         return False
     done = "paused" if rollout.is_paused else "resumed"
     yield _with_progress(
@@ -165,7 +152,7 @@ def _note_pause(rollout: Rollout, now: Ms) -> Deeds:
     return True
 
 
-def _number(rollout: Rollout, now: Ms) -> Deeds:
+def _number(rollout: DeploymentRollout, now: Ms) -> Deeds:
     """The new ReplicaSet has the highest revision, and the Deployment says which that is."""
     if rollout.new is None:
         return False
@@ -174,24 +161,26 @@ def _number(rollout: Rollout, now: Ms) -> Deeds:
     least = number(rollout.spec, "minReadySeconds")
     if wanted != notes or number(rollout.new.stored.body, "spec", "minReadySeconds") != least:
         change: Body = {"metadata": {"annotations": wanted}, "spec": {"minReadySeconds": least}}
-        yield patch(rollout.new.stored, change)
+        yield writes.patch(rollout.new.stored, change)
         return False
     yield from _note_revision(rollout, text(notes, REVISION))
-    if not has_deadline(rollout) or progress_of(conditions_of(rollout)) != ("", ""):
+    if not progress.has_deadline(rollout) or progress.progress_of(
+        conditions_of(rollout.deployment)
+    ) != ("", ""):
         return False
     said = f'Found new replica set "{rollout.new.stored.ref.name}"'
     yield _with_progress(rollout, "True", "FoundNewReplicaSet", said, now)
     return True
 
 
-def _note_revision(rollout: Rollout, revision: str) -> Iterator[Write]:
+def _note_revision(rollout: DeploymentRollout, revision: str) -> Iterator[Write]:
     """Written through the status, where an annotation does not count as a change of the spec."""
     if text(rollout.deployment.metadata, "annotations", REVISION) != revision:
-        note = patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
+        note = writes.patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
         yield msgspec.structs.replace(note, subresource="status")
 
 
-def _notes(rollout: Rollout) -> Body:
+def _notes(rollout: DeploymentRollout) -> Body:
     """The annotations that the new ReplicaSet should have, of those that are the Deployment's."""
     copied: Body = {
         name: value
@@ -210,18 +199,20 @@ def _notes(rollout: Rollout) -> Body:
     return copied
 
 
-def _scale_notes(rollout: Rollout) -> Body:
+def _scale_notes(rollout: DeploymentRollout) -> Body:
     return {
         DESIRED: str(rollout.replicas),
         MAXIMUM: str(rollout.replicas + rollout.surge),
     }
 
 
-def _begin(view: View, rollout: Rollout, now: Ms) -> Looking:
+def _begin(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Make the ReplicaSet of a new template."""
     deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
     name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
-    outcome = yield create(REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes))
+    outcome = yield writes.create(
+        REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes)
+    )
     if isinstance(outcome, Exists):
         yield from _adopt(view, rollout, name)
         return
@@ -238,12 +229,12 @@ def _begin(view: View, rollout: Rollout, now: Ms) -> Looking:
         said = f"Scaled up replica set {name} from 0 to {size}"
         yield tell(deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
     yield from _note_revision(rollout, text(notes, REVISION))
-    if has_deadline(rollout):
+    if progress.has_deadline(rollout):
         said = f'Created new replica set "{name}"'
         yield _with_progress(rollout, "True", "NewReplicaSetCreated", said, now)
 
 
-def _body(rollout: Rollout, name: str, size: int, notes: Body) -> Body:
+def _body(rollout: DeploymentRollout, name: str, size: int, notes: Body) -> Body:
     template = rollout.template
     metadata = mapping(template, "metadata")
     labels: Body = {**mapping(metadata, "labels"), HASH: rollout.hash}
@@ -256,7 +247,7 @@ def _body(rollout: Rollout, name: str, size: int, notes: Body) -> Body:
             "namespace": rollout.deployment.ref.namespace,
             "labels": labels,
             "annotations": notes,
-            "ownerReferences": [owner_reference(rollout.deployment)],
+            "ownerReferences": [writes.owner_reference(rollout.deployment)],
         },
         "spec": {
             "replicas": size,
@@ -267,35 +258,35 @@ def _body(rollout: Rollout, name: str, size: int, notes: Body) -> Body:
     }
 
 
-def _adopt(view: View, rollout: Rollout, name: str) -> Iterator[Write]:
+def _adopt(view: Sight, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
     """A ReplicaSet of this template that lost its Deployment is taken over."""
     found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
     if found is not None and not part(found.metadata, "ownerReferences"):
-        owner: Json = [owner_reference(rollout.deployment)]
-        yield patch(found, {"metadata": {"ownerReferences": owner}})
+        owner: Json = [writes.owner_reference(rollout.deployment)]
+        yield writes.patch(found, {"metadata": {"ownerReferences": owner}})
 
 
-def _resize(rollout: Rollout, sizes: Sizes, now: Ms) -> Deeds:
+def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
     resized = False
     for crew, size in sizes:
         notes = mapping(crew.stored.metadata, "annotations")
         scale = _scale_notes(rollout)
         if crew.size == size and scale.items() <= notes.items():
             continue
-        yield patch(crew.stored, {"metadata": {"annotations": scale}, "spec": {"replicas": size}})
+        yield writes.patch(
+            crew.stored, {"metadata": {"annotations": scale}, "spec": {"replicas": size}}
+        )
         if crew.size != size:
             resized = True
-            yield _resized(rollout, crew, size, now)
+            way = "up" if size > crew.size else "down"
+            said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
+            yield tell(
+                rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME
+            )
     return resized
 
 
-def _resized(rollout: Rollout, crew: Crew, size: int, now: Ms) -> Write:
-    way = "up" if size > crew.size else "down"
-    said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
-    return tell(rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
-
-
-def _forget_old(rollout: Rollout) -> Iterator[Write]:
+def _forget_old(rollout: DeploymentRollout) -> Iterator[Write]:
     """Old ReplicaSets are kept for going back, but not all of them for ever."""
     limit = number(rollout.spec, "revisionHistoryLimit", default=10)
     kept = [crew for crew in rollout.old if not crew.stored.is_deleting]
@@ -303,44 +294,46 @@ def _forget_old(rollout: Rollout) -> Iterator[Write]:
     for crew in kept[: max(0, len(kept) - limit)]:
         observed = number(crew.stored.body, "status", "observedGeneration")
         if not crew.pods and not crew.size and observed >= crew.stored.generation:
-            yield delete(crew.stored)
+            yield writes.delete(crew.stored)
 
 
-def _say_progress(rollout: Rollout, now: Ms) -> Looking:
-    status = full_status(rollout, now)
+def _say_progress(rollout: DeploymentRollout, now: Ms) -> Looking:
+    status = progress.full_status(rollout, now)
     yield from _say(rollout, status)
-    moment = next_check(rollout, status)
+    moment = progress.next_check(rollout, status)
     if moment is not None:
         yield At(moment)
 
 
-def _say(rollout: Rollout, status: Body) -> Iterator[Write]:
+def _say(rollout: DeploymentRollout, status: Body) -> Iterator[Write]:
     if status != part(rollout.deployment.body, "status"):
-        yield set_status(rollout.deployment, status)
+        yield writes.set_status(rollout.deployment, status)
 
 
-def _with_progress(rollout: Rollout, status: str, reason: str, message: str, now: Ms) -> Write:
+def _with_progress(
+    rollout: DeploymentRollout, status: str, reason: str, message: str, now: Ms
+) -> Write:
     """What was said before, with one other condition Progressing."""
-    condition = new_condition(PROGRESSING, status, reason, message, now=now)
-    conditions = with_condition(conditions_of(rollout), condition)
-    return set_status(
+    condition = new_condition(progress.PROGRESSING, status, reason, message, now=now)
+    conditions = with_condition(conditions_of(rollout.deployment), condition)
+    return writes.set_status(
         rollout.deployment,
-        with_conditions(mapping(rollout.deployment.body, "status"), conditions),
+        progress.with_conditions(mapping(rollout.deployment.body, "status"), conditions),
     )
 
 
-def _concerns(view: View, event: Event) -> Iterator[Ref]:
+def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind == DEPLOYMENT:
         yield stored.ref
         return
     owner: Ref | None = None
     if stored.ref.kind == REPLICA_SET:
-        owner = controller_of(stored, DEPLOYMENT)
+        owner = writes.controller_of(stored, DEPLOYMENT)
     elif stored.ref.kind == POD and event.change is Change.DELETED:
-        crew = controller_of(stored, REPLICA_SET)
+        crew = writes.controller_of(stored, REPLICA_SET)
         found = view.get(crew) if crew else None
-        owner = controller_of(found, DEPLOYMENT) if found else None
+        owner = writes.controller_of(found, DEPLOYMENT) if found else None
     if owner is not None:
         yield owner
 

@@ -26,27 +26,28 @@ ALWAYS_TOLERATED: tuple[Body, ...] = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class NodeFit:
     """Whether a new pod goes to a node, and whether one that is there may stay."""
 
     runs: bool
     stays: bool
 
 
-def fit_of(template: Json, node: Stored) -> Fit:
+def fit_of(template: Json, node: Stored) -> NodeFit:
     """How a DaemonSet's template and a node go together."""
     spec = mapping(template, "spec")
     if text(spec, "nodeName", default=node.ref.name) != node.ref.name:
-        return Fit(runs=False, stays=False)
+        return NodeFit(runs=False, stays=False)
     if not _is_chosen(spec, node):
-        return Fit(runs=False, stays=False)
+        return NodeFit(runs=False, stays=False)
     tolerations: list[Body] = [*mappings(spec, "tolerations"), *ALWAYS_TOLERATED]
     hard = [
         taint
         for taint in mappings(node.body, "spec", "taints")
-        if taint.get("effect") in ("NoSchedule", NO_EXECUTE) and not _is_borne(taint, tolerations)
+        if taint.get("effect") in ("NoSchedule", NO_EXECUTE)
+        and not any(_tolerates(toleration, taint) for toleration in tolerations)
     ]
-    return Fit(runs=not hard, stays=not any(one.get("effect") == NO_EXECUTE for one in hard))
+    return NodeFit(runs=not hard, stays=not any(one.get("effect") == NO_EXECUTE for one in hard))
 
 
 def pinned(spec: Body, node: str) -> Body:
@@ -91,10 +92,6 @@ def _is_met(term: Body, node: Stored) -> bool:
             *(requirement(one).holds(names) for one in fields),
         ]
     )
-
-
-def _is_borne(taint: Body, tolerations: list[Body]) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
 def _tolerates(toleration: Body, taint: Body) -> bool:

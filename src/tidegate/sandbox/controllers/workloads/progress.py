@@ -8,6 +8,7 @@ from tidegate.model.reading import mapping, mappings, number
 from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
+    conditions_of,
     find_condition,
     moment_of,
     new_condition,
@@ -15,7 +16,7 @@ from tidegate.sandbox.controllers.conditions import (
     without_condition,
 )
 from tidegate.sandbox.controllers.workloads.replica_set import FAILURE
-from tidegate.sandbox.controllers.workloads.rollout import Rollout
+from tidegate.sandbox.controllers.workloads.rollout import DeploymentRollout
 from tidegate.sandbox.server.store import Body
 
 AVAILABLE, PROGRESSING = "Available", "Progressing"
@@ -28,7 +29,7 @@ COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 NO_DEADLINE = 2**31 - 1
 
 
-def has_deadline(rollout: Rollout) -> bool:
+def has_deadline(rollout: DeploymentRollout) -> bool:
     return rollout.deadline != NO_DEADLINE
 
 
@@ -38,17 +39,13 @@ def progress_of(conditions: Conditions) -> tuple[str, str]:
     return str(found.get("status", "")), str(found.get("reason", ""))
 
 
-def conditions_of(rollout: Rollout) -> Conditions:
-    return mappings(rollout.deployment.body, "status", "conditions")
-
-
 def with_conditions(status: Body, conditions: Conditions) -> Body:
     listed: list[Json] = [*conditions]
     kept = {name: value for name, value in status.items() if name != "conditions"}
     return {**kept, "conditions": listed} if listed else kept
 
 
-def plain_status(rollout: Rollout, now: Ms) -> Body:
+def plain_status(rollout: DeploymentRollout, now: Ms) -> Body:
     """The counts and Available; nothing is said of progress."""
     available = sum(crew.available for crew in rollout.all)
     new = rollout.new
@@ -65,10 +62,12 @@ def plain_status(rollout: Rollout, now: Ms) -> Body:
         number(crew.stored.body, "status", "terminatingReplicas") for crew in rollout.all
     )
     enough = available >= rollout.replicas - rollout.unavailable
-    return with_conditions(status, with_condition(conditions_of(rollout), _available(enough, now)))
+    return with_conditions(
+        status, with_condition(conditions_of(rollout.deployment), _available(enough, now))
+    )
 
 
-def full_status(rollout: Rollout, now: Ms) -> Body:
+def full_status(rollout: DeploymentRollout, now: Ms) -> Body:
     """The status while a rollout is watched: with progress, and what ReplicaSets complain of."""
     status = plain_status(rollout, now)
     conditions = mappings(status, "conditions")
@@ -83,13 +82,13 @@ def full_status(rollout: Rollout, now: Ms) -> Body:
     return with_conditions(status, conditions)
 
 
-def is_complete(rollout: Rollout, status: Body) -> bool:
+def is_complete(rollout: DeploymentRollout, status: Body) -> bool:
     counts = (number(status, name) for name in COUNTS if name != "readyReplicas")
     observed = number(status, "observedGeneration") >= rollout.deployment.generation
     return observed and all(count == rollout.replicas for count in counts)
 
 
-def next_check(rollout: Rollout, status: Body) -> Ms | None:
+def next_check(rollout: DeploymentRollout, status: Body) -> Ms | None:
     """When a rollout that does not move has to be looked at again: a second past its deadline."""
     found = find_condition(mappings(status, "conditions"), PROGRESSING)
     if found is None or not has_deadline(rollout) or is_complete(rollout, status):
@@ -100,7 +99,9 @@ def next_check(rollout: Rollout, status: Body) -> Ms | None:
     return Ms(updated + (rollout.deadline + 1) * SECOND)
 
 
-def _with_progress(rollout: Rollout, status: Body, conditions: Conditions, now: Ms) -> Conditions:
+def _with_progress(
+    rollout: DeploymentRollout, status: Body, conditions: Conditions, now: Ms
+) -> Conditions:
     known, reason = progress_of(conditions)
     is_settled = number(status, "replicas") == number(status, "updatedReplicas")
     if is_settled and reason == COMPLETE:
@@ -129,7 +130,7 @@ def _with_progress(rollout: Rollout, status: Body, conditions: Conditions, now: 
     return conditions
 
 
-def _has_moved(rollout: Rollout, status: Body) -> bool:
+def _has_moved(rollout: DeploymentRollout, status: Body) -> bool:
     before = mapping(rollout.deployment.body, "status")
     pods, updated, ready, available = (
         (number(before, name), number(status, name)) for name in COUNTS
@@ -142,7 +143,7 @@ def _has_moved(rollout: Rollout, status: Body) -> bool:
     )
 
 
-def _is_late(rollout: Rollout, conditions: Conditions, now: Ms) -> bool:
+def _is_late(rollout: DeploymentRollout, conditions: Conditions, now: Ms) -> bool:
     found = find_condition(conditions, PROGRESSING)
     updated = moment_of(found.get("lastUpdateTime")) if found else None
     if found is None or updated is None or found.get("reason") == COMPLETE:
@@ -158,7 +159,7 @@ def _available(enough: bool, now: Ms) -> Body:  # noqa: FBT001 - the claim itsel
     return new_condition(AVAILABLE, "False", "MinimumReplicasUnavailable", said, now=now)
 
 
-def _failure(rollout: Rollout) -> Body | None:
+def _failure(rollout: DeploymentRollout) -> Body | None:
     """What the new ReplicaSet complains of, or else an old one."""
     for crew in ((rollout.new,) if rollout.new else ()) + rollout.old:
         found = find_condition(mappings(crew.stored.body, "status", "conditions"), FAILURE)

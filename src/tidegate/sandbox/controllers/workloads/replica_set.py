@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -24,13 +24,12 @@ from tidegate.sandbox.controllers.pods import (
     least_wanted,
     new_pod,
     next_available,
-    pods_of,
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
-from tidegate.sandbox.controllers.writes import controller_of, delete, set_status
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.writes import controlled, delete, set_status, with_controlled
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -41,12 +40,12 @@ BURST = 500
 """So many pods are made or deleted in one look."""
 
 
-def keep_replicas(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_replicas(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Make or delete pods until there are as many as asked for; say how many there were."""
     owner = view.get(ref)
     if owner is None:
         return
-    pods = pods_of(view, owner)
+    pods = controlled(view, owner, POD)
     active = [pod for pod in pods if is_active(pod)]
     problem = ""
     if not owner.is_deleting:
@@ -119,19 +118,9 @@ def _conditions(owner: Stored, active: int, problem: str, now: Ms) -> Conditions
         return known
     wanted = number(owner.body, "spec", "replicas", default=1)
     reason = "FailedCreate" if active < wanted else "FailedDelete"
-    failed = new_condition(FAILURE, "True", reason, problem, now=now)
-    del failed["lastUpdateTime"]
-    return [*known, failed]
+    return [*known, new_condition(FAILURE, "True", reason, problem, now=now, dated="")]
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == REPLICA_SET:
-        yield ref
-    elif ref.kind == POD:
-        owner = controller_of(event.stored, REPLICA_SET)
-        if owner is not None:
-            yield owner
-
-
-REPLICA_SETS = Controller("replica-sets", keep_replicas, _concerns, kinds=(REPLICA_SET, POD))
+REPLICA_SETS = Controller(
+    "replica-sets", keep_replicas, with_controlled(REPLICA_SET, POD), kinds=(REPLICA_SET, POD)
+)

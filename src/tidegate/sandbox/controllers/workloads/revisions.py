@@ -7,15 +7,8 @@ from dataclasses import dataclass
 
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, number, part, text
-from tidegate.sandbox.controllers.reaction import View
-from tidegate.sandbox.controllers.writes import (
-    create,
-    delete,
-    digest_of,
-    is_controlled_by,
-    owner_reference,
-    patch,
-)
+from tidegate.sandbox.controllers import writes
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
@@ -37,36 +30,32 @@ class Revisions:
         return mapping(self.templates, name)
 
 
-def keep_revisions(view: View, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
+def keep_revisions(view: Sight, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
     """Record the template of now, unless it is known; one that comes back is the newest again."""
     known = revisions_of(view, owner)
     template = part(owner.body, "spec", "template")
-    digest = digest_of(template)
+    digest = writes.digest_of(template)
     name = f"{owner.ref.name}-{digest}"
     newest = number(known[-1].body, "revision") if known else 0
     found = next((one for one in known if one.ref.name == name), None)
     if found is None:
         yield _new_revision(owner, name, digest, newest + 1)
     elif number(found.body, "revision") < newest:
-        yield patch(found, {"revision": newest + 1})
+        yield writes.patch(found, {"revision": newest + 1})
     templates = {one.ref.name: part(one.body, "data", "spec", "template") for one in known}
     said = text(owner.body, "status", "currentRevision")
     current = said if said in templates else name
     return Revisions(current, name, {**templates, name: template})
 
 
-def revisions_of(view: View, owner: Stored) -> list[Stored]:
+def revisions_of(view: Sight, owner: Stored) -> list[Stored]:
     """The oldest first."""
-    found = [
-        own
-        for own in view.owned_by(owner.uid)
-        if own.ref.kind == CONTROLLER_REVISION and is_controlled_by(own, owner)
-    ]
+    found = writes.controlled(view, owner, CONTROLLER_REVISION)
     return sorted(found, key=lambda one: (number(one.body, "revision"), one.ref.name))
 
 
 def forget_revisions(
-    view: View, owner: Stored, revisions: Revisions, pods: list[Stored]
+    view: Sight, owner: Stored, revisions: Revisions, pods: list[Stored]
 ) -> Iterator[Write]:
     """Those that no pod has and that are too many for the history."""
     used = {revisions.current, revisions.update}
@@ -74,13 +63,13 @@ def forget_revisions(
     idle = [one for one in revisions_of(view, owner) if one.ref.name not in used]
     limit = number(owner.body, "spec", "revisionHistoryLimit", default=HISTORY_LIMIT)
     for one in idle[: max(0, len(idle) - limit)]:
-        yield delete(one)
+        yield writes.delete(one)
 
 
 def _new_revision(owner: Stored, name: str, digest: str, revision: int) -> Write:
     template = mapping(owner.body, "spec", "template")
     labels = {**mapping(template, "metadata", "labels"), DIGEST_LABEL: digest}
-    return create(
+    return writes.create(
         CONTROLLER_REVISION,
         owner.ref.namespace,
         {
@@ -88,7 +77,7 @@ def _new_revision(owner: Stored, name: str, digest: str, revision: int) -> Write
                 "name": name,
                 "namespace": owner.ref.namespace,
                 "labels": labels,
-                "ownerReferences": [owner_reference(owner)],
+                "ownerReferences": [writes.owner_reference(owner)],
             },
             "data": {"spec": {"template": {**template, "$patch": "replace"}}},
             "revision": revision,

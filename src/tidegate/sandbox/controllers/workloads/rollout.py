@@ -7,9 +7,10 @@ import msgspec
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.amounts import share
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.pods import age_and_name
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
-from tidegate.sandbox.controllers.writes import digest_of, is_controlled_by
+from tidegate.sandbox.controllers.writes import controlled, digest_of
 from tidegate.sandbox.server.store import Stored
 
 HASH = "pod-template-hash"
@@ -37,7 +38,7 @@ class Crew(msgspec.Struct, frozen=True):
         return _whole(text(self.stored.metadata, "annotations", name))
 
 
-class Rollout(msgspec.Struct, frozen=True, kw_only=True):
+class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
     """What one look at a Deployment finds."""
 
     deployment: Stored
@@ -74,23 +75,17 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(crew for crew in self.all if crew.size)
 
 
-def read_rollout(view: View, deployment: Stored) -> Rollout:
+def read_rollout(view: Sight, deployment: Stored) -> DeploymentRollout:
     """The ReplicaSets of a Deployment, told apart by the digest of its template."""
     spec = mapping(deployment.body, "spec")
     digest = digest_of(mapping(spec, "template"))
-    crews = sorted(
-        (
-            read_crew(own)
-            for own in view.owned_by(deployment.uid)
-            if own.ref.kind == REPLICA_SET and is_controlled_by(own, deployment)
-        ),
-        key=_age,
-    )
+    owned = sorted(controlled(view, deployment, REPLICA_SET), key=age_and_name)
+    crews = [read_crew(own) for own in owned]
     new = next((crew for crew in crews if crew.stored.labels.get(HASH) == digest), None)
     replicas = number(spec, "replicas", default=1)
     is_recreated = text(spec, "strategy", "type") == "Recreate"
     surge, unavailable = (0, 0) if is_recreated else _limits(spec, replicas)
-    return Rollout(
+    return DeploymentRollout(
         deployment=deployment,
         spec=spec,
         hash=digest,
@@ -120,10 +115,6 @@ def read_crew(stored: Stored) -> Crew:
         ready=number(status, "readyReplicas"),
         available=number(status, "availableReplicas"),
     )
-
-
-def _age(crew: Crew) -> tuple[str, str]:
-    return text(crew.stored.metadata, "creationTimestamp"), crew.stored.ref.name
 
 
 def _whole(value: str) -> int | None:

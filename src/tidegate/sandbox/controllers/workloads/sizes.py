@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.sandbox.controllers.workloads.rollout import DESIRED, MAXIMUM, Crew, Rollout
+from tidegate.sandbox.controllers.workloads.rollout import DESIRED, MAXIMUM, Crew, DeploymentRollout
 
 Sizes = list[tuple[Crew, int]]
 
 
-def new_size(rollout: Rollout) -> int:
+def new_size(rollout: DeploymentRollout) -> int:
     """How large the new ReplicaSet may be, beside the old ones."""
     own = rollout.new.size if rollout.new else 0
     if rollout.is_recreated or own > rollout.replicas:
@@ -18,7 +18,7 @@ def new_size(rollout: Rollout) -> int:
     return own + min(room, rollout.replicas - own) if room > 0 else own
 
 
-def old_sizes(rollout: Rollout) -> Sizes:
+def old_sizes(rollout: DeploymentRollout) -> Sizes:
     """How small the old ones may become: first what is not available, then what can be spared."""
     least = rollout.replicas - rollout.unavailable
     waiting = rollout.new.size - rollout.new.available if rollout.new else 0
@@ -31,7 +31,8 @@ def old_sizes(rollout: Rollout) -> Sizes:
         unhealthy = min(spare, max(0, crew.size - crew.available))
         spare -= unhealthy
         sizes.append((crew, crew.size - unhealthy))
-    spare = sum(crew.available for crew in (*active, *_present(rollout))) - least
+    available = sum(crew.available for crew in active)
+    spare = available + (rollout.new.available if rollout.new else 0) - least
     for place, (crew, size) in enumerate(sizes):
         less = min(size, max(0, spare))
         spare -= less
@@ -39,12 +40,12 @@ def old_sizes(rollout: Rollout) -> Sizes:
     return sizes
 
 
-def is_scaling(rollout: Rollout) -> bool:
+def is_scaling(rollout: DeploymentRollout) -> bool:
     """Whether the Deployment was scaled since its ReplicaSets were last told."""
     return any(crew.note(DESIRED) not in (None, rollout.replicas) for crew in rollout.active)
 
 
-def scaled_sizes(rollout: Rollout) -> Sizes:
+def scaled_sizes(rollout: DeploymentRollout) -> Sizes:
     """Sizes after scaling: in proportion while a rollout is under way, else all on one."""
     match rollout.active:
         case ():
@@ -53,16 +54,12 @@ def scaled_sizes(rollout: Rollout) -> Sizes:
         case (only,):
             return [(only, rollout.replicas)]
         case _:
-            return _several_sizes(rollout)
+            if _is_saturated(rollout):
+                return [(crew, 0) for crew in rollout.old if crew.size]
+            return [] if rollout.is_recreated else _proportional(rollout)
 
 
-def _several_sizes(rollout: Rollout) -> Sizes:
-    if _is_saturated(rollout):
-        return [(crew, 0) for crew in rollout.old if crew.size]
-    return [] if rollout.is_recreated else _proportional(rollout)
-
-
-def _proportional(rollout: Rollout) -> Sizes:
+def _proportional(rollout: DeploymentRollout) -> Sizes:
     allowed = rollout.replicas + rollout.surge if rollout.replicas else 0
     missing = allowed - _total(rollout.active)
     crews = _by_size(rollout, newest_first=missing > 0)
@@ -79,33 +76,25 @@ def _proportional(rollout: Rollout) -> Sizes:
     return [(largest, max(0, size + missing - added)), *sizes[1:]]
 
 
-def _by_size(rollout: Rollout, *, newest_first: bool) -> list[Crew]:
+def _by_size(rollout: DeploymentRollout, *, newest_first: bool) -> list[Crew]:
     ordered = list(reversed(rollout.active)) if newest_first else list(rollout.active)
     return sorted(ordered, key=lambda crew: -crew.size)
 
 
-def _fraction(crew: Crew, rollout: Rollout) -> int:
+def _fraction(crew: Crew, rollout: DeploymentRollout) -> int:
     if not rollout.replicas:
         return -crew.size
-    before = crew.note(MAXIMUM) or _reported(rollout)
+    before = crew.note(MAXIMUM) or sum(one.pods for one in rollout.all)
     if not before:
         return 0
     # Halves are rounded away from zero, as the real controller does.
     return (2 * crew.size * (rollout.replicas + rollout.surge) + before) // (2 * before) - crew.size
 
 
-def _reported(rollout: Rollout) -> int:
-    return sum(crew.pods for crew in rollout.all)
-
-
-def _is_saturated(rollout: Rollout) -> bool:
+def _is_saturated(rollout: DeploymentRollout) -> bool:
     new = rollout.new
     wanted = rollout.replicas
     return new is not None and new.size == new.note(DESIRED) == new.available == wanted
-
-
-def _present(rollout: Rollout) -> tuple[Crew, ...]:
-    return (rollout.new,) if rollout.new else ()
 
 
 def _total(crews: Iterable[Crew]) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.events import first_warning, warn
 from tidegate.sandbox.controllers.pods import (
@@ -17,24 +18,16 @@ from tidegate.sandbox.controllers.pods import (
     new_pod,
     next_available,
     phase_of,
-    pods_of,
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads.revisions import (
     Revisions,
     forget_revisions,
     keep_revisions,
 )
-from tidegate.sandbox.controllers.writes import (
-    controller_of,
-    create,
-    delete,
-    owner_reference,
-    set_status,
-)
-from tidegate.sandbox.server.store import Body, Event, Stored
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -48,7 +41,7 @@ Deeds = Generator[Write | At, Outcome | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PodLine:
     """The pods of a StatefulSet at one look, by their places."""
 
     owner: Stored
@@ -87,7 +80,7 @@ class Line:
         return not pod.is_deleting and is_available(pod, self.least, now=self.now)
 
 
-def keep_line(view: View, ref: Ref, now: Ms) -> Looking:
+def keep_line(view: Sight, ref: Ref, now: Ms) -> Looking:
     """Bring a StatefulSet one step nearer to what is asked of it."""
     owner = view.get(ref)
     if owner is None:
@@ -102,7 +95,7 @@ def keep_line(view: View, ref: Ref, now: Ms) -> Looking:
     pods = [*line.placed.values(), *(pod for _, pod in line.condemned)]
     status = _status(line, pods, renewed=renewed)
     if status != part(owner.body, "status"):
-        yield set_status(owner, status)
+        yield writes.set_status(owner, status)
     yield from forget_revisions(view, owner, revisions, pods)
     moment = next_available(pods, line.least, now=now)
     if moment is not None:
@@ -114,11 +107,11 @@ def _places(owner: Stored) -> range:
     return range(first, first + number(owner.body, "spec", "replicas", default=1))
 
 
-def _read_line(view: View, owner: Stored, revisions: Revisions, now: Ms) -> Line:
+def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> PodLine:
     placed: dict[int, Stored] = {}
     condemned: list[tuple[int, Stored]] = []
     wanted = _places(owner)
-    for pod in pods_of(view, owner):
+    for pod in writes.controlled(view, owner, POD):
         parent, _, place = pod.ref.name.rpartition("-")
         if parent == owner.ref.name and place.isdigit():
             if int(place) in wanted:
@@ -127,10 +120,10 @@ def _read_line(view: View, owner: Stored, revisions: Revisions, now: Ms) -> Line
                 condemned.append((int(place), pod))
     condemned.sort(key=lambda one: one[0], reverse=True)
     since = first_warning(view, owner, reason="FailedCreate")
-    return Line(owner, revisions, dict(sorted(placed.items())), condemned, now, since)
+    return PodLine(owner, revisions, dict(sorted(placed.items())), condemned, now, since)
 
 
-def _fill(line: Line) -> Deeds:
+def _fill(line: PodLine) -> Deeds:
     """Every place has a pod; in order, each waits for the one before it."""
     for place in line.places:
         if (yield from _fill_place(line, place)) and line.in_order:
@@ -138,19 +131,19 @@ def _fill(line: Line) -> Deeds:
     return False
 
 
-def _fill_place(line: Line, place: int) -> Deeds:
+def _fill_place(line: PodLine, place: int) -> Deeds:
     pod = line.placed.get(place)
     if pod is None:
         yield from _make_pod(line, place)
         return True
     if phase_of(pod) in ("Succeeded", "Failed"):
         if not pod.is_deleting:
-            yield delete(pod)
+            yield writes.delete(pod)
         return True
     return not (line.is_well(pod) and phase_of(pod) == "Running")
 
 
-def _shorten(line: Line) -> Deeds:
+def _shorten(line: PodLine) -> Deeds:
     """Pods whose place is gone go, the last first; in order, one at a time."""
     unwell = [pod for _, pod in reversed(line.condemned) if not line.is_well(pod)]
     for _, pod in line.condemned:
@@ -160,27 +153,27 @@ def _shorten(line: Line) -> Deeds:
             continue
         if line.in_order and not line.is_well(pod) and pod is not unwell[0]:
             return True
-        yield delete(pod)
+        yield writes.delete(pod)
         if line.in_order:
             return True
     return False
 
 
-def _renew(line: Line) -> Deeds:
+def _renew(line: PodLine) -> Deeds:
     """The last pod with another template goes, once all behind it are well."""
     for place in reversed(line.places[line.partition :]):
         pod = line.placed.get(place)
         if pod is None:
             return False
         if pod.labels.get(REVISION_LABEL) != line.revisions.update and not pod.is_deleting:
-            yield delete(pod)
+            yield writes.delete(pod)
             return True
         if not line.is_well(pod):
             return False
     return False
 
 
-def _make_pod(line: Line, place: int) -> Deeds:
+def _make_pod(line: PodLine, place: int) -> Deeds:
     owner, name = line.owner, f"{line.owner.ref.name}-{place}"
     for claim in mappings(line.spec, "volumeClaimTemplates"):
         yield _claim(line, claim, name)
@@ -209,31 +202,28 @@ def _make_pod(line: Line, place: int) -> Deeds:
     return True
 
 
-def _complain(line: Line, name: str, refusal: str) -> Iterator[Write | At]:
+def _complain(line: PodLine, name: str, refusal: str) -> Iterator[Write | At]:
     owner = line.owner
     said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
     yield warn(owner, reason="FailedCreate", message=said, now=line.now, source=NAME)
     yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
 
 
-def _revision_for(line: Line, place: int) -> str:
+def _revision_for(line: PodLine, place: int) -> str:
     """Which template a pod that is made now gets."""
     given = part(line.spec, "updateStrategy", "rollingUpdate")
     if not line.rolls:
         return line.revisions.update
     first = line.places.start
-    kept = line.partition if given is not None else _current_replicas(line)
+    current = number(line.owner.body, "status", "currentReplicas")
+    kept = line.partition if given is not None else current
     return line.revisions.current if place < first + kept else line.revisions.update
 
 
-def _current_replicas(line: Line) -> int:
-    return number(line.owner.body, "status", "currentReplicas")
-
-
-def _claim(line: Line, claim: Body, pod: str) -> Write:
+def _claim(line: PodLine, claim: Body, pod: str) -> Write:
     metadata = mapping(claim, "metadata")
     kept = text(line.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") != "Delete"
-    owners: list[Json] = [] if kept else [owner_reference(line.owner)]
+    owners: list[Json] = [] if kept else [writes.owner_reference(line.owner)]
     meant: Body = {
         **metadata,
         "name": f"{metadata.get('name')}-{pod}",
@@ -241,12 +231,12 @@ def _claim(line: Line, claim: Body, pod: str) -> Write:
         "labels": {**mapping(metadata, "labels"), **mapping(line.spec, "selector", "matchLabels")},
         **({"ownerReferences": owners} if owners else {}),
     }
-    return create(
+    return writes.create(
         CLAIM, line.owner.ref.namespace, {"metadata": meant, "spec": mapping(claim, "spec")}
     )
 
 
-def _volumes(line: Line, template: Body, pod: str) -> list[Json]:
+def _volumes(line: PodLine, template: Body, pod: str) -> list[Json]:
     names = [
         text(claim, "metadata", "name") for claim in mappings(line.spec, "volumeClaimTemplates")
     ]
@@ -261,7 +251,7 @@ def _volumes(line: Line, template: Body, pod: str) -> list[Json]:
     return [*claimed, *own]
 
 
-def _status(line: Line, pods: list[Stored], *, renewed: bool) -> Body:
+def _status(line: PodLine, pods: list[Stored], *, renewed: bool) -> Body:
     revisions, wanted = line.revisions, len(line.places)
     alive = [pod for pod in pods if not pod.is_deleting]
     ready = [pod for pod in pods if is_ready(pod) and phase_of(pod) == "Running"]
@@ -289,14 +279,6 @@ def _count_of(pods: list[Stored], revision: str) -> int:
     return sum(pod.labels.get(REVISION_LABEL) == revision for pod in pods)
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
-    ref = event.stored.ref
-    if ref.kind == STATEFUL_SET:
-        yield ref
-    elif ref.kind == POD:
-        owner = controller_of(event.stored, STATEFUL_SET)
-        if owner is not None:
-            yield owner
-
-
-STATEFUL_SETS = Controller("stateful-sets", keep_line, _concerns, kinds=(STATEFUL_SET, POD))
+STATEFUL_SETS = Controller(
+    "stateful-sets", keep_line, writes.with_controlled(STATEFUL_SET, POD), kinds=(STATEFUL_SET, POD)
+)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.controllers.reaction import Controller, View
+from tidegate.sandbox.controllers.reaction import Controller, Sight
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, is_refusal
 
@@ -31,7 +31,7 @@ Give = Callable[[Write], Outcome]
 
 
 def arrive(
-    view: View,
+    view: Sight,
     give: Give,
     controllers: Sequence[Controller],
     *,
@@ -51,7 +51,7 @@ def arrive(
             return
 
 
-def _looked_at(view: View, controller: Controller, namespace: str) -> Iterator[Ref]:
+def _looked_at(view: Sight, controller: Controller, namespace: str) -> Iterator[Ref]:
     kind = AT_WORK.get(controller.name)
     if kind == NAMESPACE:
         yield Ref(NAMESPACE, "", namespace)
@@ -59,7 +59,7 @@ def _looked_at(view: View, controller: Controller, namespace: str) -> Iterator[R
         yield from (stored.ref for stored in view.all_of(kind, namespace))
 
 
-def _look(controller: Controller, view: View, ref: Ref, give: Give, now: Ms) -> bool:
+def _look(controller: Controller, view: Sight, ref: Ref, give: Give, now: Ms) -> bool:
     """One look of a controller; tells whether anything changed."""
     looking = controller.react(view, ref, now)
     outcome: Outcome | None = None

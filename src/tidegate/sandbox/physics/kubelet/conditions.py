@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tidegate.model.moment import Ms
 from tidegate.model.reading import mappings, text
 from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.states import CREATING, Box, Ended, Role, Running, Waiting
+from tidegate.sandbox.physics.kubelet.states import (
+    CREATING,
+    Box,
+    Role,
+    Running,
+    Terminated,
+    Waiting,
+)
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 
@@ -45,9 +51,9 @@ def phase_of(cast: Cast) -> str:
 def _is_pending(scene: Scene, box: Box) -> bool:
     match scene.role:
         case Role.INIT:
-            return not isinstance(box.state, Ended)
+            return not isinstance(box.state, Terminated)
         case Role.SIDECAR:
-            return box.last is None and not isinstance(box.state, Ended) and not box.started
+            return box.last is None and not isinstance(box.state, Terminated) and not box.started
         case Role.MAIN:
             return isinstance(box.state, Waiting) and box.last is None
 
@@ -58,24 +64,19 @@ def _is_going_on(box: Box) -> bool:
     return isinstance(box.state, Running) or waits
 
 
-def _last_end(box: Box) -> Ended | None:
-    if isinstance(box.state, Ended):
+def _last_end(box: Box) -> Terminated | None:
+    if isinstance(box.state, Terminated):
         return box.state
     return box.last if isinstance(box.state, Waiting) else None
 
 
-class Moments(NamedTuple):
-    """When the volumes of a pod were there, None while they are not; and now."""
-
-    since: Ms | None
-    now: Ms
-
-
 def write_conditions(
-    pod: Stored, cast: Cast, phase: str, known: dict[str, Body], moments: Moments
+    pod: Stored, cast: Cast, phase: str, known: dict[str, Body], *, since: Ms | None, now: Ms
 ) -> list[Body]:
-    """All conditions: the kubelet's own by what is true now, those of others as they are."""
-    since, now = moments
+    """All conditions: the kubelet's own by what is true now, those of others as they are.
+
+    `since`: when the volumes of the pod were there, None while they are not.
+    """
     is_prepared = since is not None and phase not in ("Succeeded", "Failed")
     readiness = _containers_ready(cast, phase)
     begun = now if since is None else since

@@ -21,9 +21,9 @@ from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.states import (
     CREATING,
     Box,
-    Ended,
     Role,
     Running,
+    Terminated,
     Waiting,
     whole_second,
 )
@@ -47,7 +47,7 @@ class Note(NamedTuple):
     is_assumed: bool = False
 
 
-class Step(NamedTuple):
+class ContainerStep(NamedTuple):
     """What has become of a container, when to look again, and what there is to say."""
 
     box: Box
@@ -57,7 +57,7 @@ class Step(NamedTuple):
     assumes: tuple[str, ...] = ()
 
 
-def advance(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
+def advance(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
     """Take a container to where it is at this moment; `since` is when it may have begun."""
     if box.image != scene.image and scene.role is not Role.INIT:
         return _exchange(scene, box, since, now)
@@ -67,32 +67,32 @@ def advance(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
             return _begin(scene, box, since, now) if last is None else _again(scene, box, last, now)
         case Running():
             return _run(scene, box, box.state.began, now)
-        case Ended():
+        case Terminated():
             return _rest(scene, box, box.state, now)
 
 
-def _begin(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
+def _begin(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
     if since is None:
-        return Step(box)
+        return ContainerStep(box)
     course = scene.course
     pulled = Ms(since + course.pull)
     if course.unpullable:
         attempt = _pull(box, course, since, now)
-        if isinstance(attempt, Step):
+        if isinstance(attempt, ContainerStep):
             return attempt
         pulled = attempt
     begins = Ms(pulled + course.start)
     if now < begins:
-        return Step(box, begins)
+        return ContainerStep(box, begins)
     return _restart(scene, box, box.last, now) if box.last else _create(scene, box, now)
 
 
-def _exchange(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
+def _exchange(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
     """An image that is changed in place: its container ends, and begins anew without a pause."""
     fresh = box._replace(image=scene.image)
     match box.state:
         case Running():
-            ended = Ended(TERMINATED, "Error", "", box.state.began, whole_second(now))
+            ended = Terminated(TERMINATED, "Error", "", box.state.began, whole_second(now))
             gone = fresh._replace(state=Waiting(CREATING), last=ended, started=False, ready=False)
             step = _begin(scene, gone, ended.finished, now)
             said = Note("Killing", f"Container {box.name} definition changed, will be restarted")
@@ -102,18 +102,18 @@ def _exchange(scene: Scene, box: Box, since: Ms | None, now: Ms) -> Step:
             return _begin(scene, fresh._replace(state=Waiting(CREATING)), box.last.finished, now)
         case Waiting():
             return _begin(scene, fresh, since, now)
-        case Ended() if scene.restarts_after(box.state.code):
+        case Terminated() if scene.restarts_after(box.state.code):
             return _rest(scene, fresh, box.state, now)
-        case Ended():
-            return Step(box)
+        case Terminated():
+            return ContainerStep(box)
 
 
-def _create(scene: Scene, box: Box, now: Ms) -> Step:
+def _create(scene: Scene, box: Box, now: Ms) -> ContainerStep:
     """An image is there; without the settings it still does not become a container."""
     trouble = missing_setting(scene.view, scene.pod, scene.container)
     if trouble:
         held = box._replace(state=Waiting(UNSETTLED, trouble))
-        return Step(held, Ms(now + ASK_AGAIN), (Note("Failed", f"Error: {trouble}"),))
+        return ContainerStep(held, Ms(now + ASK_AGAIN), (Note("Failed", f"Error: {trouble}"),))
     began = whole_second(now)
     step = _run(scene, box._replace(state=Running(began)), began, now)
     return step._replace(
@@ -122,7 +122,7 @@ def _create(scene: Scene, box: Box, now: Ms) -> Step:
     )
 
 
-def _pull(box: Box, course: Course, since: Ms, now: Ms) -> Step | Ms:
+def _pull(box: Box, course: Course, since: Ms, now: Ms) -> ContainerStep | Ms:
     """Where the pulling of an image that cannot be had is, or when it was had."""
     attempt, pause = Ms(since + course.pull), FIRST_PAUSE
     first = attempt
@@ -135,18 +135,18 @@ def _pull(box: Box, course: Course, since: Ms, now: Ms) -> Step | Ms:
         attempt, pause = following, min(Ms(pause * 2), LONGEST_PAUSE)
     image = box.image
     if now < first:
-        return Step(box, first)
+        return ContainerStep(box, first)
     absent = f'failed to pull and unpack image "{image}": not found'
     alarm = following if course.pullable_after is not None else None
     if now < first + SECOND:
         failed = box._replace(state=Waiting("ErrImagePull", absent))
         note = Note("Failed", f'Failed to pull image "{image}": {absent}')
-        return Step(failed, Ms(first + SECOND), (note,))
+        return ContainerStep(failed, Ms(first + SECOND), (note,))
     told = f'Back-off pulling image "{image}": ErrImagePull: {absent}'
-    return Step(box._replace(state=Waiting("ImagePullBackOff", told)), alarm)
+    return ContainerStep(box._replace(state=Waiting("ImagePullBackOff", told)), alarm)
 
 
-def _run(scene: Scene, box: Box, began: Ms, now: Ms) -> Step:
+def _run(scene: Scene, box: Box, began: Ms, now: Ms) -> ContainerStep:
     """A running container: what its probes say by now, and whether it has ended."""
     probing = scene.probing(began)
     leaving = foresee_exit(scene, box, began, now)
@@ -160,7 +160,7 @@ def _run(scene: Scene, box: Box, began: Ms, now: Ms) -> Step:
     alarms = (exit_.moment if exit_ else None, leaving.alarm, ready_alarm)
     alarm = min((one for one in alarms if one is not None), default=None)
     notes = (Note("Assumed", leaving.assumed, is_assumed=True),) if leaving.assumed else ()
-    return Step(box, alarm, notes, assumes=leaving.assumes)
+    return ContainerStep(box, alarm, notes, assumes=leaving.assumes)
 
 
 def _killed(exit_: Exit | None, probing: Probing, name: str) -> Exit | None:
@@ -186,52 +186,52 @@ def _probe(scene: Scene, box: Box, probing: Probing, now: Ms) -> tuple[Box, Ms |
     return box._replace(started=started, ready=ready), min(coming, default=None)
 
 
-def _end(scene: Scene, box: Box, exit_: Exit, now: Ms) -> Step:
+def _end(scene: Scene, box: Box, exit_: Exit, now: Ms) -> ContainerStep:
     began = box.state.began if isinstance(box.state, Running) else now
     reason = "Error" if exit_.code else "Completed"
-    ended = Ended(exit_.code, reason, exit_.message, began, whole_second(now))
+    ended = Terminated(exit_.code, reason, exit_.message, began, whole_second(now))
     is_done = scene.role is Role.INIT and exit_.code == 0
     notes = (Note("Unhealthy", exit_.killing), Note("Killing", exit_.killing))
     over = box._replace(state=ended, started=False, ready=is_done)
     step = _rest(scene, over, ended, now)
     if step.box.restarts > over.restarts:
         # The next run is another look: what this one has said must be told first.
-        step = Step(over, now)
+        step = ContainerStep(over, now)
     assumed = (Note("Assumed", exit_.message, is_assumed=True),) if exit_.assumes else ()
     told = (*(notes if exit_.killing else ()), *assumed, *step.notes)
     return step._replace(notes=told, lines=exit_.lines, assumes=exit_.assumes)
 
 
-def _rest(scene: Scene, box: Box, ended: Ended, now: Ms) -> Step:
+def _rest(scene: Scene, box: Box, ended: Terminated, now: Ms) -> ContainerStep:
     """A container that has ended stays so, or waits to be started again."""
     if not scene.restarts_after(ended.code):
-        return Step(box)
+        return ContainerStep(box)
     pause = pause_before_restart(box.restarts, ended)
     due = Ms(ended.finished + (pause or scene.course.start))
     if not pause:
-        return _restart(scene, box, ended, now) if due <= now else Step(box, due)
+        return _restart(scene, box, ended, now) if due <= now else ContainerStep(box, due)
     pod = f"{scene.pod.ref.name}_{scene.pod.ref.namespace}({scene.pod.uid})"
     told = f"back-off {format_duration(pause)} restarting failed container={box.name} pod={pod}"
     waiting = Waiting("CrashLoopBackOff", told)
     note = Note("BackOff", f"Back-off restarting failed container {box.name} in pod {pod}")
-    return Step(box._replace(state=waiting, last=ended), due, (note,))
+    return ContainerStep(box._replace(state=waiting, last=ended), due, (note,))
 
 
-def _again(scene: Scene, box: Box, last: Ended, now: Ms) -> Step:
+def _again(scene: Scene, box: Box, last: Terminated, now: Ms) -> ContainerStep:
     if isinstance(box.state, Waiting) and box.state.reason in PULLING:
         return _begin(scene, box, last.finished, now)
     due = Ms(last.finished + pause_before_restart(box.restarts, last))
-    return _restart(scene, box, last, now) if due <= now else Step(box, due)
+    return _restart(scene, box, last, now) if due <= now else ContainerStep(box, due)
 
 
-def _restart(scene: Scene, box: Box, ended: Ended, now: Ms) -> Step:
+def _restart(scene: Scene, box: Box, ended: Terminated, now: Ms) -> ContainerStep:
     step = _create(scene, box._replace(last=ended, restarts=box.restarts + 1), now)
     if isinstance(step.box.state, Waiting) and step.box.state.reason == UNSETTLED:
         return step._replace(box=step.box._replace(restarts=box.restarts))
     return step
 
 
-def pause_before_restart(restarts: int, ended: Ended) -> Ms:
+def pause_before_restart(restarts: int, ended: Terminated) -> Ms:
     """None before the first restart, then ten seconds, doubled each time up to five minutes."""
     if not restarts or ended.finished - ended.began >= STABLE:
         return Ms(0)

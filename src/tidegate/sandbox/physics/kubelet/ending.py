@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import At, Looking
+from tidegate.sandbox.controllers.writes import patch
 from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
@@ -41,15 +40,8 @@ def _last_status(pod: Stored, now: Ms) -> Write:
         known = mappings(pod.body, "status", key)
         if known:
             status[key] = [_terminated(one, now) for one in known]
-    marks = mark(pod, (ENDED_BY_SIGNAL,))
-    return Write(
-        verb=Verb.PATCH,
-        ref=pod.ref,
-        body=msgspec.json.encode({"metadata": marks, "status": status}),
-        subresource="status",
-        uid=pod.uid,
-        manager="kubelet",
-    )
+    change: Body = {"metadata": mark(pod, (ENDED_BY_SIGNAL,)), "status": status}
+    return patch(pod, change, subresource="status", manager="kubelet")
 
 
 def _terminated(container: Body, now: Ms) -> Json:

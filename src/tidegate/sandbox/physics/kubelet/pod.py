@@ -13,41 +13,30 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, View
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Sight
+from tidegate.sandbox.controllers.writes import controller_ref, patch
 from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
+from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.conditions import (
     PREPARED,
     SCHEDULED,
-    Moments,
     phase_of,
     write_conditions,
 )
-from tidegate.sandbox.physics.kubelet.containers import Note, Step, advance
+from tidegate.sandbox.physics.kubelet.containers import ContainerStep, Note, advance
 from tidegate.sandbox.physics.kubelet.ending import TERMINATED, end
 from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.schedule import schedule
-from tidegate.sandbox.physics.kubelet.states import (
-    CREATING,
-    INITIALIZING,
-    Box,
-    Ended,
-    Role,
-    Running,
-    read_box,
-    role_of,
-    whole_second,
-    write_box,
-)
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Event, Stored, owner_references
-from tidegate.world.calls import Verb, Write
+from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.world.calls import Write
 from tidegate.world.facts import Change, is_refusal
 
 KUBELET = "kubelet"
@@ -60,21 +49,17 @@ OVERDUE = "Pod was active on the node longer than the specified deadline"
 LOOK_AGAIN = Ms(5 * SECOND)
 """How often a pod is looked at that somebody has to set free."""
 
-Held: TypeAlias = Callable[[View, Stored], str]
+Held: TypeAlias = Callable[[Sight, Stored], str]
 
 
-def nobody_holds(_view: View, _pod: Stored) -> str:
-    return ""
-
-
-def kubelet(profile: Profile, *, held: Held = nobody_holds) -> Controller:
+def kubelet(profile: Profile, *, held: Held = lambda _view, _pod: "") -> Controller:
     """A scheduler and a kubelet in one, which take as long as this profile says.
 
     `held` tells why a pod that runs cannot be ready yet: a store that nobody has unsealed.
     """
     courses = Courses(profile)
 
-    def react(view: View, ref: Ref, now: Ms) -> Looking:
+    def react(view: Sight, ref: Ref, now: Ms) -> Looking:
         pod = view.get(ref)
         if pod is None:
             return
@@ -89,21 +74,22 @@ def kubelet(profile: Profile, *, held: Held = nobody_holds) -> Controller:
         else:
             why = held(view, pod)
             if why:
-                scenes = [_unready(scene) for scene in scenes]
+                scenes = [
+                    replace(one, course=msgspec.structs.replace(one.course, never_ready=True))
+                    for one in scenes
+                ]
                 yield At(Ms(now + LOOK_AGAIN))
             yield from _live(view, pod, scenes, now)
 
     return Controller(KUBELET, react, _concerns, kinds=(POD,))
 
 
-def _unready(scene: Scene) -> Scene:
-    return replace(scene, course=msgspec.structs.replace(scene.course, never_ready=True))
-
-
-def _scenes(view: View, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
+def _scenes(view: Sight, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
     owners = tuple(_owners(view, pod))
     policy = text(pod.body, "spec", "restartPolicy", default="Always")
-    earlier = _earlier_failures(view, pod)
+    owner = controller_ref(pod)
+    job = view.get(owner) if owner is not None and owner.kind.name == "Job" else None
+    earlier = number(job.body, "status", "failed") if job else 0
     return [
         Scene(
             view=view,
@@ -115,7 +101,7 @@ def _scenes(view: View, pod: Stored, profile: Profile, courses: Courses) -> list
                     owners, pod.ref.namespace, text(container, "name"), text(container, "image")
                 )
             ),
-            role=role_of(container, is_init=is_init),
+            role=states.role_of(container, is_init=is_init),
             policy=policy,
             earlier=earlier,
         )
@@ -124,31 +110,17 @@ def _scenes(view: View, pod: Stored, profile: Profile, courses: Courses) -> list
     ]
 
 
-def _owners(view: View, pod: Stored) -> Iterator[Named]:
+def _owners(view: Sight, pod: Stored) -> Iterator[Named]:
     """The pod, and what controls it, up to the object that a person wrote."""
     stored: Stored | None = pod
     while stored is not None:
         yield Named(stored.ref.kind.name, stored.ref.name)
-        owner = _controller(stored)
+        owner = controller_ref(stored)
         if owner is None:
             return
         stored = view.get(owner)
         if stored is None:
             yield Named(owner.kind.name, owner.name)
-
-
-def _controller(stored: Stored) -> Ref | None:
-    for reference in owner_references(stored.metadata):
-        if reference.get("controller") is True:
-            kind = Kind.of(str(reference.get("apiVersion")), str(reference.get("kind")))
-            return Ref(kind, stored.ref.namespace, str(reference.get("name")))
-    return None
-
-
-def _earlier_failures(view: View, pod: Stored) -> int:
-    owner = _controller(pod)
-    job = view.get(owner) if owner is not None and owner.kind.name == "Job" else None
-    return number(job.body, "status", "failed") if job else 0
 
 
 @dataclass(slots=True)
@@ -160,13 +132,13 @@ class _Look:
     now: Ms
     conditions: dict[str, Body]
     bound: Ms
-    boxes: list[Box] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    boxes: list[states.Box] = field(default_factory=list)
+    steps: list[ContainerStep] = field(default_factory=list)
     alarms: list[Ms] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
 
-def _live(view: View, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
+def _live(view: Sight, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
     """Everything that is due in a pod that has a node."""
     conditions = {text(one, "type"): one for one in mappings(pod.body, "status", "conditions")}
     look = _Look(pod, scenes, now, conditions, _bound(pod, conditions))
@@ -196,14 +168,14 @@ def _live(view: View, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
         yield At(min(alarms))
 
 
-def _mounted(view: View, look: _Look) -> Ms | None:
+def _mounted(view: Sight, look: _Look) -> Ms | None:
     """When the volumes of a pod were there and its containers could begin; None if not yet."""
     known = look.conditions.get(PREPARED)
     if known is not None and known.get("status") == "True":
         return moment_of(known.get("lastTransitionTime"))
     volume, trouble = missing_volume(view, look.pod)
     if not trouble:
-        return look.bound if known is None else whole_second(look.now)
+        return look.bound if known is None else states.whole_second(look.now)
     told = f'MountVolume.SetUp failed for volume "{volume}" : {trouble}'
     look.notes.append(Note("FailedMount", told))
     waited = look.now - look.bound
@@ -219,7 +191,7 @@ def _bound(pod: Stored, conditions: dict[str, Body]) -> Ms:
 
 def _advance_all(look: _Look, since: Ms | None) -> None:
     """Init containers one after the other, then all others at once."""
-    has_inits = any(scene.role is not Role.MAIN for scene in look.scenes)
+    has_inits = any(scene.role is not states.Role.MAIN for scene in look.scenes)
     told = {
         text(one, "name"): one
         for key in ("initContainerStatuses", "containerStatuses")
@@ -227,11 +199,13 @@ def _advance_all(look: _Look, since: Ms | None) -> None:
     }
     for scene in look.scenes:
         name = text(scene.container, "name")
-        box = read_box(scene.container, told.get(name), INITIALIZING if has_inits else CREATING)
+        box = states.read_box(
+            scene.container, told.get(name), states.INITIALIZING if has_inits else states.CREATING
+        )
         step = advance(scene, box, since, look.now)
         look.boxes.append(box)
         look.steps.append(step)
-        if scene.role is not Role.MAIN and since is not None:
+        if scene.role is not states.Role.MAIN and since is not None:
             passed = _passed(scene, step.box, look.now)
             since = max(since, passed) if passed is not None else None
     _end_sidecars(look)
@@ -240,35 +214,37 @@ def _advance_all(look: _Look, since: Ms | None) -> None:
 def _end_sidecars(look: _Look) -> None:
     """Sidecars end when nobody is left whom they could serve."""
     played = list(zip(look.scenes, look.steps, strict=True))
-    mains = [step for scene, step in played if scene.role is Role.MAIN]
-    if all(isinstance(step.box.state, Ended) and step.alarm is None for step in mains):
+    mains = [step for scene, step in played if scene.role is states.Role.MAIN]
+    if all(isinstance(step.box.state, states.Terminated) and step.alarm is None for step in mains):
         look.steps = [
-            step._replace(box=_ended(step.box, 0, look.now)) if scene.role is Role.SIDECAR else step
+            step._replace(box=_ended(step.box, 0, look.now))
+            if scene.role is states.Role.SIDECAR
+            else step
             for scene, step in played
         ]
 
 
-def _passed(scene: Scene, box: Box, now: Ms) -> Ms | None:
+def _passed(scene: Scene, box: states.Box, now: Ms) -> Ms | None:
     """When an init container let the next one begin; None if it does not yet."""
     match box.state:
-        case Ended() if scene.role is Role.INIT and box.state.code == 0:
+        case states.Terminated() if scene.role is states.Role.INIT and box.state.code == 0:
             return box.state.finished
-        case Running() if scene.role is Role.SIDECAR:
+        case states.Running() if scene.role is states.Role.SIDECAR:
             started = scene.probing(box.state.began).started
             return started if started is not None and started <= now else None
     return None
 
 
-def _ended(box: Box, code: int, now: Ms) -> Box:
+def _ended(box: states.Box, code: int, now: Ms) -> states.Box:
     """A running container that was made to end."""
-    if not isinstance(box.state, Running):
+    if not isinstance(box.state, states.Running):
         return box
     reason = "Error" if code else "Completed"
-    ended = Ended(code, reason, "", box.state.began, whole_second(now))
+    ended = states.Terminated(code, reason, "", box.state.began, states.whole_second(now))
     return box._replace(state=ended, started=False, ready=False)
 
 
-def _overdue(step: Step, now: Ms) -> Step:
+def _overdue(step: ContainerStep, now: Ms) -> ContainerStep:
     ended = _ended(step.box, TERMINATED, now)
     assumes = () if ended is step.box else (ENDED_BY_SIGNAL,)
     return step._replace(box=ended, assumes=(*step.assumes, *assumes))
@@ -287,13 +263,15 @@ def _status(look: _Look, since: Ms | None, *, is_overdue: bool) -> Body:
         status["observedGeneration"] = look.pod.generation
     if is_overdue:
         status |= {"reason": "DeadlineExceeded", "message": OVERDUE}
-    moments = Moments(since, look.now)
-    conditions = write_conditions(look.pod, cast, phase, look.conditions, moments)
+    known = look.conditions
+    conditions = write_conditions(look.pod, cast, phase, known, since=since, now=look.now)
     status["conditions"] = [*conditions]
-    inits = [write_box(box) for scene, box in cast if scene.role is not Role.MAIN]
+    inits = [states.write_box(box) for scene, box in cast if scene.role is not states.Role.MAIN]
     if inits:
         status["initContainerStatuses"] = [*inits]
-    status["containerStatuses"] = [write_box(box) for scene, box in cast if scene.role is Role.MAIN]
+    status["containerStatuses"] = [
+        states.write_box(box) for scene, box in cast if scene.role is states.Role.MAIN
+    ]
     return status | _addresses(look.pod, is_held=since is None)
 
 
@@ -322,14 +300,7 @@ def _is_news(look: _Look, since: Ms | None) -> bool:
 def _write(pod: Stored, changes: Body, marks: Body) -> Write:
     """A status, and what it rests on."""
     parts: Body = {"metadata": marks} if marks else {}
-    return Write(
-        verb=Verb.PATCH,
-        ref=pod.ref,
-        body=msgspec.json.encode({**parts, "status": changes}),
-        subresource="status",
-        uid=pod.uid,
-        manager=KUBELET,
-    )
+    return patch(pod, {**parts, "status": changes}, subresource="status", manager=KUBELET)
 
 
 def _print(look: _Look) -> Looking:
@@ -347,7 +318,7 @@ def _say(look: _Look, *, has_changed: bool) -> Looking:
             yield speak(look.pod, now=look.now, **words)
 
 
-def _concerns(_view: View, event: Event) -> Iterator[Ref]:
+def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
     """New pods, and changes that are not a kubelet's own."""
     stored, before = event.stored, event.before
     if stored.ref.kind != POD or event.change is Change.DELETED:

@@ -13,7 +13,7 @@ from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number
 
 
-class Probe(NamedTuple):
+class ContainerProbe(NamedTuple):
     """The numbers of a probe, with Kubernetes' own where it says none."""
 
     delay: Ms
@@ -45,11 +45,11 @@ class Probing(NamedTuple):
     killer: str = ""
 
 
-def read_probe(container: Json, name: str) -> Probe | None:
+def read_probe(container: Json, name: str) -> ContainerProbe | None:
     probe = mapping(container, name)
     if not probe:
         return None
-    return Probe(
+    return ContainerProbe(
         Ms(number(probe, "initialDelaySeconds") * SECOND),
         Ms((number(probe, "periodSeconds") or 10) * SECOND),
         number(probe, "failureThreshold") or 3,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
-from tidegate.sandbox.controllers.reaction import View
+from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.physics.course import Course, Profile
 from tidegate.sandbox.physics.kubelet.probes import Probing, foresee
 from tidegate.sandbox.physics.kubelet.states import Role
@@ -18,7 +18,7 @@ from tidegate.sandbox.server.store import Stored
 class Scene:
     """One container, and all that decides how it goes on."""
 
-    view: View
+    view: Sight
     pod: Stored
     profile: Profile
     container: Json

@@ -9,14 +9,10 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import listed, mappings, text
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.events import warn
-from tidegate.sandbox.controllers.reaction import At, Looking, View
-from tidegate.sandbox.controllers.storage.claims import (
-    STORAGE_CLASS,
-    claims_of,
-    class_of,
-    waits_for_pod,
-)
+from tidegate.sandbox.controllers.reaction import At, Looking, Sight
+from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
+from tidegate.sandbox.controllers.writes import patch
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Verb, Write
@@ -31,7 +27,7 @@ UNPREEMPTED = "not found"
 SOONEST, LATEST = Ms(SECOND), Ms(10 * SECOND)
 
 
-def schedule(view: View, pod: Stored, why_not: str, now: Ms) -> Looking:
+def schedule(view: Sight, pod: Stored, why_not: str, now: Ms) -> Looking:
     """Bind a pod, or say why it has to wait."""
     if listed(pod.body, "spec", "schedulingGates"):
         return
@@ -39,19 +35,16 @@ def schedule(view: View, pod: Stored, why_not: str, now: Ms) -> Looking:
     trouble = f"{why_not}." if why_not else _trouble_with(view, claims)
     if trouble:
         nodes = len(view.all_of(NODE)) or 1
-        yield from _report(pod, f"0/{nodes} nodes are available: {trouble}", now)
+        message = f"0/{nodes} nodes are available: {trouble}"
+        write = _unschedulable(pod, message, now)
+        if write is not None:
+            yield write
+            yield warn(pod, reason="FailedScheduling", message=message, now=now, source=SCHEDULER)
     elif all(claim and _is_bound(claim) for _, claim in claims):
         yield bind(pod, _node(view, pod))
         return
     waited = now - (moment_of(pod.metadata.get("creationTimestamp")) or now)
     yield At(Ms(now + min(max(waited // 4, SOONEST), LATEST)))
-
-
-def _report(pod: Stored, message: str, now: Ms) -> Looking:
-    write = _unschedulable(pod, message, now)
-    if write is not None:
-        yield write
-        yield warn(pod, reason="FailedScheduling", message=message, now=now, source=SCHEDULER)
 
 
 def bind(pod: Stored, node: str) -> Write:
@@ -72,7 +65,7 @@ def bind(pod: Stored, node: str) -> Write:
     )
 
 
-def _node(view: View, pod: Stored) -> str:
+def _node(view: Sight, pod: Stored) -> str:
     wanted = node_of(pod)
     if wanted:
         return wanted
@@ -80,23 +73,18 @@ def _node(view: View, pod: Stored) -> str:
     return nodes[int(pod.uid[:8] or "0", 16) % len(nodes)].ref.name if nodes else ONLY_NODE
 
 
-def _trouble_with(view: View, claims: list[tuple[Ref, Stored | None]]) -> str:
+def _trouble_with(view: Sight, claims: list[tuple[Ref, Stored | None]]) -> str:
     """What a scheduler says of claims. Those that wait for a pod to be placed are no trouble."""
     for ref, claim in claims:
         if claim is None:
             return f'persistentvolumeclaim "{ref.name}" not found. {UNPREEMPTED}'
-        if not _is_bound(claim) and not _waits_for_pod(view, claim):
+        if not _is_bound(claim) and not waits_for_pod(view, claim):
             return f"{UNBOUND}. {UNPREEMPTED}"
     return ""
 
 
 def _is_bound(claim: Stored) -> bool:
     return text(claim.body, "status", "phase") == "Bound"
-
-
-def _waits_for_pod(view: View, claim: Stored) -> bool:
-    found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
-    return found is not None and waits_for_pod(found)
 
 
 def _unschedulable(pod: Stored, message: str, now: Ms) -> Write | None:
@@ -113,12 +101,5 @@ def _unschedulable(pod: Stored, message: str, now: Ms) -> Write | None:
         "lastTransitionTime": since or timestamp(now),
     }
     others = [one for one in conditions if one.get("type") != "PodScheduled"]
-    patch: Body = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
-    return Write(
-        verb=Verb.PATCH,
-        ref=pod.ref,
-        body=msgspec.json.encode(patch),
-        subresource="status",
-        uid=pod.uid,
-        manager="kube-scheduler",
-    )
+    change: Body = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
+    return patch(pod, change, subresource="status", manager="kube-scheduler")

@@ -32,7 +32,7 @@ class Running(NamedTuple):
     began: Ms
 
 
-class Ended(NamedTuple):
+class Terminated(NamedTuple):
     code: int
     reason: str
     message: str
@@ -46,8 +46,8 @@ class Box(NamedTuple):
     name: str
     image: str
     """What it runs, which is not what it should run when that was changed in place."""
-    state: Waiting | Running | Ended
-    last: Ended | None = None
+    state: Waiting | Running | Terminated
+    last: Terminated | None = None
     restarts: int = 0
     started: bool = False
     ready: bool = False
@@ -79,7 +79,7 @@ def read_box(container: Json, status: Json, waiting: str) -> Box:
     )
 
 
-def _read_state(state: Body, waiting: str) -> Waiting | Running | Ended:
+def _read_state(state: Body, waiting: str) -> Waiting | Running | Terminated:
     if running := mapping(state, "running"):
         return Running(moment_of(running.get("startedAt")) or Ms(0))
     if ended := mapping(state, "terminated"):
@@ -88,8 +88,8 @@ def _read_state(state: Body, waiting: str) -> Waiting | Running | Ended:
     return Waiting(text(known, "reason", default=waiting), text(known, "message"))
 
 
-def _read_ended(ended: Body) -> Ended:
-    return Ended(
+def _read_ended(ended: Body) -> Terminated:
+    return Terminated(
         number(ended, "exitCode"),
         text(ended, "reason"),
         text(ended, "message"),
@@ -111,14 +111,14 @@ def write_box(box: Box) -> Body:
     }
 
 
-def _write_state(state: Waiting | Running | Ended) -> Body:
+def _write_state(state: Waiting | Running | Terminated) -> Body:
     match state:
         case Waiting():
             told: Body = {"reason": state.reason}
             return {"waiting": {**told, "message": state.message} if state.message else told}
         case Running():
             return {"running": {"startedAt": timestamp(state.began)}}
-        case Ended():
+        case Terminated():
             ended: Body = {
                 "exitCode": state.code,
                 "reason": state.reason,
