@@ -62,14 +62,9 @@ class Screen:
         self._signals: list[signal.Signals] = []
 
     @classmethod
-    def on(
-        cls, stream: TextIO, environ: Mapping[str, str], *, json: bool = False, live: bool = True
-    ) -> Self:
-        """The screen that fits a stream; without `live`, lines even on a terminal."""
-        ability = ability_of(stream, environ)
-        if not live:
-            ability = Ability(marks=ability.marks)
-        return cls(Outlet(stream), ability, json=json, stream=stream)
+    def on(cls, stream: TextIO, environ: Mapping[str, str], *, json: bool = False) -> Self:
+        """The screen that fits a stream."""
+        return cls(Outlet(stream), ability_of(stream, environ), json=json, stream=stream)
 
     @property
     def is_live(self) -> bool:
