@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.source.cache.holding import CachedTree, Holding, Item, Kept, sum_up
+from tidegate.source.cache.holding import CachedTree, CacheItem, Holding, Kept, sum_up
 from tidegate.source.cache.shelf import Shelf
-from tidegate.source.cache.trees import Trees
+from tidegate.source.cache.trees import Fill, Trees
 from tidegate.source.tree import MIB
 
 DEFAULT_LIMIT = 2048 * MIB
@@ -46,13 +46,14 @@ class Cache:
         note = self.recall(name)
         return self._trees.take(note.decode()) if note else None
 
+    async def find_or_keep(
+        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
+    ) -> CachedTree:
+        """The tree that goes by this name; made where there is none."""
+        return self.find(name) or await self.keep(name, fill, shown=shown, kind=kind)
+
     async def keep(
-        self,
-        name: str,
-        fill: Callable[[Path], Awaitable[None]],
-        *,
-        shown: str,
-        kind: Kept = Kept.SOURCES,
+        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
     ) -> CachedTree:
         """Make a tree with `fill`, which is given an empty directory, and keep it by this name.
 
@@ -97,11 +98,11 @@ class Cache:
         """Let go of every tree that was handed out."""
         self._trees.close()
 
-    def _items(self) -> Iterator[Item]:
+    def _items(self) -> Iterator[CacheItem]:
         for part in (self._trees, self._answers, self.renders):
             yield from part.items()
 
-    def _remove(self, item: Item) -> bool:
+    def _remove(self, item: CacheItem) -> bool:
         match item.kind:
             case Kept.SOURCES | Kept.CHARTS:
                 return self._trees.remove(item)

@@ -63,10 +63,8 @@ async def _resolve(at: GitRef, git: Git, access: Access) -> Revision:
 
 async def _list_refs(git: Git, access: Access) -> RemoteRefs:
     note = f"refs {git.url.text}"
-    if access.offline:
-        known = access.cache.recall(note)
-        if known is None:
-            raise not_at_hand(git.url.text)
+    known = access.recall(note, git.url.text)
+    if known is not None:
         return msgspec.json.decode(known, type=RemoteRefs)
     with tempfile.TemporaryDirectory(prefix="tidegate-git-") as nowhere:
         listed = await git.run("ls-remote", "--symref", "--", git.url.text, cwd=Path(nowhere))
@@ -112,17 +110,13 @@ async def _is_commit(name: str, git: Git, cwd: Path) -> bool:
 
 
 async def _tree(source: GitSource, revision: Revision, git: Git, access: Access) -> CachedTree:
-    name = f"git {git.url.text} {revision.digest} {source.submodules}"
-    known = access.cache.find(name)
-    if known is not None:
-        return known
-    if access.offline:
-        raise not_at_hand(f"{git.url.text} at {source.at}")
-
     async def fill(place: Path) -> None:
         await _check_out(source, revision, git, place, access.limits)
 
-    return await access.cache.keep(name, fill, shown=without_password(git.url.text))
+    url = git.url.text
+    name = f"git {url} {revision.digest} {source.submodules}"
+    what = f"{url} at {source.at}"
+    return await access.tree(name, fill, what=what, shown=without_password(url))
 
 
 async def _check_out(
