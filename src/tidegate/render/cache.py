@@ -10,13 +10,12 @@ import zlib
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
-from typing import Protocol, cast
+from typing import Protocol
 
 import msgspec
 
 from tidegate.documents import Document, Duplicate, FieldPath
 from tidegate.errors import Place, TidegateError
-from tidegate.model.objects import Json
 from tidegate.model.release import ChartDependency
 
 FORMAT = "1"
@@ -58,13 +57,14 @@ class RenderCache:
         if kept is None:
             return None
         try:
-            return tuple(_document(one) for one in _decode(zlib.decompress(kept)))
+            found = _decode(zlib.decompress(kept))
+            return tuple(Document(*msgspec.structs.astuple(one)) for one in found)
         except (zlib.error, msgspec.MsgspecError):
             return None
 
     def keep(self, key: str, documents: Iterable[Document]) -> None:
         try:
-            text = _encode([_kept(one) for one in documents])
+            text = _encode([_Kept(*msgspec.structs.astuple(one)) for one in documents])
         except (OverflowError, UnicodeEncodeError):
             return  # a number or a character that only Python knows
         self._note(self._name("objects", key), text)
@@ -94,13 +94,3 @@ class RenderCache:
 @cache
 def _own_version() -> str:
     return version("tidegate")
-
-
-def _kept(document: Document) -> _Kept:
-    body = cast("dict[str, object]", document.body)
-    return _Kept(body, document.place, document.part, document.inside, document.duplicates)
-
-
-def _document(kept: _Kept) -> Document:
-    body = cast("dict[str, Json]", kept.body)
-    return Document(body, kept.place, kept.part, kept.inside, kept.duplicates)
