@@ -30,7 +30,7 @@ QUIET = frozenset({"PodReadyToStartContainers", "Initialized", "ContainersReady"
 """Conditions of pods that say nothing which others do not say."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class TimelineLine(msgspec.Struct, frozen=True):
     """One line of a timeline."""
 
     at: int
@@ -38,7 +38,7 @@ class Line(msgspec.Struct, frozen=True):
     what: str
 
 
-def timeline(happenings: Iterable[Happening]) -> Iterator[Line]:
+def timeline(happenings: Iterable[Happening]) -> Iterator[TimelineLine]:
     """The lines of a story; a change that says nothing new has none."""
     known: dict[Ref, dict[str, str]] = {}
     said: dict[str, str] = {}
@@ -47,7 +47,7 @@ def timeline(happenings: Iterable[Happening]) -> Iterator[Line]:
         told = ", ".join(_news(happening, known))
         if told and not _is_said(happening, said.get(subject, "")):
             said[subject] = told
-            yield Line(happening.at, subject, told)
+            yield TimelineLine(happening.at, subject, told)
 
 
 def _is_said(happening: Happening, last: str) -> bool:
@@ -58,7 +58,7 @@ def _is_said(happening: Happening, last: str) -> bool:
     return bool(message) and message in last
 
 
-def as_text(lines: Iterable[Line]) -> Iterator[str]:
+def as_text(lines: Iterable[TimelineLine]) -> Iterator[str]:
     """Aligned for people."""
     shown = list(lines)
     width = max((len(line.object) for line in shown), default=0)

@@ -11,7 +11,7 @@ from tidegate.errors import Place, SourceError
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.source.cache import Cache, CachedTree, Fill, Kept
 from tidegate.source.credentials import Keyring, Keyrings
-from tidegate.source.tree import Limits
+from tidegate.source.tree import TreeLimits
 from tidegate.source.urls import SCHEMES, without_password
 
 
@@ -41,7 +41,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     cache: Cache
     keyring: Keyring = Keyrings()
     offline: bool = False
-    limits: Limits = Limits()
+    limits: TreeLimits = TreeLimits()
     patience: Ms = Ms(2 * MINUTE)
     schemes: frozenset[str] = SCHEMES
     uses_own_git: bool = True

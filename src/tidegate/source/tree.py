@@ -16,7 +16,7 @@ from tidegate.files import Stray, StrayPathError, follow
 MIB = 1024 * 1024
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class TreeLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How large a tree, an archive or an answer may be."""
 
     files: int = 100_000

@@ -13,7 +13,7 @@ from tidegate.cli.unit_options import HEALTH, SIMULATION, UNIT, Told, takes
 
 if TYPE_CHECKING:
     from tidegate.model.semantics import Semantics
-    from tidegate.report.simulation import Run
+    from tidegate.report.simulation import EngineRun
 
 
 @click.command()
@@ -46,7 +46,7 @@ def simulate(what: str, **told: Unpack[Told]) -> int:
     from tidegate.cli.exits import CODES
     from tidegate.flows.simulate import simulate as run
     from tidegate.model.event import Result
-    from tidegate.report.simulation import Run, side_by_side
+    from tidegate.report.simulation import EngineRun, side_by_side
 
     engines = _engines(told["engine"])
     told["sandbox"] = True
@@ -55,7 +55,8 @@ def simulate(what: str, **told: Unpack[Told]) -> int:
     doing.clear()
     options.say_notes(runs[0].notes)
     shown = [
-        Run(one.semantics.name, one.plan, one.events, one.evidence, one.unwaited) for one in runs
+        EngineRun(one.semantics.name, one.plan, one.events, one.evidence, one.unwaited)
+        for one in runs
     ]
     options.show(told["output"], _documents(shown), side_by_side(shown))
     results = {one.result for one in runs}
@@ -76,7 +77,7 @@ def _engines(text: str) -> list[Semantics]:
     return [BY_NAME[name] for name in names]
 
 
-def _documents(runs: list[Run]) -> Iterator[object]:
+def _documents(runs: list[EngineRun]) -> Iterator[object]:
     """Each event, with the engine it is of; the last one says how that ended."""
     import msgspec
 

@@ -93,7 +93,7 @@ def _find_chart(release: Release) -> Path:
     return chart
 
 
-def _check(metadata: sdk.Metadata, release: Release) -> None:
+def _check(metadata: sdk.ChartMetadata, release: Release) -> None:
     where = Place(f"{release.chart}/Chart.yaml")
     if metadata.type not in ("", "application"):
         problem = f"a chart of type `{foreign(metadata.type)}` cannot be installed"
@@ -135,7 +135,7 @@ def _complete(
         staging.put(copy, template_below(staging.depth_of(copy)), integers)
 
 
-def _check_dependencies(handle: sdk.Handle, metadata: sdk.Metadata, release: Release) -> None:
+def _check_dependencies(handle: sdk.Handle, metadata: sdk.ChartMetadata, release: Release) -> None:
     for one in sdk.absent_dependencies(handle, metadata):
         problem = f"the chart needs `{foreign(one.name)}`, and it is still not in `charts`"
         hint = "check that the name in Chart.yaml is the chart's own name"

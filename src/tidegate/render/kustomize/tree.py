@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.files import Stray, StrayPathError, follow, open_file, tidy
-from tidegate.render.footprint import Footprint, Look, Signs, is_link
+from tidegate.render.footprint import Closeness, Footprint, Signs, is_link
 from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
 
 MANIFEST_ENDINGS = (".yaml", ".yml")
@@ -56,7 +56,7 @@ class Tree:
         self, root: Path, *, mount: str, label: str = "", looked: Footprint | None = None
     ) -> None:
         self.looked = looked or Footprint()
-        self.looked.note(root, Look.PLACE)
+        self.looked.note(root, Closeness.PLACE)
         self.root = root.resolve()
         self._start = str(self.root)
         self.mount = mount
@@ -109,7 +109,7 @@ class Tree:
         return TreeSpot(current, _kind_of(self.root / current, text, where), links)
 
     def _note(self, path: str) -> Signs:
-        return self.looked.note(f"{self._start}/{path}", Look.LINK)
+        return self.looked.note(f"{self._start}/{path}", Closeness.LINK)
 
 
 def _kind_of(full: Path, text: str, where: Where) -> PathKind:

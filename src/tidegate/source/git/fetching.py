@@ -27,7 +27,7 @@ from tidegate.source.git.refs import (
     read_remote_refs,
     whole_commit,
 )
-from tidegate.source.tree import MIB, Limits
+from tidegate.source.tree import MIB, TreeLimits
 from tidegate.source.urls import GitUrl, read_git_url, without_password
 
 EVERYTHING = ("+refs/heads/*:refs/remotes/all/*", "+refs/tags/*:refs/tags/*")
@@ -120,7 +120,7 @@ async def _tree(source: GitSource, revision: Revision, git: Git, access: Access)
 
 
 async def _check_out(
-    source: GitSource, revision: Revision, git: Git, place: Path, limits: Limits
+    source: GitSource, revision: Revision, git: Git, place: Path, limits: TreeLimits
 ) -> None:
     _make_repository(place, revision.digest.partition(":")[0])
     await _get_commit(revision, source.at, git, place)
@@ -162,7 +162,7 @@ async def _get_commit(revision: Revision, at: GitRef, git: Git, place: Path) -> 
         raise missing_ref(wanted, git.url.text)
 
 
-def check_sizes(listed: bytes, limits: Limits, url: GitUrl) -> None:
+def check_sizes(listed: bytes, limits: TreeLimits, url: GitUrl) -> None:
     """Refuse a tree that is too large, before it is written out."""
     total = count = 0
     for size, path in _sizes(listed):

@@ -41,7 +41,7 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-class Layer(msgspec.Struct, frozen=True, rename="camel"):
+class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):
     """One file of an artifact."""
 
     digest: str
@@ -52,7 +52,7 @@ class Layer(msgspec.Struct, frozen=True, rename="camel"):
 class ArtifactManifest(msgspec.Struct, frozen=True, rename="camel"):
     """What an artifact is made of."""
 
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[ArtifactLayer, ...] = ()
     annotations: dict[str, str] = {}
 
 
@@ -173,7 +173,7 @@ async def _manifest(digest: str, registry: Registry, access: Access) -> Artifact
         raise SourceError("source.oci.manifest", problem, where=Place(registry.shown)) from error
 
 
-def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) -> Layer:
+def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) -> ArtifactLayer:
     wanted = source.media_type
     for layer in manifest.layers:
         if not wanted or layer.media_type == wanted:
@@ -185,7 +185,7 @@ def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) ->
 
 
 async def _get_layer(
-    source: OciSource, layer: Layer, registry: Registry, place: Path, access: Access
+    source: OciSource, layer: ArtifactLayer, registry: Registry, place: Path, access: Access
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         packed = Path(folder) / "layer"
