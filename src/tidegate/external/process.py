@@ -154,6 +154,7 @@ class Ward(asyncio.SubprocessProtocol):
         if self._transport is not None:
             await self.ended.wait()
         self._lifeline.close()
+        self._theirs.close()
 
 
 class _Watch(Ward):

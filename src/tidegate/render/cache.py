@@ -7,10 +7,10 @@ Where it is kept is the caller's business; what cannot be kept costs time and no
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -21,6 +21,7 @@ from tidegate.model.release import ChartDependency
 FORMAT = "1"
 """Changed with whatever changes what the same input comes to."""
 COMPRESSION = 1
+Shape = TypeVar("Shape")
 
 
 class Store(Protocol):
@@ -53,14 +54,10 @@ class RenderCache:
 
     def find(self, key: str) -> tuple[Document, ...] | None:
         """The objects with their places, in their order."""
-        kept = self._store.recall(self._name("objects", key))
-        if kept is None:
+        found = self._recall("objects", key, _decode)
+        if found is None:
             return None
-        try:
-            found = _decode(zlib.decompress(kept))
-            return tuple(Document(*msgspec.structs.astuple(one)) for one in found)
-        except (zlib.error, msgspec.MsgspecError):
-            return None
+        return tuple(Document(*msgspec.structs.astuple(one)) for one in found)
 
     def keep(self, key: str, documents: Iterable[Document]) -> None:
         try:
@@ -71,14 +68,17 @@ class RenderCache:
 
     def find_needs(self, key: str) -> tuple[ChartDependency, ...]:
         """What a chart turned out to need from elsewhere."""
-        kept = self._store.recall(self._name("needs", key))
-        try:
-            return () if kept is None else _decode_needs(zlib.decompress(kept))
-        except (zlib.error, msgspec.MsgspecError):
-            return ()
+        return self._recall("needs", key, _decode_needs) or ()
 
     def keep_needs(self, key: str, needs: Iterable[ChartDependency]) -> None:
         self._note(self._name("needs", key), _encode(tuple(needs)))
+
+    def _recall(self, what: str, key: str, decode: Callable[[bytes], Shape]) -> Shape | None:
+        kept = self._store.recall(self._name(what, key))
+        try:
+            return None if kept is None else decode(zlib.decompress(kept))
+        except (zlib.error, msgspec.MsgspecError):
+            return None
 
     def _note(self, name: str, text: bytes) -> None:
         try:

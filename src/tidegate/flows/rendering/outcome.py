@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -71,15 +71,6 @@ def notes_of(rendered: Rendered) -> tuple[TidegateError, ...]:
     """What is not certain about a preview."""
     missing = (one.why for one in rendered.weakened)
     return (*rendered.locked, *rendered.suspect, *missing)
-
-
-def errors_of(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
-    """The errors in a group, however deep."""
-    for one in group.exceptions:
-        if isinstance(one, BaseExceptionGroup):
-            yield from errors_of(one)
-        else:
-            yield one
 
 
 async def attempt_all(

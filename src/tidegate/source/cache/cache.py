@@ -35,6 +35,12 @@ class Cache:
         self._trees = Trees(base / "trees", making=making)
         self._answers = Shelf(base / "notes", making=making, kind=Kept.ANSWERS)
         self.renders = Shelf(base / "renders", making=making, kind=Kept.RENDERS)
+        self._parts: dict[Kept, Trees | Shelf] = {
+            Kept.SOURCES: self._trees,
+            Kept.CHARTS: self._trees,
+            Kept.ANSWERS: self._answers,
+            Kept.RENDERS: self.renders,
+        }
         self._turns: dict[str, asyncio.Lock] = {}
 
     def turn(self, name: str) -> asyncio.Lock:
@@ -85,7 +91,7 @@ class Cache:
         items = sorted(item for item in self._items() if item.kind in kinds)
         total, freed = sum(item.size for item in items), 0
         for item in items:
-            if total - freed > limit and self._remove(item):
+            if total - freed > limit and self._parts[item.kind].remove(item):
                 freed += item.size
         self._trees.tidy()
         return freed
@@ -99,14 +105,5 @@ class Cache:
         self._trees.close()
 
     def _items(self) -> Iterator[CacheItem]:
-        for part in (self._trees, self._answers, self.renders):
+        for part in dict.fromkeys(self._parts.values()):
             yield from part.items()
-
-    def _remove(self, item: CacheItem) -> bool:
-        match item.kind:
-            case Kept.SOURCES | Kept.CHARTS:
-                return self._trees.remove(item)
-            case Kept.ANSWERS:
-                return self._answers.remove(item)
-            case Kept.RENDERS:
-                return self.renders.remove(item)
