@@ -35,11 +35,11 @@ def _check_files(ctx: click.Context, option: click.Parameter, values: tuple[str,
     return values
 
 
-def _check_span(_ctx: click.Context, option: click.Parameter, text: str | None) -> Ms | None:
+def _check_span(_ctx: click.Context, option: click.Parameter, text: str) -> Ms | None:
     from tidegate.model.moment import parse_duration  # noqa: PLC0415 - only when a verb runs
 
     try:
-        return parse_duration(text) if text else None
+        return parse_duration(text) if text or option.default else None
     except ValueError:
         problem = f"`{text}` is not a duration such as 90s, 30m or 2h"
         raise click.BadParameter(problem, param_hint=option.opts[0]) from None
@@ -75,7 +75,7 @@ parameters = click.option(
     help="A chart's value, NAME=VALUE; may be repeated.",
 )
 timeout = click.option(
-    "--timeout", callback=_check_span, help="Stop cleanly after so long, such as 30m."
+    "--timeout", default="", callback=_check_span, help="Stop cleanly after so long, such as 30m."
 )
 offline = click.option(
     "--offline", is_flag=True, help="Use only what is here or in the cache; no network."

@@ -17,7 +17,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from types import TracebackType
 from typing import Self, TextIO
 
 from tidegate.cli.forms import Form, Log, Picture, Records
@@ -102,12 +101,7 @@ class Screen:
             self._listen(signal.SIGTSTP, self._pause)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._rest()
         loop = asyncio.get_running_loop()
         while self._signals:

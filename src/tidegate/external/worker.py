@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-from types import TracebackType
 from typing import Self
 
 from tidegate.errors import ProcessError, foreign
@@ -52,12 +51,7 @@ class Workers:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         while self._idle:
             await self._idle.pop().end()
 
