@@ -23,8 +23,9 @@ from typing import TextIO
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
-from tidegate.cli.rolling import Watching, show_rollout
+from tidegate.cli.rolling import show_rollout
 from tidegate.cli.screen import Screen
+from tidegate.cli.unit_options import Told
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import point_at
 from tidegate.flows.render import own_setting
@@ -136,8 +137,9 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
     async with on_terminal as screen, open_session(target, own_setting()) as session:
         plan = (await make_plan([unit], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
-        watching = Watching(title=NAME)
-        result = await show_rollout(screen, session, plan, Rolling(), watching)
+        screen.introduce(NAME)
+        told: Told = {"pace": None, "timeout": None}
+        result = await show_rollout(screen, session, plan, Rolling(), told)
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":
         raise RuntimeError(screen.course.sentence)

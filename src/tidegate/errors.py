@@ -19,6 +19,7 @@ secret, or more than `FOREIGN_LIMIT` characters of somebody else's text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -130,6 +131,15 @@ class ClusterError(TidegateError):
     """A cluster cannot be reached, or says no."""
 
     exit_code = 5
+
+
+def errors_of(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
+    """The errors in a group, however deep."""
+    for one in group.exceptions:
+        if isinstance(one, BaseExceptionGroup):
+            yield from errors_of(one)
+        else:
+            yield one
 
 
 def foreign(text: str) -> str:

@@ -93,9 +93,10 @@ def shown(stream: Tty) -> str:
 def test_what_is_too_long_for_the_terminal_is_cut() -> None:
     stream = Tty()
 
-    with Doing.on(stream, {"TERM": "xterm"}) as doing:
-        doing.say("reading " + "x" * 200)
-        said = shown(stream)
+    doing = Doing.on(stream, {"TERM": "xterm"})
+    doing.say("reading " + "x" * 200)
+    said = shown(stream)
+    doing.clear()
 
     assert len(said) == 77
     assert said.endswith("...")
@@ -105,8 +106,7 @@ def test_what_is_too_long_for_the_terminal_is_cut() -> None:
 def test_what_a_name_hides_is_not_sent_to_the_terminal() -> None:
     stream = Tty()
 
-    with Doing.on(stream, {"TERM": "xterm"}) as doing:
-        doing.say("reading \x1b[2Jshop\n")
+    Doing.on(stream, {"TERM": "xterm"}).say("reading \x1b[2Jshop\n")
 
     assert "\x1b[2J" not in stream.getvalue()
     assert "\n" not in stream.getvalue()

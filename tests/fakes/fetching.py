@@ -8,7 +8,7 @@ from pathlib import Path
 from tidegate.source.access import Access, Checkout
 from tidegate.source.cache import Cache
 from tidegate.source.credentials import Keyring, Keyrings
-from tidegate.source.tree import Limits
+from tidegate.source.tree import TreeLimits
 
 
 def an_access(
@@ -16,7 +16,7 @@ def an_access(
     *,
     keyring: Keyring | None = None,
     offline: bool = False,
-    limits: Limits | None = None,
+    limits: TreeLimits | None = None,
     checkouts: tuple[Checkout, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Access:
@@ -24,7 +24,7 @@ def an_access(
         cache=Cache(place / "cache"),
         keyring=keyring or Keyrings(),
         offline=offline,
-        limits=limits or Limits(),
+        limits=limits or TreeLimits(),
         uses_own_git=environment is not None,
         environment=environment or {},
         checkouts=checkouts,

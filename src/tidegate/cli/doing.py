@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Self, TextIO
 
 import click
@@ -30,8 +29,8 @@ CLEAR = "\r\x1b[K"
 
 def say_first(words: str, *, quiet: bool = False) -> Doing:
     """The line of the command that runs; `quiet` where programs read what it writes."""
-    line = Doing.on(sys.stdout, os.environ, quiet=quiet)
-    doing = click.get_current_context().with_resource(line)
+    doing = Doing.on(sys.stdout, os.environ, quiet=quiet)
+    click.get_current_context().call_on_close(doing.clear)
     doing.say(words)
     return doing
 
@@ -62,23 +61,9 @@ class Doing:
             self._write(CLEAR)
             self._is_shown = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.clear()
-
     def _write(self, text: str) -> None:
         """A terminal that has gone away, or cannot show a letter, is nobody's trouble here."""
         if self._stream is not None:
             with suppress(OSError, UnicodeEncodeError):
                 self._stream.write(text)
                 self._stream.flush()
-
-
-SILENT = Doing(None)

@@ -14,7 +14,7 @@ from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import explain_failure
-from tidegate.report.rollout.lines import Lines, as_json
+from tidegate.report.rollout.lines import Lines
 from tidegate.report.rollout.live import View, final_rows, frame
 from tidegate.report.rollout.rows import Marks, Row, wrap
 from tidegate.report.rollout.summary import PASSED, STOPPED, Commands, go_on, summarize
@@ -38,7 +38,7 @@ class Records:
 
     def take(self, event: Event) -> None:
         self._course.take(event)
-        self._outlet.write(f"{as_json(event)}\n")
+        self._outlet.write(f"{msgspec.json.encode(event).decode()}\n")
 
     def look(self, now: Ms) -> None:
         """Time alone is no event."""

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import click
 
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, errors_of
 
 VERBS = {
     "cache": "Show or clear what was fetched and rendered before.",
@@ -102,18 +102,10 @@ def _show_group(group: ExceptionGroup[Exception]) -> int:
     ours, others = group.split(TidegateError)
     if others is not None or ours is None:
         return _say(f"{''.join(traceback.format_exception(group))}\n{A_BUG}", BUG)
-    errors = sorted(_flat(ours), key=lambda error: (str(error.where), error.code))
+    errors = sorted(errors_of(ours), key=lambda error: (str(error.where), error.code))
     for error in errors:
         _say(str(error), error.exit_code)
     return max((error.exit_code for error in errors), default=INPUT)
-
-
-def _flat(group: BaseExceptionGroup[TidegateError]) -> list[TidegateError]:
-    return [
-        error
-        for one in group.exceptions
-        for error in (_flat(one) if isinstance(one, BaseExceptionGroup) else [one])
-    ]
 
 
 def _say(text: str, code: int) -> int:

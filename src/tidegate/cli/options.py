@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 import click
+from click.decorators import FC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tidegate.errors import TidegateError
     from tidegate.model.moment import Ms
@@ -34,6 +35,26 @@ def _check_files(ctx: click.Context, option: click.Parameter, values: tuple[str,
     return values
 
 
+def _check_span(_ctx: click.Context, option: click.Parameter, text: str) -> Ms | None:
+    from tidegate.model.moment import parse_duration  # noqa: PLC0415 - only when a verb runs
+
+    try:
+        return parse_duration(text) if text or option.default else None
+    except ValueError:
+        problem = f"`{text}` is not a duration such as 90s, 30m or 2h"
+        raise click.BadParameter(problem, param_hint=option.opts[0]) from None
+
+
+def _check_pairs(
+    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    for value in values:
+        name, sign, _ = value.partition("=")
+        if not sign or not name:
+            raise click.BadParameter(f"`{value}` is not NAME=VALUE", param_hint="--set")
+    return tuple((name, text) for name, _, text in (value.partition("=") for value in values))
+
+
 def _split(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
     return tuple(part for value in values for part in value.split(",") if part)
 
@@ -45,6 +66,16 @@ values = click.option(
     callback=_check_files,
     metavar="FILE|URL",
     help="A chart's values; may be repeated.",
+)
+parameters = click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    callback=_check_pairs,
+    help="A chart's value, NAME=VALUE; may be repeated.",
+)
+timeout = click.option(
+    "--timeout", default="", callback=_check_span, help="Stop cleanly after so long, such as 30m."
 )
 offline = click.option(
     "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
@@ -70,36 +101,30 @@ api_versions = click.option(
     metavar="GROUP/VERSION[/KIND]",
     help="APIs that charts see besides the usual ones; may be repeated, or parted by commas.",
 )
+
+
+def until(default: str, explanation: str) -> Callable[[FC], FC]:
+    """How long a simulated cluster is looked at."""
+    return click.option(
+        "--until", default=default, show_default=True, callback=_check_span, help=explanation
+    )
+
+
 text_or_json = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How."
 )
-
-
-def pair(parameter: str) -> tuple[str, str]:
-    """A value by name, as `--set` takes it."""
-    name, sign, value = parameter.partition("=")
-    if not sign or not name:
-        raise click.BadParameter(f"`{parameter}` is not NAME=VALUE", param_hint="--set")
-    return name, value
-
-
-def duration(text: str, option: str) -> Ms:
-    """A span of time as `30m`."""
-    from tidegate.model.moment import parse_duration  # noqa: PLC0415 - only when a verb runs
-
-    try:
-        return parse_duration(text)
-    except ValueError:
-        problem = f"`{text}` is not a duration such as 90s, 30m or 2h"
-        raise click.BadParameter(problem, param_hint=option) from None
-
-
-def limit(text: str, option: str) -> Ms | None:
-    """The same; None where none is given."""
-    return duration(text, option) if text else None
 
 
 def say_notes(notes: Iterable[TidegateError]) -> None:
     """Tell what is not certain, beside the output."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
+
+
+def show(output: str, documents: Iterable[object], lines: Iterable[str]) -> None:
+    """Documents as JSON, each on a line, or lines for people."""
+    import msgspec  # noqa: PLC0415 - only when a verb runs
+
+    encoded = (msgspec.json.encode(document).decode() for document in documents)
+    for line in encoded if output == "json" else lines:
+        click.echo(line)

@@ -2,93 +2,56 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tidegate.cli import options
-from tidegate.cli.doing import SILENT, Doing
+from tidegate.cli.asking import setting_of, target_of
+from tidegate.cli.doing import Doing
 from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import TargetOptions, WatchingOptions
-from tidegate.flows.rendering import Setting
+from tidegate.cli.unit_options import Told
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target, open_session
-from tidegate.flows.wiring import Simulation
 from tidegate.model.event import Result
-from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+from tidegate.model.unit import Unit
 from tidegate.report.rollout.summary import Commands
 
 PACE = 20.0
 """Seconds of a simulated cluster that pass in one of ours, where somebody is watching."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watching:
-    """How a rollout is shown, how long it may take, and how fast simulated time is played.
-
-    `doing`: what is said until there is something to show.
-    """
-
-    title: str
-    doing: Doing = SILENT
-    json: bool = False
-    limit: Ms | None = None
-    pace: float | None = None
-
-
-def watching_of(title: str, doing: Doing, told: WatchingOptions) -> Watching:
-    """How the user wants to see it."""
-    return Watching(
-        title=title,
-        doing=doing,
-        limit=options.limit(told["timeout"], "--timeout"),
-        pace=told["pace"],
-        json=told["output"] == "json",
-    )
-
-
-def target_of(told: TargetOptions) -> Target:
-    """The cluster that is chosen."""
-    simulation = Simulation(
-        scenario=told["scenario"],
-        profile=told["profile"],
-        operators=told["operators"],
-        seed=told["seed"],
-    )
-    return Target(
-        kubeconfig=told["kubeconfig"],
-        context=told["context"],
-        clusters=told["clusters"],
-        simulation=simulation if told["sandbox"] else None,
-        health_rules=told["health_rules"],
-    )
-
-
 @asynccontextmanager
-async def reach(
-    target: Target, setting: Setting, doing: Doing, then: str
-) -> AsyncIterator[Session]:
-    """The clusters of a target. It is said that they are reached for, and what is done then."""
-    if target.simulation is None:
-        names = [one for one in target.contexts.values() if one]
-        doing.say(f"connecting to {'context ' + ', '.join(names) if names else 'the cluster'}")
-    async with open_session(target, setting) as session:
-        doing.say(then)
-        yield session
+async def on_screen(
+    units: Iterable[Unit], told: Told, doing: Doing, then: str
+) -> AsyncIterator[tuple[Screen, Session]]:
+    """A screen for these units, and the clusters that are chosen.
+
+    It is said that they are reached for, and what is done then.
+    """
+    target = target_of(told)
+    async with Screen.on(sys.stdout, os.environ, json=told["output"] == "json") as screen:
+        title = ", ".join(str(unit.id) for unit in units)
+        screen.introduce(title, _commands(target, Result.STOPPED))
+        if target.simulation is None:
+            names = [one for one in target.contexts.values() if one]
+            doing.say(f"connecting to {'context ' + ', '.join(names) if names else 'the cluster'}")
+        async with open_session(target, setting_of(told)) as session:
+            doing.say(then)
+            yield screen, session
 
 
 async def show_rollout(
-    screen: Screen, session: Session, plan: Plan, rolling: Rolling, watching: Watching
+    screen: Screen, session: Session, plan: Plan, rolling: Rolling, told: Told
 ) -> Result:
     """Run a plan to its end on a screen."""
     target = session.target
     watched = PACE if screen.is_live and target.simulation is not None else None
-    pace = watched if watching.pace is None else watching.pace or None
-    screen.introduce(watching.title, _commands(target, Result.STOPPED))
-    rolling = replace(rolling, pace=pace, within=watching.limit)
+    pace = watched if told["pace"] is None else told["pace"] or None
+    rolling = replace(rolling, pace=pace, within=told["timeout"])
     ended = await roll_out(plan, session, rolling, screen)
     screen.end(ended.evidence, _commands(target, ended.result))
     return ended.result

@@ -17,7 +17,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from types import TracebackType
 from typing import Self, TextIO
 
 from tidegate.cli.forms import Form, Log, Picture, Records
@@ -62,14 +61,9 @@ class Screen:
         self._signals: list[signal.Signals] = []
 
     @classmethod
-    def on(
-        cls, stream: TextIO, environ: Mapping[str, str], *, json: bool = False, live: bool = True
-    ) -> Self:
-        """The screen that fits a stream; without `live`, lines even on a terminal."""
-        ability = ability_of(stream, environ)
-        if not live:
-            ability = Ability(marks=ability.marks)
-        return cls(Outlet(stream), ability, json=json, stream=stream)
+    def on(cls, stream: TextIO, environ: Mapping[str, str], *, json: bool = False) -> Self:
+        """The screen that fits a stream."""
+        return cls(Outlet(stream), ability_of(stream, environ), json=json, stream=stream)
 
     @property
     def is_live(self) -> bool:
@@ -107,12 +101,7 @@ class Screen:
             self._listen(signal.SIGTSTP, self._pause)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._rest()
         loop = asyncio.get_running_loop()
         while self._signals:

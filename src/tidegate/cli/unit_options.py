@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 from click.decorators import FC
@@ -12,68 +12,59 @@ from click.decorators import FC
 from tidegate.cli import options
 
 if TYPE_CHECKING:
-    from tidegate.flows.rendering import Setting
-    from tidegate.model.identity import Identity
-    from tidegate.model.policy import Policy
-    from tidegate.model.unit import Unit
+    from tidegate.model.moment import Ms
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class UnitOptions(TypedDict):
-    """What these options come to."""
+class Told(TypedDict, total=False):
+    """What can be said on the command line; each verb takes some of it."""
 
     name: str
     namespace: str
     values: tuple[str, ...]
-    parameters: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
+    revision: str
+    chart: str
+    kube_version: str
+    api_versions: tuple[str, ...]
+    offline: bool
+    maps: tuple[str, ...]
     ignore_waves: bool
     sync_options: tuple[str, ...]
     as_user: str
     as_groups: tuple[str, ...]
     ignore_differences: Path | None
-    offline: bool
-    maps: tuple[str, ...]
-
-
-class Changes(TypedDict, total=False):
-    """What a verb says of how a unit is run."""
-
-    prunes: bool
-    consents: bool
-    carries_on: bool
-    runs_hooks: bool
-    allows_empty: bool
-    deletes_contents: bool
-    adopts_name: bool
-
-
-class PruningOptions(TypedDict):
-    """What the options come to that say what goes."""
-
-    prune: bool
-    confirm: bool
-    allow_empty: bool
-    yes_delete_contents: bool
-
-
-class ClusterOptions(TypedDict):
-    """What the options come to that say which clusters."""
-
     kubeconfig: str | None
     context: str | None
     clusters: tuple[tuple[str, str], ...]
-
-
-class TargetOptions(ClusterOptions):
-    """The same, with simulated ones."""
-
     sandbox: bool
     scenario: Path | None
     profile: Path | None
     operators: Path | None
     seed: int
     health_rules: Path | None
+    prune: bool
+    confirm: bool
+    allow_empty: bool
+    yes_delete_contents: bool
+    resources: tuple[str, ...]
+    hooks: bool
+    dry_run: bool
+    preflight: str
+    on_failure: str
+    keep_going: bool
+    adopt_name: bool
+    take_broken_seals: bool
+    yes: bool
+    engine: str
+    timeout: Ms | None
+    pace: float | None
+    until: Ms
+    kinds: tuple[str, ...]
+    origins: bool
+    exit_code: bool
+    output: str
 
 
 def _check_options(_ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]) -> object:
@@ -102,14 +93,6 @@ def _check_clusters(
     return tuple(found.items())
 
 
-class WatchingOptions(TypedDict):
-    """What the options come to that say how a rollout is watched."""
-
-    timeout: str
-    pace: float | None
-    output: str
-
-
 NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     click.option(
@@ -122,7 +105,7 @@ NAMING = (
 UNIT = (
     *NAMING,
     options.values,
-    click.option("--set", "parameters", multiple=True, help="A chart's value, NAME=VALUE."),
+    options.parameters,
     click.option("--ignore-waves", is_flag=True, help="Apply everything at once."),
     click.option(
         "--sync-option",
@@ -176,6 +159,11 @@ PRUNING = (
     click.option("--confirm", is_flag=True, help="Prune what asks for confirmation, too."),
     click.option("--allow-empty", is_flag=True, help="Prune though DIR has no objects."),
 )
+WATCHING = (
+    options.timeout,
+    click.option("--pace", type=float, default=None, help="Simulated seconds in one of ours."),
+    options.text_or_json,
+)
 CONTENTS = (
     click.option(
         "--yes-delete-contents",
@@ -194,56 +182,3 @@ def takes(*groups: tuple[Callable[[FC], FC], ...]) -> Callable[[FC], FC]:
         return verb
 
     return dress
-
-
-def policy_of(told: UnitOptions, **changes: Unpack[Changes]) -> Policy:
-    """How the unit is run, by what the user says of it."""
-    from tidegate.flows.pointing import read_ignores, with_options  # noqa: PLC0415 - when a verb runs
-    from tidegate.model.policy import Order, Policy  # noqa: PLC0415
-
-    order = Order.NONE if told["ignore_waves"] else Order.WAVES
-    policy = Policy(
-        order=order,
-        ignores=read_ignores(told["ignore_differences"]),
-        identity=_identity_of(told),
-        **changes,
-    )
-    return with_options(policy, told["sync_options"])
-
-
-def _identity_of(told: UnitOptions) -> Identity | None:
-    from tidegate.model.identity import Identity  # noqa: PLC0415 - only when a verb runs
-
-    if told["as_groups"] and not told["as_user"]:
-        raise click.BadParameter("a group needs a user: give --as, too", param_hint="--as-group")
-    return Identity(user=told["as_user"], groups=told["as_groups"]) if told["as_user"] else None
-
-
-def units_of(
-    what: str, told: UnitOptions, policy: Policy, clusters: tuple[tuple[str, str], ...] = ()
-) -> list[Unit]:
-    """What the user points at, once for each cluster.
-
-    Raises where nothing is there, before anybody is asked for more.
-    """
-    from tidegate.flows.pointing import point_at  # noqa: PLC0415 - only when a verb runs
-
-    return [
-        point_at(
-            what,
-            policy,
-            cluster=name,
-            name=told["name"],
-            namespace=told["namespace"],
-            values=told["values"],
-            parameters=tuple(options.pair(parameter) for parameter in told["parameters"]),
-        )
-        for name, _ in clusters or (("", ""),)
-    ]
-
-
-def setting_of(told: UnitOptions) -> Setting:
-    """How things may be had that are to be rendered."""
-    from tidegate.flows.render import own_setting  # noqa: PLC0415 - only when a verb runs
-
-    return own_setting(offline=told["offline"], maps=told["maps"])

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from tidegate.errors import FOREIGN_LIMIT, ProcessError, foreign
 from tidegate.external.memory import hold
@@ -84,41 +85,87 @@ async def run(command: Command, *, limits: Limits | None = None) -> Ran:
     """Run it to its end. Once this returns or raises, nothing of the program is left."""
     limits = limits or Limits()
     request = request_of(command, limits)
-    ours, theirs = socket.socketpair()
-    with ours:
-        ours.setblocking(False)
-        watch = _Watch(ours, limits.output)
-        with theirs:
-            await _start_warden(command, watch, theirs.fileno())
-        try:
-            async with asyncio.timeout(limits.time / SECOND):
-                await _send(ours, request)
-                await watch.ended.wait()
-        except TimeoutError:
-            raise _too_slow(command, limits) from None
-        finally:
-            watch.cut()
+    watch = _Watch(limits.output)
+    try:
+        await _start(command, watch)
+        async with asyncio.timeout(limits.time / SECOND):
+            await watch.send(request)
             await watch.ended.wait()
-        verdict = watch.verdict()
+    except TimeoutError:
+        raise _too_slow(command, limits) from None
+    finally:
+        await watch.end()
     if watch.overflowed:
         raise _too_much(command, limits)
-    return _judge(command, limits, verdict, watch)
+    return _judge(command, limits, watch)
 
 
-class _Watch(asyncio.SubprocessProtocol):
+class Ward(asyncio.SubprocessProtocol):
+    """A program behind its warden, which kills it when the lifeline between us is cut."""
+
+    def __init__(self) -> None:
+        self._lifeline, self._theirs = socket.socketpair()
+        self._lifeline.setblocking(False)
+        self._transport: asyncio.SubprocessTransport | None = None
+        self.verdict = ""
+        self.ended = asyncio.Event()
+
+    async def start(
+        self, *, stdin: int | IO[bytes] | None, stderr: int | None, alone: bool = True
+    ) -> None:
+        """Start the warden, `alone` where it shares no terminal with us."""
+        with self._theirs as theirs:
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: self,
+                *(sys.executable, "-I", "-S", str(WARDEN), str(theirs.fileno())),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=alone,
+            )
+
+    async def send(self, request: bytes) -> None:
+        """Tell the warden what to run."""
+        with suppress(ConnectionError):
+            await asyncio.get_running_loop().sock_sendall(self._lifeline, request)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.SubprocessTransport):
+            self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The warden has ended and nobody holds its pipes: of the program nothing is left."""
+        del exc
+        if self._transport is not None:
+            self._transport.close()
+        with suppress(OSError):
+            self.verdict = self._lifeline.recv(64).decode()
+        self.ended.set()
+
+    def cut(self) -> None:
+        """Cut the lifeline: the warden kills what there is. It can still send its verdict."""
+        with suppress(OSError):
+            self._lifeline.shutdown(socket.SHUT_WR)
+
+    async def end(self) -> None:
+        """Kill it. Once this returns nothing of it is left."""
+        self.cut()
+        if self._transport is not None:
+            await self.ended.wait()
+        self._lifeline.close()
+        self._theirs.close()
+
+
+class _Watch(Ward):
     """Collects what comes out of the warden, and ends it when it is too much."""
 
-    def __init__(self, lifeline: socket.socket, limit: int) -> None:
-        self._lifeline = lifeline
+    def __init__(self, limit: int) -> None:
+        super().__init__()
         self._room = limit
-        self._transport: asyncio.BaseTransport | None = None
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.overflowed = False
-        self.ended = asyncio.Event()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == STDERR:
@@ -130,43 +177,15 @@ class _Watch(asyncio.SubprocessProtocol):
             self.overflowed = True
             self.cut()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The warden has ended and nobody holds its pipes: of the program nothing is left."""
-        del exc
-        if self._transport is not None:
-            self._transport.close()
-        self.ended.set()
 
-    def cut(self) -> None:
-        """Cut the lifeline: the warden kills what there is. It can still send its verdict."""
-        with suppress(OSError):
-            self._lifeline.shutdown(socket.SHUT_WR)
-
-    def verdict(self) -> str:
-        try:
-            return self._lifeline.recv(64).decode()
-        except OSError:
-            return ""
-
-
-async def _start_warden(command: Command, watch: _Watch, lifeline: int) -> None:
+async def _start(command: Command, watch: _Watch) -> None:
+    if command.shares_terminal:
+        await watch.start(stdin=None, stderr=None, alone=False)
+        return
     with ExitStack() as stack:
         # Not a pipe: some programs open /dev/stdin, which works on a file everywhere.
         given = stack.enter_context(hold(command.stdin)) if command.stdin else subprocess.DEVNULL
-        await asyncio.get_running_loop().subprocess_exec(
-            lambda: watch,
-            *(sys.executable, "-I", "-S", str(WARDEN), str(lifeline)),
-            stdin=None if command.shares_terminal else given,
-            stdout=subprocess.PIPE,
-            stderr=None if command.shares_terminal else subprocess.PIPE,
-            pass_fds=(lifeline,),
-            start_new_session=not command.shares_terminal,
-        )
-
-
-async def _send(lifeline: socket.socket, request: bytes) -> None:
-    with suppress(ConnectionError):
-        await asyncio.get_running_loop().sock_sendall(lifeline, request)
+        await watch.start(stdin=given, stderr=subprocess.PIPE)
 
 
 def request_of(command: Command, limits: Limits) -> bytes:
@@ -204,7 +223,8 @@ def end_of(verdict: str) -> str:
             return "was ended from outside"
 
 
-def _judge(command: Command, limits: Limits, verdict: str, watch: _Watch) -> Ran:
+def _judge(command: Command, limits: Limits, watch: _Watch) -> Ran:
+    verdict = watch.verdict
     how, _, number = verdict.partition(" ")
     if how == "exit" and int(number) in command.accepts:
         return Ran(int(number), bytes(watch.stdout), bytes(watch.stderr))

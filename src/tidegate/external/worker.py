@@ -13,11 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import subprocess
-import sys
-from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from tidegate.errors import ProcessError, foreign
@@ -25,9 +21,9 @@ from tidegate.external.process import (
     MIB,
     OUT_OF_MEMORY,
     STDERR,
-    WARDEN,
     Command,
     Limits,
+    Ward,
     end_of,
     request_of,
 )
@@ -55,12 +51,7 @@ class Workers:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         while self._idle:
             await self._idle.pop().end()
 
@@ -89,7 +80,7 @@ class Workers:
         worker = _Worker(self._command, self._limits)
         started = False
         try:
-            await worker.start()
+            await worker.make_ready()
             started = True
             return worker
         finally:
@@ -97,40 +88,24 @@ class Workers:
                 await worker.end()
 
 
-class _Worker(asyncio.SubprocessProtocol):
+class _Worker(Ward):
     """One process, and what has come out of it since the last answer."""
 
     def __init__(self, command: Command, limits: Limits) -> None:
+        super().__init__()
         self._command = command
         self._limits = limits
-        self._lifeline: socket.socket | None = None
-        self._transport: asyncio.SubprocessTransport | None = None
         self._stdout = bytearray()
         self._stderr = bytearray()
         self._heard = asyncio.Event()
-        self.ended = asyncio.Event()
 
-    async def start(self) -> None:
+    async def make_ready(self) -> None:
         """Start it, and wait until it says that it is ready."""
         request = request_of(self._command, self._limits)
-        ours, theirs = socket.socketpair()
-        self._lifeline = ours
-        ours.setblocking(False)
-        loop = asyncio.get_running_loop()
-        with theirs:
-            await loop.subprocess_exec(
-                lambda: self,
-                *(sys.executable, "-I", "-S", str(WARDEN), str(theirs.fileno())),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+        await self.start(stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             async with asyncio.timeout(START_LIMIT / SECOND):
-                with suppress(ConnectionError):
-                    await loop.sock_sendall(ours, request)
+                await self.send(request)
                 await self._heard.wait()
         except TimeoutError:
             raise self._not_started(f"is not ready after {START_LIMIT // SECOND} s") from None
@@ -155,20 +130,6 @@ class _Worker(asyncio.SubprocessProtocol):
             raise self._crashed(await self._say_why_it_ended())
         return answer
 
-    async def end(self) -> None:
-        """Kill it. Once this returns nothing of it is left."""
-        if self._lifeline is None:
-            return
-        with suppress(OSError):
-            self._lifeline.shutdown(socket.SHUT_WR)
-        if self._transport is not None:
-            await self.ended.wait()
-        self._lifeline.close()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.SubprocessTransport):
-            self._transport = transport
-
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == STDERR:
             self._stderr += data[: STDERR_KEPT - len(self._stderr)]
@@ -179,11 +140,7 @@ class _Worker(asyncio.SubprocessProtocol):
             self._heard.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The warden has ended and nobody holds its pipes: of the worker nothing is left."""
-        del exc
-        if self._transport is not None:
-            self._transport.close()
-        self.ended.set()
+        super().connection_lost(exc)
         self._heard.set()
 
     def _send(self, request: bytes) -> None:
@@ -207,12 +164,8 @@ class _Worker(asyncio.SubprocessProtocol):
 
     async def _say_why_it_ended(self) -> str:
         await self.ended.wait()
-        try:
-            verdict = self._lifeline.recv(64).decode() if self._lifeline else ""
-        except OSError:
-            verdict = ""
         words = self._last_words()
-        return f"{end_of(verdict)}: {words}" if words else end_of(verdict)
+        return f"{end_of(self.verdict)}: {words}" if words else end_of(self.verdict)
 
     def _last_words(self) -> str:
         found = _LAST_WORDS.search(self._stderr)

@@ -24,11 +24,11 @@ from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import (
     Comes,
-    Ended,
+    ContainerEnd,
     Evidence,
+    KubeEvent,
     Lack,
     Maker,
-    Note,
     PodEnd,
 )
 from tidegate.report.rollout.failure import failing_spots, refused_spots
@@ -182,7 +182,7 @@ class _Asking:
             ),
         )
 
-    def _ended(self, status: Body) -> Ended | None:
+    def _ended(self, status: Body) -> ContainerEnd | None:
         """A container that ended badly, or that something keeps from running."""
         ended = mapping(status, "state", "terminated")
         waiting = mapping(status, "state", "waiting")
@@ -192,7 +192,7 @@ class _Asking:
         if not ended and not last and text(waiting, "reason") in {"", *OPENING}:
             return None
         code = ended or last
-        return Ended(
+        return ContainerEnd(
             name=text(status, "name"),
             reason=self._say(text(waiting, "reason") or text(code, "reason")),
             message=self._say(text(waiting, "message") or text(code, "message")),
@@ -200,7 +200,7 @@ class _Asking:
             restarts=number(status, "restartCount"),
         )
 
-    async def _notes(self, live: Live, pods: list[Body]) -> tuple[Note, ...]:
+    async def _notes(self, live: Live, pods: list[Body]) -> tuple[KubeEvent, ...]:
         found = await self._events(live.ref, f"involvedObject.uid={live.uid}")
         names = [text(pod, "metadata", "name") for pod in pods] or _gone(found)[-MOST_PODS:]
         for name in names:
@@ -214,9 +214,9 @@ class _Asking:
         (found,) = await self._ask(List(wanted, MOST_READ))
         return _items(found)
 
-    def _note(self, body: Body) -> Note:
+    def _note(self, body: Body) -> KubeEvent:
         involved = mapping(body, "involvedObject")
-        return Note(
+        return KubeEvent(
             subject=f"{text(involved, 'kind')} {text(involved, 'name')}",
             reason=self._say(text(body, "reason")),
             message=self._say(text(body, "message")),

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, RenderError, TidegateError
+from tidegate.errors import Place, RenderError, TidegateError, errors_of
 from tidegate.files import StrayPathError, follow
 from tidegate.flows.pointing import Words, point_at
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop, render_request
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.outcome import errors_of
 from tidegate.flows.rendering.values import fetch_values
 from tidegate.model.release import DEFAULT_KUBE_VERSION, Layer, Release, ValuesAddress, ValuesText
 from tidegate.model.rendering import Detected, Overlay, Request, Tool

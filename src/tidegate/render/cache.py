@@ -7,21 +7,21 @@ Where it is kept is the caller's business; what cannot be kept costs time and no
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
-from typing import Protocol, cast
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from tidegate.documents import Document, Duplicate, FieldPath
 from tidegate.errors import Place, TidegateError
-from tidegate.model.objects import Json
 from tidegate.model.release import ChartDependency
 
 FORMAT = "1"
 """Changed with whatever changes what the same input comes to."""
 COMPRESSION = 1
+Shape = TypeVar("Shape")
 
 
 class Store(Protocol):
@@ -54,31 +54,31 @@ class RenderCache:
 
     def find(self, key: str) -> tuple[Document, ...] | None:
         """The objects with their places, in their order."""
-        kept = self._store.recall(self._name("objects", key))
-        if kept is None:
+        found = self._recall("objects", key, _decode)
+        if found is None:
             return None
-        try:
-            return tuple(_document(one) for one in _decode(zlib.decompress(kept)))
-        except (zlib.error, msgspec.MsgspecError):
-            return None
+        return tuple(Document(*msgspec.structs.astuple(one)) for one in found)
 
     def keep(self, key: str, documents: Iterable[Document]) -> None:
         try:
-            text = _encode([_kept(one) for one in documents])
+            text = _encode([_Kept(*msgspec.structs.astuple(one)) for one in documents])
         except (OverflowError, UnicodeEncodeError):
             return  # a number or a character that only Python knows
         self._note(self._name("objects", key), text)
 
     def find_needs(self, key: str) -> tuple[ChartDependency, ...]:
         """What a chart turned out to need from elsewhere."""
-        kept = self._store.recall(self._name("needs", key))
-        try:
-            return () if kept is None else _decode_needs(zlib.decompress(kept))
-        except (zlib.error, msgspec.MsgspecError):
-            return ()
+        return self._recall("needs", key, _decode_needs) or ()
 
     def keep_needs(self, key: str, needs: Iterable[ChartDependency]) -> None:
         self._note(self._name("needs", key), _encode(tuple(needs)))
+
+    def _recall(self, what: str, key: str, decode: Callable[[bytes], Shape]) -> Shape | None:
+        kept = self._store.recall(self._name(what, key))
+        try:
+            return None if kept is None else decode(zlib.decompress(kept))
+        except (zlib.error, msgspec.MsgspecError):
+            return None
 
     def _note(self, name: str, text: bytes) -> None:
         try:
@@ -94,13 +94,3 @@ class RenderCache:
 @cache
 def _own_version() -> str:
     return version("tidegate")
-
-
-def _kept(document: Document) -> _Kept:
-    body = cast("dict[str, object]", document.body)
-    return _Kept(body, document.place, document.part, document.inside, document.duplicates)
-
-
-def _document(kept: _Kept) -> Document:
-    body = cast("dict[str, Json]", kept.body)
-    return Document(body, kept.place, kept.part, kept.inside, kept.duplicates)

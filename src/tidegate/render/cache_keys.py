@@ -22,7 +22,7 @@ from tidegate.external.tools import find_program
 from tidegate.files import StrayPathError, follow
 from tidegate.model.release import FileParameter, Layer, Release, ValuesFile
 from tidegate.model.rendering import Overlay
-from tidegate.render.footprint import Footprint, Look
+from tidegate.render.footprint import Closeness, Footprint
 from tidegate.render.helm.files import MAX_FILES, check_chart, find, inside
 from tidegate.render.kustomize import Builder, inputs_digest
 
@@ -41,7 +41,7 @@ def release_key(release: Release, looked: Footprint | None = None) -> str:
     Whatever is looked at is noted in `looked`.
     """
     looked = looked or Footprint()
-    looked.note(release.root, Look.PLACE)
+    looked.note(release.root, Closeness.PLACE)
     top = Path(release.root).resolve()
     digests = _Digests(top, looked)
     chart = digests.find(top / release.chart.lstrip("/"), shown=release.chart)
@@ -117,7 +117,7 @@ class _Digests:
         self._looked = looked
 
     def find(self, wanted: Path, *, shown: str) -> Path:
-        self._looked.note(wanted, Look.PLACE)
+        self._looked.note(wanted, Closeness.PLACE)
         return inside(wanted, self._top, shown=shown)
 
     def of_chart(self, chart: Path) -> bytes:
@@ -141,7 +141,7 @@ class _Digests:
             return b""
         top = self._top
         if layer.root:
-            self._looked.note(layer.root, Look.PLACE)
+            self._looked.note(layer.root, Closeness.PLACE)
             top = start = Path(layer.root).resolve()
         path = _fixed_part(layer.path)
         self._looked.note(top / path.lstrip("/") if path.startswith("/") else start / path)

@@ -30,7 +30,7 @@ Signs: TypeAlias = tuple[int, ...] | None
 """What a file system says of a path; nothing where there is nothing."""
 
 
-class Look(Enum):
+class Closeness(Enum):
     """How closely a path is looked at."""
 
     CONTENT = "what is in it, behind all links"
@@ -42,11 +42,11 @@ class Look(Enum):
 class Footprint:
     """Paths with what was seen of them, before anything was read there."""
 
-    seen: dict[tuple[str, Look], Signs] = field(default_factory=dict)
+    seen: dict[tuple[str, Closeness], Signs] = field(default_factory=dict)
     is_whole: bool = True
     """False where something was looked at that is not here."""
 
-    def note(self, path: str | Path, look: Look = Look.CONTENT) -> Signs:
+    def note(self, path: str | Path, look: Closeness = Closeness.CONTENT) -> Signs:
         """To be called first and read then: a change in between is noticed the next time."""
         key = (str(path), look)
         if key not in self.seen:
@@ -107,13 +107,13 @@ def is_link(signs: Signs) -> bool:
     return signs is not None and stat.S_ISLNK(signs[2])
 
 
-def _signs(path: str, look: Look) -> Signs:
+def _signs(path: str, look: Closeness) -> Signs:
     """Device, number and kind; where the content counts, also times and size."""
     try:
-        seen = os.stat(path, follow_symlinks=look is not Look.LINK)  # noqa: PTH116  (it is hot)
+        seen = os.stat(path, follow_symlinks=look is not Closeness.LINK)  # noqa: PTH116  (it is hot)
     except (OSError, ValueError):
         return None
     which = seen.st_dev, seen.st_ino, seen.st_mode
-    if look is Look.PLACE or (look is Look.LINK and stat.S_ISDIR(seen.st_mode)):
+    if look is Closeness.PLACE or (look is Closeness.LINK and stat.S_ISDIR(seen.st_mode)):
         return which
     return *which, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size

@@ -3,77 +3,36 @@
 `*` stands for anything, slashes too; `?` for one sign; `[a-c]` and `[!a-c]` for one of some signs,
 or none of them; `{a,b}` for one of several patterns; a backslash takes the sign behind it as it is.
 In the name of one file or directory, `[a-c_^]` may hold several ranges and signs, and `^` negates
-as well as `!`. A pattern cannot make matching slow: all ways through it are followed at once.
+as well as `!`. A pattern cannot make matching slow: the nearest match of each
+piece between stars will do, and no other is tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterable
 
 MOST_ALTERNATIVES = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Sign:
-    """One place of a pattern: which signs fit there, and whether it may be filled at will."""
-
-    signs: frozenset[str] = frozenset()
-    ranges: tuple[tuple[str, str], ...] = ()
-    negated: bool = False
-    repeats: bool = False
-
-    def fits(self, sign: str) -> bool:
-        inside = sign in self.signs or any(low <= sign <= high for low, high in self.ranges)
-        return inside != self.negated
-
-
-_ANY = _Sign(negated=True)
-_MANY = _Sign(negated=True, repeats=True)
 
 
 class Glob:
     """A pattern, ready to match. Raises ValueError for one that is no pattern."""
 
     def __init__(self, pattern: str) -> None:
-        self._alternatives = [_signs(text, _class) for text in expand_braces(pattern)]
+        self._alternatives = [_shape(text, _class) for text in expand_braces(pattern)]
 
     def matches(self, name: str) -> bool:
-        return any(_matches(signs, name) for signs in self._alternatives)
+        return any(shape.fullmatch(name) for shape in self._alternatives)
 
 
 class NameGlob:
     """A pattern for one name of a path, without braces. Raises ValueError for no pattern."""
 
     def __init__(self, pattern: str) -> None:
-        self._signs = _signs(pattern, _class_of_a_name)
+        self._shape = _shape(pattern, _class_of_a_name)
 
     def matches(self, name: str) -> bool:
-        return _matches(self._signs, name)
-
-
-def _matches(signs: list[_Sign], name: str) -> bool:
-    states = _reach({0}, signs)
-    for sign in name:
-        stepped = {
-            state if signs[state].repeats else state + 1
-            for state in states
-            if state < len(signs) and signs[state].fits(sign)
-        }
-        states = _reach(stepped, signs)
-    return len(signs) in states
-
-
-def _reach(states: set[int], signs: list[_Sign]) -> set[int]:
-    """With each state, those that follow because `*` may stand for nothing."""
-    reached = set(states)
-    for state in states:
-        following = state
-        while following < len(signs) and signs[following].repeats:
-            following += 1
-            reached.add(following)
-    return reached
+        return self._shape.fullmatch(name) is not None
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -125,51 +84,56 @@ def _choices(text: str) -> list[str]:
     return [*choices, text[start:]]
 
 
-_ReadClass: TypeAlias = Callable[[str], _Sign]
-
-
-def _signs(text: str, read_class: _ReadClass) -> list[_Sign]:
-    signs: list[_Sign] = []
-    at = 0
+def _shape(text: str, read_class: Callable[[str], str]) -> re.Pattern[str]:
+    pieces, at = [""], 0
     while at < len(text):
         match text[at]:
             case "*":
-                signs.append(_MANY)
+                pieces.append("")
             case "?":
-                signs.append(_ANY)
+                pieces[-1] += "."
             case "[":
                 end = text.find("]", at + 2)
                 if end < 0:
                     raise ValueError("a bracket is not closed")
-                signs.append(read_class(text[at + 1 : end]))
+                pieces[-1] += read_class(text[at + 1 : end])
                 at = end
             case "\\" if at + 1 < len(text):
                 at += 1
-                signs.append(_Sign(frozenset(text[at])))
+                pieces[-1] += re.escape(text[at])
             case sign:
-                signs.append(_Sign(frozenset(sign)))
+                pieces[-1] += re.escape(sign)
         at += 1
-    return signs
+    first, *between = pieces
+    last = f".*{between.pop()}" if between else ""
+    nearest = "".join(f"(?>.*?{piece})" for piece in between)
+    return re.compile(first + nearest + last, re.DOTALL)
 
 
-def _class(text: str) -> _Sign:
+def _class(text: str) -> str:
     negated = text.startswith("!")
     body = text.removeprefix("!")
     if len(body) == 3 and body[1] == "-":  # noqa: PLR2004  (low, dash, high)
-        return _Sign(ranges=((body[0], body[2]),), negated=negated)
-    return _Sign(frozenset(body), negated=negated)
+        return _one_of([(body[0], body[2])], negated=negated)
+    return _one_of(zip(body, body, strict=True), negated=negated)
 
 
-def _class_of_a_name(text: str) -> _Sign:
+def _class_of_a_name(text: str) -> str:
     negated = text[:1] in {"!", "^"}
     rest = [*text[negated:]]
-    signs: set[str] = set()
     ranges: list[tuple[str, str]] = []
     while rest:
-        low = rest.pop(0)
+        low = high = rest.pop(0)
         if len(rest) > 1 and rest[0] == "-":
-            ranges.append((low, rest[1]))
+            high = rest[1]
             del rest[:2]
-        else:
-            signs.add(low)
-    return _Sign(frozenset(signs), tuple(ranges), negated=negated)
+        ranges.append((low, high))
+    return _one_of(ranges, negated=negated)
+
+
+def _one_of(ranges: Iterable[tuple[str, str]], *, negated: bool) -> str:
+    """One sign that is in one of the ranges, or in none of them."""
+    spans = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
+    if not spans:
+        return "." if negated else "(?!)"
+    return f"[{'^' if negated else ''}{spans}]"

@@ -10,9 +10,8 @@ beside itself, from the libraries, the last one first, or from the directory of 
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 from typing import TypeAlias
 
@@ -20,15 +19,12 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import Place, ProcessError, RenderError, foreign
-from tidegate.external.process import MIB, Command, Limits
+from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
-from tidegate.model.moment import SECOND, Ms
 from tidegate.model.rendering import Directory
 from tidegate.render.argo_build import expand
+from tidegate.render.engines import LIMITS, Refused, engine_workers
 from tidegate.render.plain import jsonnet_files, read_directory
-from tidegate.render.scratch import scratch_directory
-
-LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -54,7 +50,7 @@ class Jsonnet(msgspec.Struct, frozen=True, kw_only=True):
     variables: Mapping[str, str] = {}
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is asked: to evaluate one file of a source."""
 
     root: str
@@ -71,31 +67,16 @@ class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
     text: str
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """A worker's other answer: the parts of an error."""
-
-    code: str
-    problem: str
-    place: str
-    line: int = 0
-    column: int = 0
-    hint: str = ""
-
-
 Answer: TypeAlias = Evaluated | Refused
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
-@asynccontextmanager
-async def jsonnet_workers(*, count: int = 1, limits: Limits = LIMITS) -> AsyncIterator[Workers]:
-    """Workers that evaluate Jsonnet. They start when they are needed and end with the block."""
-    with scratch_directory() as scratch:
-        environment = {"GOMAXPROCS": "1", "GOTRACEBACK": "none", "TMPDIR": str(scratch)}
-        argv = (sys.executable, "-I", "-X", "utf8", "-m", "tidegate.render.jsonnet_engine")
-        command = Command(argv=argv, env=environment, cwd=scratch)
-        async with Workers(command, count=count, limits=limits) as workers:
-            yield workers
+def jsonnet_workers(
+    *, count: int = 1, limits: Limits = LIMITS
+) -> AbstractAsyncContextManager[Workers]:
+    """Workers that evaluate Jsonnet."""
+    return engine_workers("tidegate.render.jsonnet_engine", {}, count=count, limits=limits)
 
 
 async def render_directory(
@@ -112,7 +93,7 @@ async def render_directory(
 
 
 async def _evaluate(name: str, directory: Directory, jsonnet: Jsonnet, workers: Workers) -> str:
-    question = Question(
+    question = JsonnetQuestion(
         root=str(directory.root.resolve()),
         directory=directory.path,
         file=name,
@@ -130,8 +111,8 @@ async def _evaluate(name: str, directory: Directory, jsonnet: Jsonnet, workers: 
     match answer:
         case Evaluated(text):
             return text
-        case Refused(code, problem, place, line, column, hint):
-            raise RenderError(code, problem, where=Place(place, line, column), hint=hint)
+        case Refused():
+            raise answer.error()
 
 
 def _expanded(values: tuple[Variable, ...], jsonnet: Jsonnet) -> tuple[Variable, ...]:

@@ -19,13 +19,14 @@ import msgspec
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.files import Stray, StrayPathError, follow, open_file
-from tidegate.render.jsonnet import Answer, Evaluated, Question, Refused, Variable
+from tidegate.render.engines import Refused
+from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion, Variable
 
 MAX_FILE = 16 * 1024 * 1024
 
 # `app/a.jsonnet:3:5-9`, or `app/a.jsonnet:(3:5)-(7:2)`.
 _AT = re.compile(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
-_decode = msgspec.json.Decoder(Question).decode
+_decode = msgspec.json.Decoder(JsonnetQuestion).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -52,12 +53,11 @@ def answer(request: bytes) -> bytes:
     try:
         reply = Evaluated(evaluate(question))
     except RenderError as error:
-        where = error.where or Place(question.file)
-        reply = Refused(error.code, error.problem, where.name, where.line, where.column, error.hint)
+        reply = Refused(error.code, error.problem, error.where or Place(question.file), error.hint)
     return _encode(reply)
 
 
-def evaluate(question: Question) -> str:
+def evaluate(question: JsonnetQuestion) -> str:
     """The JSON that a file comes to."""
     imports = _Imports(question)
     source = imports.read(question.file)
@@ -91,7 +91,7 @@ def _pairs(values: Iterable[Variable], *, code: bool) -> dict[str, str]:
 class _Imports:
     """Finds what files import. Paths are those inside the source."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: JsonnetQuestion) -> None:
         self._root = Path(question.root).resolve()
         self._searched = (*reversed(question.libraries), question.directory)
         self.refused: RenderError | None = None

@@ -19,6 +19,7 @@ from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.reading import text
 from tidegate.render.envsubst import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.envsubst.layout import to_flux_yaml
 
@@ -77,26 +78,22 @@ def substitute(
     """
     if not (variables.values or always) or opts_out(document):
         return document
-    text = to_flux_yaml(document.body)
-    if "$" not in text:
+    written = to_flux_yaml(document.body)
+    if "$" not in written:
         return document
-    return msgspec.structs.replace(
-        document, body=_read_again(_expand(text, document, variables, strict=strict), document)
-    )
+    expanded = _expand(written, document, variables, strict=strict)
+    return msgspec.structs.replace(document, body=_read_again(expanded, document))
 
 
 def opts_out(document: Document) -> bool:
     """Whether a label or an annotation says `disabled`, in just this spelling."""
-    metadata = document.body.get("metadata")
-    if not isinstance(metadata, dict):
-        return False
-    marks = (metadata.get("labels"), metadata.get("annotations"))
-    return any(isinstance(mark, dict) and mark.get(OPT_OUT) == "disabled" for mark in marks)
+    marks = (text(document.body, "metadata", part, OPT_OUT) for part in ("labels", "annotations"))
+    return "disabled" in marks
 
 
-def _expand(text: str, document: Document, variables: Variables, *, strict: bool) -> bytes:
+def _expand(written: str, document: Document, variables: Variables, *, strict: bool) -> bytes:
     try:
-        return expand(text, variables.values, strict=strict)
+        return expand(written, variables.values, strict=strict)
     except UnsetVariableError as error:
         where = _find_field(document, variables, strict=strict)
         problem = f"the variable `{foreign(error.name)}` is not set"
@@ -111,9 +108,9 @@ def _expand(text: str, document: Document, variables: Variables, *, strict: bool
 
 def _find_field(document: Document, variables: Variables, *, strict: bool) -> Place:
     """The first field that does not expand by itself, as a help to find it in the file."""
-    for path, text in _texts(document.body, ()):
+    for path, value in _texts(document.body, ()):
         try:
-            expand(text, variables.values, strict=strict)
+            expand(value, variables.values, strict=strict)
         except (SubstitutionError, UnsetVariableError):
             place = document.place
             return Place(place.name, place.line, place.column, path_text(path))
@@ -132,10 +129,10 @@ def _texts(value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
             yield from _texts(item, (*path, index))
 
 
-def _read_again(text: bytes, document: Document) -> dict[str, Json]:
+def _read_again(written: bytes, document: Document) -> dict[str, Json]:
     """What YAML says about the text is not repeated: it may quote a secret value."""
     try:
-        found = read(text, document.place.name)
+        found = read(written, document.place.name)
     except DocumentError:
         found = ()
     if len(found) == 1:

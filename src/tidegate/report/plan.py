@@ -7,17 +7,7 @@ from collections.abc import Iterator
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
 from tidegate.model.plan import Deed, Item, Plan, Step, items_of
-from tidegate.report.rollout.names import name_unit
-
-DEEDS = {
-    Fate.CREATE: "create",
-    Fate.CHANGE: "change",
-    Fate.REPLACE: "replace",
-    Fate.RECREATE: "recreate",
-    Fate.KEEP: "keep",
-    Fate.PRUNE: "prune",
-}
-PHASES = {"presync": "PreSync", "sync": "", "postsync": "PostSync", "syncfail": "SyncFail"}
+from tidegate.report.rollout.names import name_step, name_unit
 
 
 def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]:
@@ -37,16 +27,12 @@ def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]
 
 def step_name(step: Step, *, several: bool = False) -> str:
     """`wave -2`, `PreSync`, `PreSync wave 1`; with its unit where there are several."""
-    phase = PHASES.get(step.phase, step.phase)
-    wave = step.stage or (f"wave {step.wave}" if step.wave or not phase else "")
-    told = " ".join(part for part in (phase, wave) if part)
-    if step.part:
-        told = f"{told} part {step.part}"
+    told = name_step(step)
     return f"{name_unit(step.unit, step.cluster)}: {told}" if several else told
 
 
 def _item_line(item: Item, difference: Difference | None) -> str:
-    deed = DEEDS[difference.deed] if difference else "delete"
+    deed = difference.deed.value if difference else "delete"
     if item.deed is Deed.AWAIT:
         deed = "await"
     asks = difference is not None and difference.deed is Fate.KEEP and item.asks
@@ -68,5 +54,5 @@ def summary_line(differences: dict[Spot, Difference]) -> str:
     counts = dict.fromkeys(Fate, 0)
     for difference in differences.values():
         counts[difference.deed] += 1
-    told = [f"{count} to {DEEDS[fate]}" for fate, count in counts.items() if count]
+    told = [f"{count} to {fate.value}" for fate, count in counts.items() if count]
     return ", ".join(told) or "there is nothing to do"

@@ -29,7 +29,7 @@ ENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EngineRun:
     """What one engine did: its events, what is known of what failed, what it did not wait for."""
 
     name: str
@@ -71,7 +71,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     unwaited: tuple[Ref, ...] = ()
 
 
-def ending_of(run: Run) -> Ending:
+def ending_of(run: EngineRun) -> Ending:
     """What stands below the table, and all that is known of what failed."""
     course = _course(run)
     first, last = run.events[0], run.events[-1]
@@ -100,7 +100,7 @@ def step_times(events: Iterable[Event]) -> dict[str, StepTimes]:
     return found
 
 
-def side_by_side(runs: Sequence[Run]) -> Iterator[str]:
+def side_by_side(runs: Sequence[EngineRun]) -> Iterator[str]:
     """A table with a line for each step and two columns for each engine, and how each ended.
 
     Engines that order a unit in other steps have a table of their own.
@@ -113,15 +113,15 @@ def side_by_side(runs: Sequence[Run]) -> Iterator[str]:
         yield from _reasons(run)
 
 
-def _by_steps(runs: Sequence[Run]) -> list[list[Run]]:
+def _by_steps(runs: Sequence[EngineRun]) -> list[list[EngineRun]]:
     """Runs with the same steps together, in the order in which they came."""
-    found: dict[tuple[str, ...], list[Run]] = {}
+    found: dict[tuple[str, ...], list[EngineRun]] = {}
     for run in runs:
         found.setdefault(tuple(step.id for step in run.plan.steps), []).append(run)
     return list(found.values())
 
 
-def _table(runs: Sequence[Run]) -> Iterator[str]:
+def _table(runs: Sequence[EngineRun]) -> Iterator[str]:
     plan = runs[0].plan
     told = [(run.name, step_times(run.events)) for run in runs]
     names = [step_name(step, several=len(plan.units) > 1) for step in plan.steps]
@@ -138,7 +138,7 @@ def _cell(times: StepTimes) -> str:
     return f"{seconds(times.applied):>18}  {opens or seconds(times.ended):>14}"
 
 
-def _reasons(run: Run) -> Iterator[str]:
+def _reasons(run: EngineRun) -> Iterator[str]:
     """Why it did not pass, and what it passed by."""
     course = _course(run)
     for found in run.evidence:
@@ -152,7 +152,7 @@ def seconds(moment: Ms | None) -> str:
     return NEVER if moment is None else f"{moment / SECOND:.1f}s"
 
 
-def _course(run: Run) -> Rollout:
+def _course(run: EngineRun) -> Rollout:
     """Knows the names of the steps."""
     course = Rollout(run.events[0].at)
     course.expect(run.plan)

@@ -13,6 +13,7 @@ import msgspec
 from tidegate.errors import foreign
 from tidegate.model.happening import Happening
 from tidegate.model.objects import Json, Ref
+from tidegate.model.reading import mapping, mappings, text
 
 Part = dict[str, Json]
 COUNTS = (
@@ -29,7 +30,7 @@ QUIET = frozenset({"PodReadyToStartContainers", "Initialized", "ContainersReady"
 """Conditions of pods that say nothing which others do not say."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class TimelineLine(msgspec.Struct, frozen=True):
     """One line of a timeline."""
 
     at: int
@@ -37,7 +38,7 @@ class Line(msgspec.Struct, frozen=True):
     what: str
 
 
-def timeline(happenings: Iterable[Happening]) -> Iterator[Line]:
+def timeline(happenings: Iterable[Happening]) -> Iterator[TimelineLine]:
     """The lines of a story; a change that says nothing new has none."""
     known: dict[Ref, dict[str, str]] = {}
     said: dict[str, str] = {}
@@ -46,18 +47,18 @@ def timeline(happenings: Iterable[Happening]) -> Iterator[Line]:
         told = ", ".join(_news(happening, known))
         if told and not _is_said(happening, said.get(subject, "")):
             said[subject] = told
-            yield Line(happening.at, subject, told)
+            yield TimelineLine(happening.at, subject, told)
 
 
 def _is_said(happening: Happening, last: str) -> bool:
     """Whether an Event only says what the line before said of the same object."""
     if happening.ref.kind.name != "Event":
         return False
-    message = foreign(str(_body(happening).get("message", "")))
+    message = foreign(text(_body(happening), "message"))
     return bool(message) and message in last
 
 
-def as_text(lines: Iterable[Line]) -> Iterator[str]:
+def as_text(lines: Iterable[TimelineLine]) -> Iterator[str]:
     """Aligned for people."""
     shown = list(lines)
     width = max((len(line.object) for line in shown), default=0)
@@ -67,9 +68,9 @@ def as_text(lines: Iterable[Line]) -> Iterator[str]:
 
 def _subject(happening: Happening) -> str:
     if happening.ref.kind.name == "Event":
-        involved = _dict(_body(happening).get("involvedObject"))
-        name = f"{involved.get('namespace', '')}/{involved.get('name', '')}".lstrip("/")
-        return f"{involved.get('kind', '')} {name}"
+        involved = mapping(_body(happening), "involvedObject")
+        name = f"{text(involved, 'namespace')}/{text(involved, 'name')}".lstrip("/")
+        return f"{text(involved, 'kind')} {name}"
     return str(happening.ref)
 
 
@@ -81,26 +82,26 @@ def _news(happening: Happening, known: dict[Ref, dict[str, str]]) -> Iterator[st
         yield "gone"
     elif happening.ref.kind.name == "Event":
         body = _body(happening)
-        yield f"{body.get('reason', '')}: {foreign(str(body.get('message', '')))}"
+        yield f"{text(body, 'reason')}: {foreign(text(body, 'message'))}"
     else:
         before = known.get(happening.ref)
         now = dict(_parts(_body(happening)))
         known[happening.ref] = now
         if before is None:
             yield "created"
-        for name, text in now.items():
-            if (before or {}).get(name) != text:
-                yield text
+        for name, told in now.items():
+            if (before or {}).get(name) != told:
+                yield told
 
 
 def _parts(body: Part) -> Iterator[tuple[str, str]]:
     """What there is to say of an object, by topic."""
-    metadata, status = _dict(body.get("metadata")), _dict(body.get("status"))
-    if "deletionTimestamp" in metadata:
+    status = mapping(body, "status")
+    if "deletionTimestamp" in mapping(body, "metadata"):
         yield "deleting", "is being deleted"
     if phase := status.get("phase"):
         yield "phase", str(phase)
-    for condition in map(_dict, _list(status.get("conditions"))):
+    for condition in mappings(status, "conditions"):
         name, state = str(condition.get("type")), str(condition.get("status"))
         reason = condition.get("reason")
         if name in QUIET or (name == "PodScheduled" and state == "True"):
@@ -109,36 +110,22 @@ def _parts(body: Part) -> Iterator[tuple[str, str]]:
     counts = [f"{status[key]} {word}" for key, word in COUNTS if status.get(key)]
     if counts:
         yield "counts", " ".join(counts)
-    for container in map(_dict, _list(status.get("containerStatuses"))):
-        if text := _container(container):
-            yield f"container {container.get('name')}", text
+    for container in mappings(status, "containerStatuses"):
+        if told := _container(container):
+            yield f"container {container.get('name')}", told
 
 
 def _container(container: Part) -> str:
-    state = _dict(container.get("state"))
     name = container.get("name")
-    if waiting := _dict(state.get("waiting")):
-        message = waiting.get("message")
-        return f"{name}: {waiting.get('reason')}" + (
-            f" ({foreign(str(message))})" if message else ""
-        )
-    if ended := _dict(state.get("terminated")):
-        message = ended.get("message")
+    told, message = "", ""
+    if waiting := mapping(container, "state", "waiting"):
+        told, message = f"{name}: {waiting.get('reason')}", text(waiting, "message")
+    elif ended := mapping(container, "state", "terminated"):
         told = f"{name}: {ended.get('reason')}, exit code {ended.get('exitCode')}"
-        return told + (f" ({foreign(str(message))})" if message else "")
-    return ""
+        message = text(ended, "message")
+    return f"{told} ({foreign(message)})" if message else told
 
 
 def _body(happening: Happening) -> Part:
-    if happening.live is None:
-        return {}
-    body: Json = msgspec.json.decode(happening.live.body)
-    return _dict(body)
-
-
-def _dict(value: Json) -> Part:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+    live = happening.live
+    return {} if live is None else mapping(msgspec.json.decode(live.body))

@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.errors import Place, SourceError
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.source.cache import Cache
+from tidegate.source.cache import Cache, CachedTree, Fill, Kept
 from tidegate.source.credentials import Keyring, Keyrings
-from tidegate.source.tree import Limits
+from tidegate.source.tree import TreeLimits
 from tidegate.source.urls import SCHEMES, without_password
 
 
@@ -41,7 +41,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     cache: Cache
     keyring: Keyring = Keyrings()
     offline: bool = False
-    limits: Limits = Limits()
+    limits: TreeLimits = TreeLimits()
     patience: Ms = Ms(2 * MINUTE)
     schemes: frozenset[str] = SCHEMES
     uses_own_git: bool = True
@@ -50,6 +50,22 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Access({self.cache.root})"  # an environment holds secrets
+
+    def recall(self, note: str, what: str) -> bytes | None:
+        """What was noted, where the network is not to be used; raises if it is not there."""
+        known = self.cache.recall(note) if self.offline else None
+        if self.offline and known is None:
+            raise not_at_hand(what)
+        return known
+
+    async def tree(
+        self, name: str, fill: Fill, *, what: str, shown: str, kind: Kept = Kept.SOURCES
+    ) -> CachedTree:
+        """The tree that goes by this name; made by `fill` if the network may be used."""
+        known = self.cache.find(name)
+        if known is None and self.offline:
+            raise not_at_hand(what)
+        return known or await self.cache.keep(name, fill, shown=shown, kind=kind)
 
 
 def not_at_hand(what: str) -> SourceError:

@@ -20,7 +20,7 @@ from typing import IO, Protocol
 
 from tidegate.errors import Place, SourceError, foreign
 from tidegate.files import Stray, StrayPathError, unpacked
-from tidegate.source.tree import MIB, Limits, refuse_links_out, walk_tree
+from tidegate.source.tree import MIB, TreeLimits, refuse_links_out, walk_tree
 
 CHUNK = 64 * 1024
 SMALL = 16 * MIB
@@ -36,7 +36,7 @@ class Readable(Protocol):
 class Unpacking:
     """One archive on its way into one directory."""
 
-    def __init__(self, target: Path, *, name: str, limits: Limits, strip: int) -> None:
+    def __init__(self, target: Path, *, name: str, limits: TreeLimits, strip: int) -> None:
         self._target = target
         self._name = name
         self._limits = limits
@@ -131,13 +131,13 @@ class Unpacking:
 
 
 def unpack(
-    archive: Path, target: Path, *, name: str, limits: Limits | None = None, strip: int = 0
+    archive: Path, target: Path, *, name: str, limits: TreeLimits | None = None, strip: int = 0
 ) -> None:
     """Unpack into a directory that is there and empty.
 
     `name` is how errors call the archive. `strip` takes that many leading directories away.
     """
-    limits = limits or Limits()
+    limits = limits or TreeLimits()
     work = Unpacking(target, name=name, limits=limits, strip=strip)
     broken = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
     try:
@@ -162,7 +162,7 @@ def too_large(name: str, limit: int) -> SourceError:
 
 
 @contextmanager
-def _plain(file: IO[bytes], *, zipped: bool, limits: Limits, name: str) -> Iterator[IO[bytes]]:
+def _plain(file: IO[bytes], *, zipped: bool, limits: TreeLimits, name: str) -> Iterator[IO[bytes]]:
     """The tar itself, on disk: a stream would be unzipped anew for each step back."""
     if not zipped:
         yield file
@@ -177,7 +177,7 @@ def _plain(file: IO[bytes], *, zipped: bool, limits: Limits, name: str) -> Itera
         yield plain
 
 
-def _room(packed: int, limits: Limits) -> int:
+def _room(packed: int, limits: TreeLimits) -> int:
     # A tar has a block for each file beside the content.
     return min(limits.tree_size + limits.files * 1024, max(SMALL, packed * limits.ratio))
 
@@ -217,7 +217,7 @@ def _unpack_tar(work: Unpacking, file: IO[bytes]) -> None:
                 raise work.refused(member.name, "is neither a file, a directory nor a link")
 
 
-def _unpack_zip(work: Unpacking, file: IO[bytes], *, limits: Limits, name: str) -> None:
+def _unpack_zip(work: Unpacking, file: IO[bytes], *, limits: TreeLimits, name: str) -> None:
     room = _room(os.fstat(file.fileno()).st_size, limits)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()

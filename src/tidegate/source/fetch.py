@@ -84,14 +84,12 @@ async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
     if files == snapshot.files and not snapshot.escaping:
         return whole
     listing = hashlib.sha256("\0".join(files).encode(errors="surrogateescape")).hexdigest()
+
+    async def fill(place: Path) -> None:
+        await asyncio.to_thread(_copy, snapshot.root, files, place)
+
     name = f"part {whole.digest} {listing}"
-    tree = access.cache.find(name)
-    if tree is None:
-
-        async def fill(place: Path) -> None:
-            await asyncio.to_thread(_copy, snapshot.root, files, place)
-
-        tree = await access.cache.keep(name, fill, shown=str(snapshot.source))
+    tree = await access.cache.find_or_keep(name, fill, shown=str(snapshot.source))
     return msgspec.structs.replace(
         whole, root=tree.root, files=tree.files, escaping=(), digest=tree.digest
     )

@@ -13,14 +13,14 @@ import msgspec
 from tidegate.documents import read
 from tidegate.errors import DocumentError, Place, SourceError, foreign
 from tidegate.model.source import ChartSource, Credentials, OciSource, Revision, Snapshot
-from tidegate.source.access import Access, not_at_hand
+from tidegate.source.access import Access
 from tidegate.source.archive import unpack
 from tidegate.source.cache import Kept
 from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
 from tidegate.source.credentials import authorization
 from tidegate.source.oci.artifacts import fetch_oci
 from tidegate.source.semver import pick_highest, require_range
-from tidegate.source.web.download import Ask, Web, check_web_url, origin_of, shown, web_for
+from tidegate.source.web.download import Web, WebAsk, check_web_url, origin_of, shown, web_for
 
 
 class ChartEntry(msgspec.Struct, frozen=True):
@@ -91,12 +91,10 @@ def join_url(repository: str, reference: str) -> str:
 async def _index(source: ChartSource, web: Web, credentials: Credentials, access: Access) -> Index:
     url = join_url(source.repository, "index.yaml")
     latest = f"index {url}"
-    if access.offline:
-        known = access.cache.recall(latest)
-        if known is None:
-            raise not_at_hand(shown(source.repository))
+    known = access.recall(latest, shown(source.repository))
+    if known is not None:
         return msgspec.json.decode(known, type=Index)
-    got = await web.get(Ask(url=url, authorization=authorization(credentials)))
+    got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
     read_before = access.cache.recall(f"index {got.sha256}")
     if read_before is None:
         index = await asyncio.to_thread(read_index, got.body, shown(url))
@@ -115,24 +113,20 @@ async def _chart(
     url = join_url(source.repository, entry.urls[0])
     if url.startswith("oci://"):
         return await _chart_in_registry(source, entry, url, access)
+    same = origin_of(url) == origin_of(source.repository) or source.shares_credentials
+    ask = WebAsk(
+        url=url,
+        authorization=authorization(credentials) if same else "",
+        shares=source.shares_credentials,
+        limit=access.limits.download,
+    )
+
+    async def fill(place: Path) -> None:
+        await _unpack(ask, entry, web, place, access)
+
     name = f"chart {url} {entry.version} {entry.digest}"
-    tree = access.cache.find(name)
-    if tree is None and access.offline:
-        raise not_at_hand(f"{source.chart} {entry.version} from {shown(source.repository)}")
-    if tree is None:
-        same = origin_of(url) == origin_of(source.repository) or source.shares_credentials
-        secret = authorization(credentials) if same else ""
-        ask = Ask(
-            url=url,
-            authorization=secret,
-            shares=source.shares_credentials,
-            limit=access.limits.download,
-        )
-
-        async def fill(place: Path) -> None:
-            await _unpack(ask, entry, web, place, access)
-
-        tree = await access.cache.keep(name, fill, shown=shown(url), kind=Kept.CHARTS)
+    what = f"{source.chart} {entry.version} from {shown(source.repository)}"
+    tree = await access.tree(name, fill, what=what, shown=shown(url), kind=Kept.CHARTS)
     revision = Revision(entry.version)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
@@ -157,7 +151,7 @@ async def _chart_in_registry(
     return msgspec.structs.replace(found, source=source, revision=revision)
 
 
-async def _unpack(ask: Ask, entry: ChartEntry, web: Web, place: Path, access: Access) -> None:
+async def _unpack(ask: WebAsk, entry: ChartEntry, web: Web, place: Path, access: Access) -> None:
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         packed = Path(folder) / "chart.tgz"
         got = await web.get(msgspec.structs.replace(ask, into=packed))

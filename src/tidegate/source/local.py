@@ -12,7 +12,7 @@ from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
 from tidegate.source.archive import unpack
 from tidegate.source.git.program import Git, git_for
-from tidegate.source.tree import Entry, look_at, part_links, walk_tree
+from tidegate.source.tree import TreeEntry, look_at, part_links, walk_tree
 from tidegate.source.urls import GitUrl
 
 WORKING_TREE = Revision("working tree")
@@ -37,7 +37,7 @@ async def fetch_local(source: LocalSource, access: Access) -> Snapshot:
     return Snapshot(source, WORKING_TREE, path, files, escaping)
 
 
-async def list_entries(path: Path, access: Access) -> list[Entry]:
+async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
     """What belongs to a directory; all of it where Git has no say."""
     async with git_for(_local_url(path), access) as git:
         asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -101,11 +101,9 @@ async def _unpacked(source: LocalSource, path: Path, access: Access) -> Snapshot
     with path.open("rb") as file:
         packed = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
     digest = f"sha256:{packed.hexdigest()}"
-    tree = access.cache.find(f"archive {digest}")
-    if tree is None:
 
-        async def fill(place: Path) -> None:
-            await asyncio.to_thread(unpack, path, place, name=str(path), limits=access.limits)
+    async def fill(place: Path) -> None:
+        await asyncio.to_thread(unpack, path, place, name=str(path), limits=access.limits)
 
-        tree = await access.cache.keep(f"archive {digest}", fill, shown=str(path))
+    tree = await access.cache.find_or_keep(f"archive {digest}", fill, shown=str(path))
     return Snapshot(source, Revision("", digest), tree.root, tree.files, digest=tree.digest)

@@ -16,7 +16,7 @@ from tidegate.files import Stray, StrayPathError, follow
 MIB = 1024 * 1024
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class TreeLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How large a tree, an archive or an answer may be."""
 
     files: int = 100_000
@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How much larger than its archive a tree may be, once it is larger than 16 MiB."""
 
 
-class Entry(msgspec.Struct, frozen=True, order=True):
+class TreeEntry(msgspec.Struct, frozen=True, order=True):
     """One file or link of a tree."""
 
     path: str
@@ -40,18 +40,18 @@ class Entry(msgspec.Struct, frozen=True, order=True):
         return bool(self.target)
 
 
-def walk_tree(root: Path) -> list[Entry]:
+def walk_tree(root: Path) -> list[TreeEntry]:
     """Every file and link below `root`, sorted; Git's own directory is not part of a tree."""
     return sorted(_walk(root, ""))
 
 
-def look_at(root: Path, paths: Iterable[str]) -> list[Entry]:
+def look_at(root: Path, paths: Iterable[str]) -> list[TreeEntry]:
     """The entries of these paths, as far as they are there."""
     found = (_entry(root / path, path) for path in paths)
     return sorted(entry for entry in found if entry)
 
 
-def part_links(root: Path, entries: Iterable[Entry]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def part_links(root: Path, entries: Iterable[TreeEntry]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which entries can be read as files, and which are links that lead out of the tree."""
     files, escaping = [], []
     for entry in entries:
@@ -67,7 +67,7 @@ def part_links(root: Path, entries: Iterable[Entry]) -> tuple[tuple[str, ...], t
     return tuple(files), tuple(escaping)
 
 
-def refuse_links_out(root: Path, entries: Iterable[Entry], name: str) -> tuple[str, ...]:
+def refuse_links_out(root: Path, entries: Iterable[TreeEntry], name: str) -> tuple[str, ...]:
     """The files of a tree that somebody else made; a link out of it is an error."""
     files, escaping = part_links(root, entries)
     if escaping:
@@ -80,7 +80,7 @@ def refuse_links_out(root: Path, entries: Iterable[Entry], name: str) -> tuple[s
     return files
 
 
-def digest_entries(root: Path, entries: Iterable[Entry]) -> str:
+def digest_entries(root: Path, entries: Iterable[TreeEntry]) -> str:
     """The same for the same paths, contents, links and executable bits, on every machine."""
     whole = hashlib.sha256()
     for entry in sorted(entries):
@@ -93,11 +93,11 @@ def digest_entries(root: Path, entries: Iterable[Entry]) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def tree_size(entries: Iterable[Entry]) -> int:
+def tree_size(entries: Iterable[TreeEntry]) -> int:
     return sum(entry.size for entry in entries)
 
 
-def _walk(directory: Path, prefix: str) -> Iterator[Entry]:
+def _walk(directory: Path, prefix: str) -> Iterator[TreeEntry]:
     pending = [(directory, prefix)]
     while pending:
         folder, above = pending.pop()
@@ -112,20 +112,20 @@ def _walk(directory: Path, prefix: str) -> Iterator[Entry]:
                     yield entry
 
 
-def _entry(place: Path, path: str) -> Entry | None:
+def _entry(place: Path, path: str) -> TreeEntry | None:
     """Nothing for what is gone, and for sockets, pipes and devices."""
     try:
         seen = place.lstat()
         if stat.S_ISLNK(seen.st_mode):
-            return Entry(path, target=os.readlink(place))  # noqa: PTH115  (a Path tidies it)
+            return TreeEntry(path, target=os.readlink(place))  # noqa: PTH115  (a Path tidies it)
     except OSError:
         return None
     if not stat.S_ISREG(seen.st_mode):
         return None
-    return Entry(path, executable=bool(seen.st_mode & stat.S_IXUSR), size=seen.st_size)
+    return TreeEntry(path, executable=bool(seen.st_mode & stat.S_IXUSR), size=seen.st_size)
 
 
-def _end_of(link: Entry, root: Path) -> Path:
+def _end_of(link: TreeEntry, root: Path) -> Path:
     # An absolute target is wrong even where it points inside: the tree may be moved.
     if link.target.startswith(os.sep):
         raise StrayPathError(Stray.OUTSIDE)

@@ -17,7 +17,15 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref, Spot
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.evidence import Comes, Ended, Evidence, Lack, Maker, Note, PodEnd
+from tidegate.report.rollout.evidence import (
+    Comes,
+    ContainerEnd,
+    Evidence,
+    KubeEvent,
+    Lack,
+    Maker,
+    PodEnd,
+)
 from tidegate.report.rollout.failure import explain_failure, failing_spots, refused_spots
 from tidegate.report.rollout.rows import Row, plain
 from tidegate.report.rollout.summary import Commands, cut_off, go_on, summarize
@@ -105,13 +113,13 @@ def test_a_cluster_that_is_gone_is_not_gone_on_with() -> None:
 
 
 def test_a_failure_tells_what_why_what_is_there_what_is_not_and_what_to_type() -> None:
-    container = Ended(
+    container = ContainerEnd(
         name="app", reason="Error", message="no database", exit_code=1, log=("dialling", "gave up")
     )
     evidence = Evidence(
         ref=WEB,
         pods=(PodEnd(ref=POD, phase="Failed", containers=(container,)),),
-        notes=(Note(subject="Pod web-1", reason="BackOff", message="restarting", times=3),),
+        notes=(KubeEvent(subject="Pod web-1", reason="BackOff", message="restarting", times=3),),
     )
 
     shown = text_of(explain_failure(a_failure(), [evidence], commands=AGAIN))
@@ -132,7 +140,7 @@ def test_a_failure_tells_what_why_what_is_there_what_is_not_and_what_to_type() -
 
 
 def test_pods_that_end_alike_are_told_once() -> None:
-    container = Ended(name="app", reason="Error", exit_code=1)
+    container = ContainerEnd(name="app", reason="Error", exit_code=1)
     other = Ref(POD.kind, "default", "web-2")
     pods = tuple(PodEnd(ref=ref, containers=(container,)) for ref in (POD, other))
 

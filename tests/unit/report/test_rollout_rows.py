@@ -104,7 +104,7 @@ def test_a_step_has_a_name_that_people_know(phase: str, wave: int, stage: str, n
 @pytest.mark.parametrize(
     ("id_", "cluster", "unit", "name"),
     [
-        ("default/shop/sync/-3", "", "default/shop", "sync/-3"),
+        ("default/shop/sync/-3", "", "default/shop", "wave -3"),
         ("east/default/shop/definitions", "east", "east/default/shop", "definitions"),
     ],
 )

@@ -13,10 +13,12 @@ import pytest
 from tests.fakes.chart_archives import TarMaker, a_chart, a_zip
 from tidegate.errors import SourceError
 from tidegate.source.archive import unpack
-from tidegate.source.tree import MIB, Limits, walk_tree
+from tidegate.source.tree import MIB, TreeLimits, walk_tree
 
 
-def unpacked(place: Path, content: bytes, *, strip: int = 0, limits: Limits | None = None) -> Path:
+def unpacked(
+    place: Path, content: bytes, *, strip: int = 0, limits: TreeLimits | None = None
+) -> Path:
     packed, target = place / "packed", place / "out" / "tree"
     packed.write_bytes(content)
     target.mkdir(parents=True)
@@ -28,7 +30,7 @@ def paths_in(tree: Path) -> list[str]:
     return [entry.path for entry in walk_tree(tree)]
 
 
-def refusal(place: Path, content: bytes, limits: Limits | None = None) -> SourceError:
+def refusal(place: Path, content: bytes, limits: TreeLimits | None = None) -> SourceError:
     with pytest.raises(SourceError) as caught:
         unpacked(place, content, limits=limits)
     outside = [path for path in place.rglob("*") if path.name in ("evil", "passwd")]
@@ -132,13 +134,13 @@ def test_a_zip_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
     content = TarMaker().add("a").add("b").add("c", b"123").gz()
 
-    many = refusal(tmp_path, content, Limits(files=2))
+    many = refusal(tmp_path, content, TreeLimits(files=2))
 
     assert "`c`" in many.problem
 
 
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
-    error = refusal(tmp_path, TarMaker().add("c", b"123").gz(), Limits(file_size=2))
+    error = refusal(tmp_path, TarMaker().add("c", b"123").gz(), TreeLimits(file_size=2))
 
     assert error.code == "source.archive.entry"
 

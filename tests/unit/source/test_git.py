@@ -17,7 +17,7 @@ from tidegate.model.secret import Secret
 from tidegate.model.source import Credentials, GitRef, GitSource, RefKind
 from tidegate.source.credentials import Given
 from tidegate.source.git.fetching import fetch_git
-from tidegate.source.tree import Limits
+from tidegate.source.tree import TreeLimits
 
 
 async def test_head_is_the_default_branch(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ async def test_a_tree_beyond_the_limits_is_refused_before_it_is_written(tmp_path
     await repo.commit(a_yaml="x" * 5000)
 
     with pytest.raises(SourceError) as caught:
-        await fetch_git(GitSource(repo.url), an_access(tmp_path, limits=Limits(file_size=4999)))
+        await fetch_git(GitSource(repo.url), an_access(tmp_path, limits=TreeLimits(file_size=4999)))
 
     assert caught.value.code == "source.size"
 

@@ -35,16 +35,10 @@ def cache(context: click.Context) -> None:
 @options.text_or_json
 def show(output: str = "text") -> None:
     """Show what the cache holds: how many, how large, and when it was used last."""
-    import msgspec
-
     from tidegate.flows.cache import look_into_cache
 
     contents = look_into_cache()
-    if output == "json":
-        click.echo(msgspec.json.encode(contents))
-        return
-    for line in _table(contents):
-        click.echo(line.rstrip())
+    options.show(output, [contents], _table(contents))
 
 
 @cache.command()
@@ -52,16 +46,12 @@ def show(output: str = "text") -> None:
 @options.text_or_json
 def clear(kinds: tuple[str, ...], output: str) -> None:
     """Remove everything, or only these KINDS. What another process uses stays."""
-    import msgspec
-
     from tidegate.flows.cache import clear_cache
 
     cleared = clear_cache(kinds)
-    if output == "json":
-        click.echo(msgspec.json.encode(cleared))
-        return
     stayed = f"; {cleared.kept} in use stayed" if cleared.kept else ""
-    click.echo(f"{cleared.removed} removed, {_size(cleared.bytes)} free again{stayed}")
+    line = f"{cleared.removed} removed, {_size(cleared.bytes)} free again{stayed}"
+    options.show(output, [cleared], [line])
 
 
 def _table(contents: Contents) -> list[str]:
@@ -71,7 +61,7 @@ def _table(contents: Contents) -> list[str]:
     root = contents.root.replace(home, "~", 1) if contents.root.startswith(home) else contents.root
     return [
         *(
-            f"{kind:8} {count:>6} {size:>10}  {last:14} {old}"
+            f"{kind:8} {count:>6} {size:>10}  {last:14} {old}".rstrip()
             for kind, count, size, last, old in rows
         ),
         f"{_size(contents.bytes)} of at most {_size(contents.limit)} in {root}",

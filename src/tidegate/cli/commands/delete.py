@@ -9,35 +9,15 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import (
-    CONTENTS,
-    TARGET,
-    UNIT,
-    TargetOptions,
-    UnitOptions,
-    WatchingOptions,
-    policy_of,
-    setting_of,
-    takes,
-    units_of,
-)
+from tidegate.cli.unit_options import CONTENTS, TARGET, UNIT, WATCHING, Told, takes
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.flows.delete import Deletion
-    from tidegate.flows.session import Target
     from tidegate.model.event import Result
     from tidegate.model.unit import Unit
 
 NOTHING = "nothing to delete"
-
-
-class DeleteOptions(UnitOptions, TargetOptions, WatchingOptions):
-    """All that can be said to `tidegate delete`."""
-
-    yes: bool
-    confirm: bool
-    yes_delete_contents: bool
 
 
 @click.command()
@@ -45,10 +25,8 @@ class DeleteOptions(UnitOptions, TargetOptions, WatchingOptions):
 @takes(UNIT, TARGET, CONTENTS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")
-@click.option("--timeout", default="", help="Stop cleanly after so long, such as 30m.")
-@click.option("--pace", type=float, default=None, help="Simulated seconds in one of ours.")
-@options.text_or_json
-def delete(what: str, **told: Unpack[DeleteOptions]) -> int:
+@takes(WATCHING)
+def delete(what: str, **told: Unpack[Told]) -> int:
     """Delete what DIR has brought: the last wave first, each wave when the one before is gone.
 
     PreDelete hooks run before, PostDelete hooks behind. What says Delete=false stays, and so do
@@ -60,39 +38,29 @@ def delete(what: str, **told: Unpack[DeleteOptions]) -> int:
       tidegate delete overlays/prod --context prod --yes --confirm
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
-    from tidegate.cli.rolling import target_of
+    from tidegate.cli.asking import units_of
 
-    contents = told["yes_delete_contents"]
-    policy = policy_of(told, consents=told["confirm"], deletes_contents=contents)
-    target = target_of(told)
-    units = units_of(what, told, policy, told["clusters"])
-    return max(_delete_unit(what, unit, target, told, doing) for unit in units)
+    return max(_delete_unit(what, unit, told, doing) for unit in units_of(what, told))
 
 
-def _delete_unit(what: str, unit: Unit, target: Target, told: DeleteOptions, doing: Doing) -> int:
+def _delete_unit(what: str, unit: Unit, told: Told, doing: Doing) -> int:
     import asyncio
 
+    from tidegate.cli.asking import in_session
     from tidegate.cli.exits import CODES
+    from tidegate.flows.delete import plan_deletion
     from tidegate.model.event import Result
 
     shown = ""
     if not told["yes"]:
         doing.say(f"looking for what {what} has brought")
-        found = asyncio.run(_look(unit, target, told))
+        found = in_session(told, lambda session: plan_deletion(unit, session))
         doing.clear()
         if found.going and not _agrees(found):
             click.echo("nothing was deleted", err=True)
             return CODES[Result.STOPPED]
         shown = found.plan.digest
-    return CODES[asyncio.run(_delete(what, unit, target, told, doing, shown))]
-
-
-async def _look(unit: Unit, target: Target, told: DeleteOptions) -> Deletion:
-    from tidegate.flows.delete import plan_deletion
-    from tidegate.flows.session import open_session
-
-    async with open_session(target, setting_of(told)) as session:
-        return await plan_deletion(unit, session)
+    return CODES[asyncio.run(_delete(what, unit, told, doing, shown))]
 
 
 def _agrees(found: Deletion) -> bool:
@@ -111,35 +79,28 @@ def _agrees(found: Deletion) -> bool:
         raise click.UsageError("nobody answers here: --yes deletes without asking") from None
 
 
-async def _delete(
-    what: str, unit: Unit, target: Target, told: DeleteOptions, doing: Doing, shown: str
-) -> Result:
-    import os
-
-    from tidegate.cli.rolling import reach, show_rollout, watching_of
-    from tidegate.cli.screen import Screen
+async def _delete(what: str, unit: Unit, told: Told, doing: Doing, shown: str) -> Result:
+    from tidegate.cli.rolling import on_screen, show_rollout
     from tidegate.flows.delete import finish_deletion, plan_deletion, refuse_other
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Rolling
     from tidegate.model.event import Result
 
-    watching = watching_of(str(unit.id), doing, told)
-    on_screen = Screen.on(sys.stdout, os.environ, json=watching.json)
     then = f"looking for what {what} has brought"
-    async with on_screen as screen, reach(target, setting_of(told), doing, then) as session:
+    async with on_screen([unit], told, doing, then) as (screen, session):
         found = await plan_deletion(unit, session)
         refuse_other(found, shown)
-        if target.simulation is None and found.runs_hooks:
+        if session.target.simulation is None and found.runs_hooks:
             refuse_unsound(found.rendered, takes_broken_seals=False)
         doing.clear()
         options.say_notes(found.notes)
         result = Result.PASSED
         if found.is_due:
-            result = await show_rollout(screen, session, found.plan, Rolling(), watching)
+            result = await show_rollout(screen, session, found.plan, Rolling(), told)
         if result is Result.PASSED:
             await finish_deletion(found, session.world)
     if not found.is_due:
-        click.echo(NOTHING, err=watching.json)
+        click.echo(NOTHING, err=told["output"] == "json")
     _say_staying(found)
     return result
 

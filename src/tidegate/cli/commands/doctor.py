@@ -19,16 +19,13 @@ def doctor(output: str) -> None:
     """
     import asyncio
 
-    import msgspec
-
     from tidegate.flows.doctor import examine
 
     findings = asyncio.run(examine())
-    if output == "json":
-        click.echo(msgspec.json.encode(findings))
-        return
     names = max(len(finding.name) for finding in findings)
     versions = max(len(finding.version) for finding in findings)
-    for one in findings:
-        row = f"{one.name:{names}}  {one.state:7}  {one.version:{versions}}  {one.purpose}"
-        click.echo(f"{row}: {one.detail}")
+    lines = (
+        f"{one.name:{names}}  {one.state:7}  {one.version:{versions}}  {one.purpose}: {one.detail}"
+        for one in findings
+    )
+    options.show(output, [findings], lines)

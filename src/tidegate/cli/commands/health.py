@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate.cli import options
+from tidegate.cli.unit_options import FILE
 
 if TYPE_CHECKING:
     from tidegate.flows.health import FileVerdict
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OBJECTS = click.Path(exists=True, dir_okay=False, allow_dash=True)
 HEALTHY, UNHEALTHY = "Healthy", 4
 
@@ -51,16 +51,12 @@ def health(
     """
     import asyncio
 
-    import msgspec
-
     from tidegate.flows.health import judge_files
 
     if health_rules is not None and dialect != "argo":
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")
     found = asyncio.run(judge_files(files, health_rules=health_rules, dialect=dialect))
-    lines = (msgspec.json.encode(one).decode() for one in found) if output == "json" else None
-    for line in lines or _table(found):
-        click.echo(line)
+    options.show(output, found, _table(found))
     ill = any(one.verdict.health != HEALTHY for one in found)
     return UNHEALTHY if exit_code and ill else 0
 

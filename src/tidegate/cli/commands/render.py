@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from tidegate.cli import options
+from tidegate.cli.unit_options import Told
 
 if TYPE_CHECKING:
-    from tidegate.flows.pointing import Words
     from tidegate.flows.rendering import Rendered, Unrendered
 
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--name", default="", help="A chart's release name; its directory's if not given.")
 @click.option("--namespace", default="default", show_default=True, help="A chart's namespace.")
 @options.values
-@click.option("--set", "parameters", multiple=True, help="A value by name, NAME=VALUE.")
+@options.parameters
 @options.kube_version
 @options.api_versions
 @options.offline
@@ -29,21 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", type=click.Choice(["yaml", "json", "names"]), default="yaml", help="How."
 )
-def render(
-    what: tuple[str, ...],
-    revision: str,
-    chart: str,
-    name: str,
-    namespace: str,
-    values: tuple[str, ...],
-    parameters: tuple[str, ...],
-    kube_version: str,
-    api_versions: tuple[str, ...],
-    offline: bool,  # noqa: FBT001 - click hands over what is on the command line
-    maps: tuple[str, ...],
-    origins: bool,  # noqa: FBT001
-    output: str,
-) -> int:
+def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
     """Show what each PATH or URL renders to.
 
     It may be a Helm chart, a Kustomize overlay or a directory of manifests, here, in a Git
@@ -62,24 +48,14 @@ def render(
     """
     import asyncio
 
-    from tidegate.flows.render import own_setting, render_paths
+    from tidegate.cli.asking import setting_of, words_of
+    from tidegate.flows.render import render_paths
 
-    if name and len(what) > 1:
+    if told["name"] and len(what) > 1:
         raise click.BadParameter("it names one release, and there are several", param_hint="--name")
-    words: Words = {
-        "revision": revision,
-        "chart": chart,
-        "name": name,
-        "namespace": namespace,
-        "values": values,
-        "parameters": tuple(options.pair(parameter) for parameter in parameters),
-        "kube_version": kube_version,
-        "api_versions": api_versions,
-    }
-    setting = own_setting(offline=offline, maps=maps)
-    results = asyncio.run(render_paths(what, words, setting))
+    results = asyncio.run(render_paths(what, words_of(told), setting_of(told)))
     return max(
-        _show(one, result, output=output, origins=origins)
+        _show(one, result, output=told["output"], origins=told["origins"])
         for one, result in zip(what, results, strict=True)
     )
 

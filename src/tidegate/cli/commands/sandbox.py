@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Unpack
 
 import click
 
 from tidegate.cli import options
+from tidegate.cli.unit_options import SIMULATION, Told, takes
 
 FILE = click.Path(exists=True, path_type=Path)
 
@@ -24,25 +26,11 @@ def sandbox() -> None:
 
 @sandbox.command(short_help="Apply files to an empty cluster, and print what happens.")
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option("--scenario", type=FILE, help="What goes wrong, and what is there already.")
-@click.option("--profile", type=FILE, help="How long things take.")
-@click.option("--operators", type=FILE, help="Rows for operators of your own.")
-@click.option(
-    "--until", default="10m", show_default=True, help="How long to look, in its own time."
-)
+@takes(SIMULATION)
+@options.until("10m", "How long to look, in its own time.")
 @click.option("--kind", "kinds", multiple=True, help="Show only this kind; may be repeated.")
-@click.option("--seed", default=0, help="Another seed, another run; the same seed, the same run.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How.")
-def run(
-    files: tuple[Path, ...],
-    scenario: Path | None,
-    profile: Path | None,
-    operators: Path | None,
-    until: str,
-    kinds: tuple[str, ...],
-    seed: int,
-    output: str,
-) -> None:
+@options.text_or_json
+def run(files: tuple[Path, ...], **told: Unpack[Told]) -> None:
     """Apply FILES (or directories) to an empty simulated cluster, and print what happens.
 
     \b
@@ -54,22 +42,15 @@ def run(
     """
     import asyncio
 
-    import msgspec
-
+    from tidegate.cli.asking import simulation_of
     from tidegate.flows.play import play
-    from tidegate.flows.wiring import Simulation
     from tidegate.report.timeline import as_text, timeline
 
-    end = options.duration(until, "--until")
-    simulation = Simulation(scenario=scenario, profile=profile, operators=operators, seed=seed)
-    happenings = asyncio.run(play(files, simulation, until=end))
-    wanted = {kind.lower() for kind in kinds}
+    happenings = asyncio.run(play(files, simulation_of(told), until=told["until"]))
+    wanted = {kind.lower() for kind in told["kinds"]}
     lines = [
         line
         for line in timeline(happenings)
         if not wanted or line.object.split()[0].lower() in wanted
     ]
-    encode = msgspec.json.Encoder().encode
-    shown = (encode(line).decode() for line in lines) if output == "json" else as_text(lines)
-    for line in shown:
-        click.echo(line)
+    options.show(told["output"], lines, as_text(lines))

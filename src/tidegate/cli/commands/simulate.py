@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import (
-    HEALTH,
-    SIMULATION,
-    UNIT,
-    UnitOptions,
-    policy_of,
-    setting_of,
-    takes,
-    units_of,
-)
+from tidegate.cli.unit_options import HEALTH, SIMULATION, UNIT, Told, takes
 
 if TYPE_CHECKING:
     from tidegate.model.semantics import Semantics
-    from tidegate.report.simulation import Run
-
-
-class SimulateOptions(UnitOptions):
-    """All that can be said to `tidegate simulate`."""
-
-    engine: str
-    scenario: Path | None
-    profile: Path | None
-    operators: Path | None
-    seed: int
-    health_rules: Path | None
-    until: str
-    output: str
+    from tidegate.report.simulation import EngineRun
 
 
 @click.command()
@@ -48,9 +25,9 @@ class SimulateOptions(UnitOptions):
     help="Whose rules: tidegate, argocd or flux; several parted by commas.",
 )
 @takes(UNIT, SIMULATION, HEALTH)
-@click.option("--until", default="2h", show_default=True, help="How long at most, in its own time.")
+@options.until("2h", "How long at most, in its own time.")
 @options.text_or_json
-def simulate(what: str, **told: Unpack[SimulateOptions]) -> int:
+def simulate(what: str, **told: Unpack[Told]) -> int:
     """Roll out DIR on a simulated cluster, and show when each gate opened.
 
     Time is virtual: minutes pass in milliseconds. The same input gives the same output.
@@ -65,36 +42,23 @@ def simulate(what: str, **told: Unpack[SimulateOptions]) -> int:
     doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
     import asyncio
 
+    from tidegate.cli.asking import setting_of, target_of, units_of
     from tidegate.cli.exits import CODES
-    from tidegate.flows.session import Target
     from tidegate.flows.simulate import simulate as run
-    from tidegate.flows.wiring import Simulation
     from tidegate.model.event import Result
-    from tidegate.report.simulation import Run, side_by_side
+    from tidegate.report.simulation import EngineRun, side_by_side
 
     engines = _engines(told["engine"])
-    simulation = Simulation(
-        scenario=told["scenario"],
-        profile=told["profile"],
-        operators=told["operators"],
-        seed=told["seed"],
-    )
-    runs = asyncio.run(
-        run(
-            units_of(what, told, policy_of(told)),
-            engines,
-            Target(simulation=simulation, health_rules=told["health_rules"]),
-            setting_of(told),
-            until=options.duration(told["until"], "--until"),
-        )
-    )
+    told["sandbox"] = True
+    units, target = units_of(what, told), target_of(told)
+    runs = asyncio.run(run(units, engines, target, setting_of(told), until=told["until"]))
     doing.clear()
     options.say_notes(runs[0].notes)
     shown = [
-        Run(one.semantics.name, one.plan, one.events, one.evidence, one.unwaited) for one in runs
+        EngineRun(one.semantics.name, one.plan, one.events, one.evidence, one.unwaited)
+        for one in runs
     ]
-    for line in side_by_side(shown) if told["output"] == "text" else _documents(shown):
-        click.echo(line)
+    options.show(told["output"], _documents(shown), side_by_side(shown))
     results = {one.result for one in runs}
     if results == {Result.PASSED}:
         return CODES[Result.PASSED]
@@ -113,13 +77,13 @@ def _engines(text: str) -> list[Semantics]:
     return [BY_NAME[name] for name in names]
 
 
-def _documents(runs: list[Run]) -> Iterator[str]:
-    """One line for each event, with the engine it is of; the last one says how that ended."""
+def _documents(runs: list[EngineRun]) -> Iterator[object]:
+    """Each event, with the engine it is of; the last one says how that ended."""
     import msgspec
 
     from tidegate.report.simulation import ending_of
 
     for run in runs:
         for event in run.events:
-            yield msgspec.json.encode({"engine": run.name, **msgspec.to_builtins(event)}).decode()
-        yield msgspec.json.encode(ending_of(run)).decode()
+            yield {"engine": run.name, **msgspec.to_builtins(event)}
+        yield ending_of(run)

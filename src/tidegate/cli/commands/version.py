@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from importlib.metadata import version as version_of
 
 import click
 
+from tidegate.cli import options
+
 
 @click.command()
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How.")
+@options.text_or_json
 def version(output: str) -> None:
     """Show the version of Tidegate.
 
@@ -20,7 +21,5 @@ def version(output: str) -> None:
       tidegate version -o json
     """
     found = {"tidegate": version_of("tidegate"), "python": platform.python_version()}
-    if output == "json":
-        click.echo(json.dumps(found))
-        return
-    click.echo(f"tidegate {found['tidegate']} (Python {found['python']})")
+    line = f"tidegate {found['tidegate']} (Python {found['python']})"
+    options.show(output, [found], [line])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from tidegate.documents import Document
-from tidegate.errors import Place, RenderError, TidegateError, foreign
-from tidegate.flows.rendering.outcome import Weakened, raise_all
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.flows.rendering.outcome import Weakened, attempt_all, raise_all
 from tidegate.flows.rendering.stand_ins import empty_chart
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.release import ChartDependency, FetchedChart, Release
@@ -25,14 +24,14 @@ REPOSITORIES = ("https://", "http://", "oci://")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Sealed:
     """Objects before decryption, and what is not among them."""
 
     documents: tuple[Document, ...]
     weakened: tuple[Weakened, ...] = ()
 
 
-async def render_chart(release: Release, workshop: Workshop, *, keeps: bool = True) -> Made:
+async def render_chart(release: Release, workshop: Workshop, *, keeps: bool = True) -> Sealed:
     """The objects of a chart. Workers have no network: what is absent is fetched here."""
     release = msgspec.structs.replace(release, repositories=())
     weakened: tuple[Weakened, ...] = ()
@@ -42,8 +41,8 @@ async def render_chart(release: Release, workshop: Workshop, *, keeps: bool = Tr
         except RenderError:
             raise_all(tuple(one.why for one in weakened))
             raise
-        if isinstance(tried, Made):
-            return Made(tried.documents, weakened)
+        if isinstance(tried, Sealed):
+            return Sealed(tried.documents, weakened)
         fetched, unknown = await _fetch(tried, release, workshop)
         weakened += unknown
         release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
@@ -51,13 +50,13 @@ async def render_chart(release: Release, workshop: Workshop, *, keeps: bool = Tr
 
 async def _try(
     release: Release, workshop: Workshop, *, keeps: bool
-) -> Made | tuple[ChartDependency, ...]:
+) -> Sealed | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
     key = await _key(release, workshop) if keeps else ""
     if key:
         known = workshop.renders.find(key)
         if known is not None:
-            return Made(known)
+            return Sealed(known)
         needs = workshop.renders.find_needs(key)
         if needs:
             return needs
@@ -71,7 +70,7 @@ async def _try(
         return error.dependencies
     if key:
         workshop.renders.keep(key, documents)
-    return Made(documents)
+    return Sealed(documents)
 
 
 async def _key(release: Release, workshop: Workshop) -> str:
@@ -89,29 +88,19 @@ async def _fetch(
     for one in needs:
         _refuse_repository(one, release)
     access = await workshop.access(Path(release.root))
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_fetch_one(one, access), name=f"fetch {one}") for one in needs]
-    found = [task.result() for task in tasks]
-    errors = tuple(one for one in found if isinstance(one, TidegateError))
+    fetched, errors = await attempt_all({one: _fetch_one(one, access) for one in needs})
     if not access.offline:
-        raise_all(errors)
-    weakened = tuple(
+        raise_all(tuple(errors.values()))
+    fetched |= {one: await empty_chart(one, access.cache) for one in errors}
+    weakened = (
         Weakened(f"what the chart `{foreign(need.name)}` would add", error)
-        for need, error in zip(needs, found, strict=True)
-        if isinstance(error, TidegateError)
+        for need, error in errors.items()
     )
-    fetched = [
-        await empty_chart(need, access.cache) if isinstance(one, TidegateError) else one
-        for need, one in zip(needs, found, strict=True)
-    ]
-    return tuple(fetched), weakened
+    return tuple(fetched[need] for need in needs), tuple(weakened)
 
 
-async def _fetch_one(one: ChartDependency, access: Access) -> FetchedChart | TidegateError:
-    try:
-        snapshot = await fetch(ChartSource(one.repository, one.name, one.version), access)
-    except TidegateError as error:
-        return error
+async def _fetch_one(one: ChartDependency, access: Access) -> FetchedChart:
+    snapshot = await fetch(ChartSource(one.repository, one.name, one.version), access)
     return FetchedChart(one, str(snapshot.root))
 
 

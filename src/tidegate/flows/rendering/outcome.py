@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
+
+Key = TypeVar("Key")
+Got = TypeVar("Got")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +73,26 @@ def notes_of(rendered: Rendered) -> tuple[TidegateError, ...]:
     return (*rendered.locked, *rendered.suspect, *missing)
 
 
-def errors_of(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
-    """The errors in a group, however deep."""
-    for one in group.exceptions:
-        if isinstance(one, BaseExceptionGroup):
-            yield from errors_of(one)
-        else:
-            yield one
+async def attempt_all(
+    wanted: Mapping[Key, Coroutine[None, None, Got]],
+) -> tuple[dict[Key, Got], dict[Key, TidegateError]]:
+    """All of it at once: what was had, and why the rest was not."""
+    got: dict[Key, Got] = {}
+    errors: dict[Key, TidegateError] = {}
+
+    async def attempt(key: Key, one: Coroutine[None, None, Got]) -> None:
+        try:
+            got[key] = await one
+        except TidegateError as error:
+            errors[key] = error
+
+    async with asyncio.TaskGroup() as group:
+        for key, one in wanted.items():
+            group.create_task(attempt(key, one), name=f"fetch {key}")
+    return (
+        {key: got[key] for key in wanted if key in got},
+        {key: errors[key] for key in wanted if key in errors},
+    )
 
 
 def raise_all(errors: tuple[TidegateError, ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import RenderError, TidegateError, foreign
+from tidegate.errors import RenderError, foreign
 from tidegate.flows.rendering.bases import fetch_base
-from tidegate.flows.rendering.charts import Made
-from tidegate.flows.rendering.outcome import Weakened, raise_all
+from tidegate.flows.rendering.charts import Sealed
+from tidegate.flows.rendering.outcome import Weakened, attempt_all, raise_all
 from tidegate.flows.rendering.stand_ins import empty_base, empty_chart
 from tidegate.flows.rendering.unsealing import Unsealing
 from tidegate.flows.rendering.workshop import Workshop
@@ -31,7 +30,7 @@ Absent: TypeAlias = Mapping[str, Chart | None]
 
 async def build_overlay(
     overlay: Overlay, workshop: Workshop, unsealing: Unsealing, *, keeps: bool = True
-) -> Made:
+) -> Sealed:
     """The objects of an overlay. Kustomize has no network: what lies elsewhere is fetched here."""
     weakened: tuple[Weakened, ...] = ()
     while True:
@@ -47,7 +46,7 @@ async def build_overlay(
             raise_all(tuple(one.why for one in weakened))
             raise
         else:
-            return Made(made.documents, weakened)
+            return Sealed(made.documents, weakened)
         fetched, unknown = await _fetch(absent, overlay.root, workshop)
         weakened += unknown
         overlay = msgspec.structs.replace(overlay, fetched={**overlay.fetched, **fetched})
@@ -55,18 +54,18 @@ async def build_overlay(
 
 async def _build(
     overlay: Overlay, workshop: Workshop, unsealing: Unsealing, *, keeps: bool
-) -> Made:
+) -> Sealed:
     tool = find_tool()
     key = await _key(overlay, tool, workshop) if keeps else ""
     known = workshop.renders.find(key) if key else None
     if known is not None:
-        return Made(known)
+        return Sealed(known)
     workers = await workshop.workers_if_any()
     async with workshop.builds:
         documents = await build(overlay, tool=tool, decrypt=unsealing.open_input, workers=workers)
     if key and not unsealing.has_met_inputs:
         workshop.renders.keep(key, documents)  # what SOPS has opened is never kept
-    return Made(documents)
+    return Sealed(documents)
 
 
 async def _key(overlay: Overlay, tool: Builder, workshop: Workshop) -> str:
@@ -79,35 +78,22 @@ async def _fetch(
 ) -> tuple[dict[str, Fetched], tuple[Weakened, ...]]:
     """Each reference; offline, what stands in for it where it cannot be had."""
     access = await workshop.access(root)
-    async with asyncio.TaskGroup() as group:
-        tasks = {
-            one: group.create_task(_fetch_one(one, chart, access), name=f"fetch {one}")
-            for one, chart in absent.items()
-        }
-    found = {one: task.result() for one, task in tasks.items()}
-    errors = {one: got for one, got in found.items() if isinstance(got, TidegateError)}
+    wanted = {one: _fetch_one(one, chart, access) for one, chart in absent.items()}
+    fetched, errors = await attempt_all(wanted)
     if not access.offline:
         raise_all(tuple(errors.values()))
-    fetched = {
-        one: await _stand_in(absent[one], access) if isinstance(got, TidegateError) else got
-        for one, got in found.items()
-    }
+    fetched |= {one: await _stand_in(absent[one], access) for one in errors}
     weakened = (
         Weakened(f"what `{foreign(one)}` would add", error) for one, error in errors.items()
     )
-    return fetched, tuple(weakened)
+    return {one: fetched[one] for one in absent}, tuple(weakened)
 
 
-async def _fetch_one(
-    reference: str, chart: Chart | None, access: Access
-) -> Fetched | TidegateError:
-    try:
-        if chart is None:
-            return await fetch_base(reference, access)
-        source = ChartSource(chart.repository, chart.name, chart.version)
-        return Fetched((await fetch(source, access)).root)
-    except TidegateError as error:
-        return error
+async def _fetch_one(reference: str, chart: Chart | None, access: Access) -> Fetched:
+    if chart is None:
+        return await fetch_base(reference, access)
+    source = ChartSource(chart.repository, chart.name, chart.version)
+    return Fetched((await fetch(source, access)).root)
 
 
 async def _stand_in(chart: Chart | None, access: Access) -> Fetched:

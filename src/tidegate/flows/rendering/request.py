@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tidegate.flows.rendering.charts import Made, render_chart
+from tidegate.flows.rendering.charts import Sealed, render_chart
 from tidegate.flows.rendering.outcome import Rendered
 from tidegate.flows.rendering.overlays import build_overlay
 from tidegate.flows.rendering.unsealing import Unsealing
@@ -46,7 +46,7 @@ async def render_request(
 
 async def _make(
     asked: Request, workshop: Workshop, unsealing: Unsealing, *, jsonnet: Jsonnet, keeps: bool
-) -> Made:
+) -> Sealed:
     match asked:
         case Release():
             return await render_chart(asked, workshop, keeps=keeps)
@@ -54,4 +54,4 @@ async def _make(
             return await build_overlay(asked, workshop, unsealing, keeps=keeps)
         case Directory():
             workers = await workshop.jsonnet_workers()
-            return Made(await render_directory(asked, jsonnet, workers))
+            return Sealed(await render_directory(asked, jsonnet, workers))

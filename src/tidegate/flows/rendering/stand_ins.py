@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidegate.documents.dump import to_yaml
+from tidegate.model.objects import Json
 from tidegate.model.release import ChartDependency, FetchedChart
 from tidegate.model.rendering import Fetched
 from tidegate.source import Cache
@@ -22,26 +23,23 @@ _NUMBERS = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.-]+)?")
 
 async def empty_base(cache: Cache) -> Fetched:
     """A file without objects."""
-
-    async def fill(place: Path) -> None:
-        await asyncio.to_thread((place / NOTHING).write_text, "")
-
-    name = "stand-in for a base"
-    tree = cache.find(name) or await cache.keep(name, fill, shown="a stand-in")
-    return Fetched(tree.root, NOTHING)
+    return Fetched(await _tree("a base", NOTHING, b"", cache), NOTHING)
 
 
 async def empty_chart(dependency: ChartDependency, cache: Cache) -> FetchedChart:
     """A chart without templates that goes by the name and a version that is asked for."""
     version = fitting_version(dependency.version)
-    head = {"apiVersion": "v2", "name": dependency.name, "version": version}
+    head: dict[str, Json] = {"apiVersion": "v2", "name": dependency.name, "version": version}
+    content = to_yaml(head).encode()
+    root = await _tree(f"{dependency.name} {version}", "Chart.yaml", content, cache)
+    return FetchedChart(dependency, str(root))
 
+
+async def _tree(name: str, file: str, content: bytes, cache: Cache) -> Path:
     async def fill(place: Path) -> None:
-        await asyncio.to_thread((place / "Chart.yaml").write_bytes, to_yaml({**head}).encode())
+        await asyncio.to_thread((place / file).write_bytes, content)
 
-    name = f"stand-in for {dependency.name} {version}"
-    tree = cache.find(name) or await cache.keep(name, fill, shown="a stand-in")
-    return FetchedChart(dependency, str(tree.root))
+    return (await cache.find_or_keep(f"stand-in for {name}", fill, shown="a stand-in")).root
 
 
 def fitting_version(wanted: str) -> str:

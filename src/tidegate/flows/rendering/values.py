@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, RenderError, TidegateError
-from tidegate.flows.rendering.outcome import raise_all
+from tidegate.errors import Place, RenderError
+from tidegate.flows.rendering.outcome import attempt_all, raise_all
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.release import ValuesFile, ValuesText
 from tidegate.render.helm import RemoteValuesError, ValueFiles
@@ -36,21 +36,14 @@ async def find_values(
 async def fetch_values(urls: Iterable[str], workshop: Workshop) -> dict[str, str]:
     """The text at each address. What cannot be had is told, all of it."""
     access = await workshop.access(None)
-    async with asyncio.TaskGroup() as group:
-        tasks = {
-            url: group.create_task(_fetch_one(url, access), name="fetch values") for url in urls
-        }
-    found = {url: task.result() for url, task in tasks.items()}
-    raise_all(tuple(one for one in found.values() if isinstance(one, TidegateError)))
-    return {url: text for url, text in found.items() if isinstance(text, str)}
+    texts, errors = await attempt_all({url: _fetch_one(url, access) for url in urls})
+    raise_all(tuple(errors.values()))
+    return texts
 
 
-async def _fetch_one(url: str, access: Access) -> str | TidegateError:
-    try:
-        tree = await fetch_file(url, access)
-        return await asyncio.to_thread(_read, tree.root / FILE, without_query(url))
-    except TidegateError as error:
-        return error
+async def _fetch_one(url: str, access: Access) -> str:
+    tree = await fetch_file(url, access)
+    return await asyncio.to_thread(_read, tree.root / FILE, without_query(url))
 
 
 def _read(path: Path, name: str) -> str:

@@ -18,12 +18,13 @@ from helm_python.errors import HelmError
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.model.release import ChartDependency, Release
+from tidegate.render.engines import Refused
 from tidegate.render.helm import dependencies, sdk, staging
 from tidegate.render.helm.absence import DependencyError
 from tidegate.render.helm.files import check_chart, inside
 from tidegate.render.helm.integers import NAME, restore, template_below
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Answer, Refused, Rendered, Text
+from tidegate.render.helm.release import Answer, Templated, Text
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
@@ -44,7 +45,7 @@ def answer(request: bytes) -> bytes:
     return _encode(reply)
 
 
-def render(release: Release) -> Rendered:
+def render(release: Release) -> Templated:
     """Everything from the files to the texts."""
     sdk.refuse_name(release.name)
     chart = _find_chart(release)
@@ -69,12 +70,12 @@ def render(release: Release) -> Rendered:
         return _render(handle, values, release)
 
 
-def _render(handle: sdk.Handle, values: Values, release: Release) -> Rendered:
+def _render(handle: sdk.Handle, values: Values, release: Release) -> Templated:
     texts = sdk.render(handle, values, release)
     kept = (path for path in sorted(texts) if not path.endswith(f"/{NAME}"))
     templates = (Text(inside_chart(path), texts[path]) for path in kept)
     crds = sdk.crds_of(handle) if release.include_crds else ()
-    return Rendered(
+    return Templated(
         tuple(each for each in templates if each.text.strip()),
         tuple(Text(inside_chart(crd.path), crd.text) for crd in crds),
     )
@@ -92,7 +93,7 @@ def _find_chart(release: Release) -> Path:
     return chart
 
 
-def _check(metadata: sdk.Metadata, release: Release) -> None:
+def _check(metadata: sdk.ChartMetadata, release: Release) -> None:
     where = Place(f"{release.chart}/Chart.yaml")
     if metadata.type not in ("", "application"):
         problem = f"a chart of type `{foreign(metadata.type)}` cannot be installed"
@@ -134,7 +135,7 @@ def _complete(
         staging.put(copy, template_below(staging.depth_of(copy)), integers)
 
 
-def _check_dependencies(handle: sdk.Handle, metadata: sdk.Metadata, release: Release) -> None:
+def _check_dependencies(handle: sdk.Handle, metadata: sdk.ChartMetadata, release: Release) -> None:
     for one in sdk.absent_dependencies(handle, metadata):
         problem = f"the chart needs `{foreign(one.name)}`, and it is still not in `charts`"
         hint = "check that the name in Chart.yaml is the chart's own name"
@@ -143,17 +144,8 @@ def _check_dependencies(handle: sdk.Handle, metadata: sdk.Metadata, release: Rel
 
 
 def _refuse(error: RenderError) -> Refused:
-    where = error.where or Place("")
-    return Refused(
-        code=error.code,
-        problem=error.problem,
-        place=where.name,
-        line=where.line,
-        column=where.column,
-        field=where.field,
-        hint=error.hint,
-        absent=error.dependencies if isinstance(error, DependencyError) else (),
-    )
+    absent = error.dependencies if isinstance(error, DependencyError) else ()
+    return Refused(error.code, error.problem, error.where, error.hint, absent)
 
 
 if __name__ == "__main__":

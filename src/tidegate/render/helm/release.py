@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.release import ChartDependency
+from tidegate.render.engines import Refused
 
 
 class Text(msgspec.Struct, frozen=True, gc=False):
@@ -16,24 +16,11 @@ class Text(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-class Rendered(msgspec.Struct, frozen=True, tag="rendered", gc=False):
+class Templated(msgspec.Struct, frozen=True, tag="rendered", gc=False):
     """A worker's good answer: templates by their path inside the chart, and CRDs apart."""
 
     templates: tuple[Text, ...]
     crds: tuple[Text, ...] = ()
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused", gc=False):
-    """A worker's other answer: the parts of an error, to be raised on our side."""
-
-    code: str
-    problem: str
-    place: str = ""
-    line: int = 0
-    column: int = 0
-    field: str = ""
-    hint: str = ""
-    absent: tuple[ChartDependency, ...] = ()
-
-
-Answer: TypeAlias = Rendered | Refused
+Answer: TypeAlias = Templated | Refused

@@ -9,7 +9,6 @@ Hooks stay objects like others, with their annotations; test hooks and notes are
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -18,16 +17,14 @@ import msgspec
 
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place, ProcessError, RenderError, foreign
-from tidegate.external.process import MIB, Command, Limits
+from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
-from tidegate.model.moment import SECOND, Ms
 from tidegate.model.reading import mapping
 from tidegate.model.release import Release
+from tidegate.render.engines import LIMITS, Refused, engine_workers
 from tidegate.render.helm.absence import needs_fetching
-from tidegate.render.helm.release import Answer, Refused, Rendered, Text
-from tidegate.render.scratch import scratch_directory
+from tidegate.render.helm.release import Answer, Templated, Text
 
-LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that is not there."""
@@ -59,19 +56,14 @@ async def helm_workers(
         problem = "Helm charts cannot be rendered: the Helm SDK is not installed"
         hint = "install `tidegate[helm]`"
         raise RenderError("render.helm.missing", problem, hint=hint)
-    with scratch_directory() as scratch:
-        environment = {
-            "TMPDIR": str(scratch),  # what a killed worker leaves is removed with it
-            "GOMAXPROCS": "1",  # there are as many workers as there is work for
-            "GOGC": "400",  # most charts need less than is collected late
-            "GOMEMLIMIT": f"{limits.memory * 3 // 4}",
-            "GOTRACEBACK": "none",
-            **(dict.fromkeys(PROXIES, NOWHERE) if offline else {}),
-        }
-        argv = (sys.executable, "-I", "-X", "utf8", "-m", "tidegate.render.helm.engine")
-        command = Command(argv=argv, env=environment, cwd=scratch)
-        async with Workers(command, count=count, limits=limits) as workers:
-            yield workers
+    environment = {
+        "GOGC": "400",  # most charts need less than is collected late
+        "GOMEMLIMIT": f"{limits.memory * 3 // 4}",
+        **(dict.fromkeys(PROXIES, NOWHERE) if offline else {}),
+    }
+    module = "tidegate.render.helm.engine"
+    async with engine_workers(module, environment, count=count, limits=limits) as workers:
+        yield workers
 
 
 async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
@@ -83,16 +75,18 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     return (*_crds(rendered.crds), *_objects(rendered.templates))
 
 
-async def ask(release: Release, workers: Workers) -> Rendered:
+async def ask(release: Release, workers: Workers) -> Templated:
     """What a worker makes of a release, as text."""
     try:
         answer = _decode(await workers.ask(_encode(release)))
     except ProcessError as error:
         raise _lost(error, release) from error
     match answer:
+        case Refused(absent=absent, where=Place() as where) if absent:
+            raise needs_fetching(absent, where=where)
         case Refused():
-            raise _raised(answer)
-        case Rendered():
+            raise answer.error()
+        case Templated():
             return answer
 
 
@@ -147,15 +141,6 @@ def hook_events(document: Document) -> frozenset[str] | None:
     if HOOK not in annotations:
         return None
     return frozenset(event.strip().lower() for event in str(annotations[HOOK] or "").split(","))
-
-
-def _raised(refused: Refused) -> RenderError:
-    where = Place(refused.place, refused.line, refused.column, refused.field)
-    if refused.absent:
-        return needs_fetching(refused.absent, where=where)
-    return RenderError(
-        refused.code, refused.problem, where=where if refused.place else None, hint=refused.hint
-    )
 
 
 def _lost(error: ProcessError, release: Release) -> RenderError:

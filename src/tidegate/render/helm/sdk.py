@@ -33,7 +33,7 @@ _PROBE = (
 )
 
 
-class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ChartMetadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What we read of Chart.yaml."""
 
     name: str
@@ -68,8 +68,10 @@ def _held(number: int) -> Iterator[Handle]:
         _native.call_status("helm_chart_free", chart)
 
 
-def metadata_of(chart: Handle) -> Metadata:
-    return msgspec.json.decode(_native.call_string("helm_chart_metadata", chart), type=Metadata)
+def metadata_of(chart: Handle) -> ChartMetadata:
+    return msgspec.json.decode(
+        _native.call_string("helm_chart_metadata", chart), type=ChartMetadata
+    )
 
 
 def declared_dependencies(chart: Handle) -> bytes:
@@ -78,10 +80,10 @@ def declared_dependencies(chart: Handle) -> bytes:
     return bytes(msgspec.json.decode(text, type=_Declared).dependencies)
 
 
-def absent_dependencies(chart: Handle, metadata: Metadata) -> tuple[ChartDependency, ...]:
+def absent_dependencies(chart: Handle, metadata: ChartMetadata) -> tuple[ChartDependency, ...]:
     """What Chart.yaml names and `charts/` does not have. The SDK renders without them."""
     there = _native.call_string("helm_chart_dependencies", chart)
-    names = {one.name for one in msgspec.json.decode(there, type=tuple[Metadata, ...])}
+    names = {one.name for one in msgspec.json.decode(there, type=tuple[ChartMetadata, ...])}
     return tuple(one for one in metadata.dependencies if one.name not in names)
 
 

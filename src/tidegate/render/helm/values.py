@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import cast
 
 from tidegate.errors import Place, RenderError, foreign
-from tidegate.model.objects import Json
 from tidegate.model.release import (
     FileParameter,
     How,
@@ -36,6 +35,7 @@ from tidegate.render.helm.parameters import (
 # As Helm splits a values file; every part must be a mapping, and they are merged.
 _SEPARATOR = re.compile(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 
+SETTERS = {How.TYPED: set_typed, How.STRING: set_strings, How.LITERAL: set_literal}
 ReadYaml = Callable[[str, str], Values]
 """Text and its name for errors, to values: the SDK's own reading."""
 
@@ -63,13 +63,10 @@ def merge(lower: Values, upper: Values) -> Values:
     merged = dict(lower)
     for key, value in upper.items():
         there = merged.get(key)
-        both = isinstance(value, dict) and isinstance(there, dict)
-        merged[key] = _merge_mappings(there, value) if both else value
+        if isinstance(value, dict) and isinstance(there, dict):
+            value = merge(there, value)  # noqa: PLW2901
+        merged[key] = value
     return merged
-
-
-def _merge_mappings(lower: Json, upper: Json) -> Json:
-    return merge(lower, upper) if isinstance(lower, dict) and isinstance(upper, dict) else upper
 
 
 def _add(layer: Layer, values: Values, *, release: Release, start: Path, read: ReadYaml) -> Values:
@@ -82,7 +79,7 @@ def _add(layer: Layer, values: Values, *, release: Release, start: Path, read: R
         case ValuesFile():
             return merge(values, _read_file(layer, release=release, start=start, read=read))
         case Parameter():
-            _set(layer, values)
+            SETTERS[layer.how](f"{layer.name}={layer.value}", values)
         case FileParameter(name, path, root):
             content = read_text(_find(path, root, release=release, start=start), shown=path)
             if content is None:
@@ -92,17 +89,6 @@ def _add(layer: Layer, values: Values, *, release: Release, start: Path, read: R
             problem = f"values at `{foreign(url)}` were not fetched"
             raise RenderError("render.helm.values", problem)
     return values
-
-
-def _set(parameter: Parameter, values: Values) -> None:
-    line = f"{parameter.name}={parameter.value}"
-    match parameter.how:
-        case How.TYPED:
-            set_typed(line, values)
-        case How.STRING:
-            set_strings(line, values)
-        case How.LITERAL:
-            set_literal(line, values)
 
 
 def _read_file(file: ValuesFile, *, release: Release, start: Path, read: ReadYaml) -> Values:

@@ -60,7 +60,7 @@ class Builder(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
 
 
-class Bench(msgspec.Struct, frozen=True):
+class Workplace(msgspec.Struct, frozen=True):
     """Where a build takes place: the copy, what is in it, and the program."""
 
     scratch: Path
@@ -111,7 +111,7 @@ async def build(
     with scratch_directory() as scratch:
         await asyncio.to_thread(gathering.copy.write, scratch)
         (scratch / "tmp").mkdir()
-        bench = Bench(scratch, gathering, tool or find_tool())
+        bench = Workplace(scratch, gathering, tool or find_tool())
         if inflates is None:
             return tuple(await _build_on(bench))
         return tuple(await _build_with_charts(bench, Inflation(scratch, inflates)))
@@ -138,7 +138,7 @@ def inputs_digest(overlay: Overlay, *, tool_version: str, looked: Footprint | No
     return gathering.copy.digest(*more)
 
 
-async def _build_with_charts(bench: Bench, inflation: Inflation) -> list[Document]:
+async def _build_with_charts(bench: Workplace, inflation: Inflation) -> list[Document]:
     """Build while charts are inflated beside it. What a chart was refused for is told first."""
     objects: list[Document] = []
     refused: TidegateError | None = None
@@ -156,7 +156,7 @@ async def _build_with_charts(bench: Bench, inflation: Inflation) -> list[Documen
     return objects
 
 
-async def _build_on(bench: Bench) -> list[Document]:
+async def _build_on(bench: Workplace) -> list[Document]:
     gathering = bench.gathering
     if asks_for_origins(gathering.body):
         objects = await _run(bench)
@@ -190,7 +190,7 @@ def _helm_options(helm: Helm) -> list[str]:
     return options
 
 
-async def _run(bench: Bench) -> list[Document]:
+async def _run(bench: Workplace) -> list[Document]:
     gathering, overlay = bench.gathering, bench.gathering.overlay
     argv = [*bench.tool.argv, str(Path(gathering.top).parent)]
     argv += ["--load-restrictor", overlay.restriction.value]
@@ -217,7 +217,7 @@ async def _run(bench: Bench) -> list[Document]:
     return read_objects(ran.stdout, gathering)
 
 
-def _environment(bench: Bench, overlay: Overlay) -> dict[str, str]:
+def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
     """Nothing of the user's: no home, no git, no way out. Garbage is collected when it must be."""
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
     return {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import posixpath
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.render.kustomize.request import LARGEST_TREE
-from tidegate.render.kustomize.tree import Spot, Tree, Where
+from tidegate.render.kustomize.tree import Tree, TreeSpot, Where
 
 MOST_FILES = 20_000
 
@@ -26,7 +25,7 @@ class Copy:
     def put(self, path: str, content: bytes) -> None:
         self.files[path] = content
 
-    def link(self, tree: Tree, spot: Spot) -> None:
+    def link(self, tree: Tree, spot: TreeSpot) -> None:
         """Keep the links on the way to a spot, so that kustomize goes the same way."""
         for link, target in spot.links.items():
             self.links[tree.copied(link)] = tree.copied(target)
@@ -70,8 +69,3 @@ class Copy:
         for path, content in sorted(self.files.items()):
             parts += (path, hashlib.sha256(content).hexdigest())
         return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
-
-
-def relative(path: str, start: str) -> str:
-    """A path of the copy as seen from a directory of the copy."""
-    return posixpath.relpath(path, start)

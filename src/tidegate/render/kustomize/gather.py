@@ -16,7 +16,7 @@ from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.files import StrayPathError, tidy
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
-from tidegate.render.kustomize.copy import Copy, relative
+from tidegate.render.kustomize.copy import Copy
 from tidegate.render.kustomize.kustomization import (
     Body,
     Role,
@@ -37,9 +37,9 @@ from tidegate.render.kustomize.plugins import (
 from tidegate.render.kustomize.remote import is_remote, is_remote_file
 from tidegate.render.kustomize.request import Input
 from tidegate.render.kustomize.tree import (
-    Found,
-    Spot,
+    PathKind,
     Tree,
+    TreeSpot,
     Where,
     find_kustomization,
     find_manifests,
@@ -67,13 +67,13 @@ class Gathering:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Stop:
     """A directory on the way, and the way to it. `plugins_for` uses it as a list of plugins."""
 
     tree: Tree
     directory: str
-    behind: tuple[Step, ...] = ()
-    plugins_for: Walk | None = None
+    behind: tuple[Stop, ...] = ()
+    plugins_for: Gatherer | None = None
 
 
 def gather(overlay: Overlay, looked: Footprint | None = None) -> Gathering:
@@ -85,18 +85,18 @@ def gather(overlay: Overlay, looked: Footprint | None = None) -> Gathering:
         return Place(overlay.path or ".")
 
     spot = tree.find(".", overlay.path or ".", where=where)
-    if spot.found is not Found.DIRECTORY:
+    if spot.found is not PathKind.DIRECTORY:
         problem = f"there is no directory `{foreign(overlay.path)}`"
         raise RenderError("render.kustomize.missing", problem, where=where())
     try:
-        _enter(gathering, Step(tree, spot.path))
+        _enter(gathering, Stop(tree, spot.path))
     except RecursionError:
         problem = "the overlay is nested too deep"
         raise RenderError("render.kustomize.size", problem, where=where()) from None
     return gathering
 
 
-def _enter(gathering: Gathering, step: Step) -> None:
+def _enter(gathering: Gathering, step: Stop) -> None:
     """Gather one kustomization and all it names."""
     key = step.tree.copied(step.directory)
     if key in gathering.entered and step.plugins_for is None:
@@ -106,7 +106,7 @@ def _enter(gathering: Gathering, step: Step) -> None:
     makes = is_top and isinstance(gathering.overlay.overrides, FluxOverrides)
     name = find_kustomization(step.tree, step.directory, may_lack=makes)
     path = posixpath.normpath(posixpath.join(step.directory, name or "kustomization.yaml"))
-    walk = Walk(gathering, step, path)
+    walk = Gatherer(gathering, step, path)
     if name:
         source = walk.read_source()
         body = read_kustomization(source, step.tree.label + path, keep_unknown=not makes)
@@ -123,10 +123,10 @@ def _enter(gathering: Gathering, step: Step) -> None:
         gathering.body = mapped
 
 
-class Walk:
+class Gatherer:
     """One kustomization while it is gathered."""
 
-    def __init__(self, gathering: Gathering, step: Step, path: str) -> None:
+    def __init__(self, gathering: Gathering, step: Stop, path: str) -> None:
         self.gathering = gathering
         self.step = step
         self.tree = step.tree
@@ -180,11 +180,11 @@ class Walk:
         self._take_spot(role, spot, text, at)
         return text
 
-    def _take_spot(self, role: Role, spot: Spot, text: str, at: FieldPath) -> None:
+    def _take_spot(self, role: Role, spot: TreeSpot, text: str, at: FieldPath) -> None:
         is_path_only = role in {Role.FILE, Role.PATCH}
-        if spot.found is Found.DIRECTORY and not is_path_only:
-            self._enter(Step(self.tree, spot.path), role, at)
-        elif spot.found is Found.FILE and role is not Role.COMPONENT:
+        if spot.found is PathKind.DIRECTORY and not is_path_only:
+            self._enter(Stop(self.tree, spot.path), role, at)
+        elif spot.found is PathKind.FILE and role is not Role.COMPONENT:
             self._take_file(role, spot.path, text, at)
         else:
             raise self._missing(role, spot, text, at)
@@ -221,21 +221,21 @@ class Walk:
         tree = self._other_tree(fetched, f"fetched/{number}", text)
         spot = tree.find(".", fetched.path, where=self.where(at))
         here = self.tree.copied(self.directory)
-        if spot.found is Found.FILE:
+        if spot.found is PathKind.FILE:
             name = f".fetched-{number}.yaml"
             content = tree.read(spot.path, where=self.where(at), limit=self.gathering.copy.room)
             self.gathering.copy.put(f"{here}/{name}", content)
             return name
-        if spot.found is not Found.DIRECTORY or role is Role.FILE:
+        if spot.found is not PathKind.DIRECTORY or role is Role.FILE:
             raise self._missing(role, spot, text, at)
-        self._enter(Step(tree, spot.path), role, at)
-        return relative(tree.copied(spot.path), here)
+        self._enter(Stop(tree, spot.path), role, at)
+        return posixpath.relpath(tree.copied(spot.path), here)
 
     def _other_tree(self, fetched: Fetched, mount: str, text: str) -> Tree:
         label = f"{foreign(text)}: "
         return Tree(fetched.root, mount=mount, label=label, looked=self.tree.looked)
 
-    def _enter(self, step: Step, role: Role, at: FieldPath) -> None:
+    def _enter(self, step: Stop, role: Role, at: FieldPath) -> None:
         behind = (*self.step.behind, self.step)
         for earlier in behind:
             same = earlier.tree.mount == step.tree.mount
@@ -245,12 +245,12 @@ class Walk:
                 where = self.where(at)()
                 raise RenderError("render.kustomize.cycle", problem, where=where, hint=hint)
         user = self if role is Role.PLUGIN else self.step.plugins_for
-        _enter(self.gathering, Step(step.tree, step.directory, behind, user))
+        _enter(self.gathering, Stop(step.tree, step.directory, behind, user))
 
     def _take_chart(self, chart: Chart, at: FieldPath) -> None:
         self.gathering.uses_charts = True
         spot = self.tree.find(self.directory, chart.directory, where=self.where(at))
-        if spot.found is Found.DIRECTORY:
+        if spot.found is PathKind.DIRECTORY:
             self.gathering.copy.link(self.tree, spot)
             self._take_all(self.tree, spot.path, self.tree.copied(spot.path), at)
             return
@@ -272,18 +272,18 @@ class Walk:
         for name, _ in tree.names(directory):
             copy.spend(COST_OF_AN_ENTRY, self.where(at))
             spot = tree.find(directory, name, where=self.where(at))
-            if spot.found is Found.DIRECTORY and is_below(directory, spot.path):
+            if spot.found is PathKind.DIRECTORY and is_below(directory, spot.path):
                 continue
-            if spot.found is Found.DIRECTORY:
+            if spot.found is PathKind.DIRECTORY:
                 self._take_all(tree, spot.path, f"{target}/{name}", at)
-            elif spot.found is Found.FILE:
+            elif spot.found is PathKind.FILE:
                 content = tree.read(spot.path, where=self.where(at), limit=copy.room)
                 copy.spend(len(content), self.where(at))
                 copy.put(f"{target}/{name}", content)
 
     def exists(self, text: str) -> bool:
         spot = self.tree.find(self.directory, text, where=self.where(("components",)))
-        return spot.found is not Found.NOTHING
+        return spot.found is not PathKind.NOTHING
 
     def exists_below(self, text: str) -> bool:
         below = posixpath.normpath(f"/{text}").lstrip("/")
@@ -301,7 +301,7 @@ class Walk:
             problem = f"`{foreign(pattern)}` is no pattern: {error}"
             where = self.where(("components",))()
             raise RenderError("render.kustomize.component", problem, where=where) from None
-        return [relative(path, self.directory) for path in found]
+        return [posixpath.relpath(path, self.directory) for path in found]
 
     def refuse_more_than_a_list(self, body: Body) -> None:
         more = sorted(set(body) - KEYS_OF_A_PLAIN_LIST)
@@ -311,8 +311,8 @@ class Walk:
             where = self.where((more[0],))()
             raise RenderError("render.kustomize.plugin", problem, where=where, hint=hint)
 
-    def _missing(self, role: Role, spot: Spot, text: str, at: FieldPath) -> RenderError:
-        found = "it is not there" if spot.found is Found.NOTHING else f"it is {spot.found.value}"
+    def _missing(self, role: Role, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
+        found = "it is not there" if spot.found is PathKind.NOTHING else f"it is {spot.found.value}"
         problem = f"`{foreign(text)}` should be {role.value}, and {found}"
         return RenderError("render.kustomize.missing", problem, where=self.where(at)())
 

@@ -16,6 +16,7 @@ from tidegate.documents.document import FieldPath
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.reading import mappings, text
 from tidegate.render.kustomize.request import Use
 
 Body: TypeAlias = dict[str, Json]
@@ -101,14 +102,9 @@ def map_paths(body: Body, visit: Visit) -> Body:
     """The same kustomization with each path as `visit` wants it."""
     changed = dict(body)
     for name, role in PATH_FIELDS.items():
-        changed |= _map_list(body, name, role, visit)
+        changed |= map_list(body, name, role, visit)
     for name, keys in ENTRY_FIELDS.items():
-        entries = body.get(name)
-        if isinstance(entries, list):
-            changed[name] = [
-                map_entry(entry, keys, visit, (name, number))
-                for number, entry in enumerate(entries)
-            ]
+        changed |= map_entries(body, name, keys, visit)
     openapi = body.get("openapi")
     if openapi is not None:
         changed["openapi"] = map_entry(openapi, ("path",), visit, ("openapi",))
@@ -139,35 +135,41 @@ def _map_value(value: Json, key: str, visit: Visit, at: FieldPath) -> Json:
     return f"{name}{equals}{visit(Role.FILE, path, at)}"
 
 
-def _map_list(body: Body, name: str, role: Role, visit: Visit) -> Body:
-    values = body.get(name)
-    if not isinstance(values, list):
-        return {}
+def map_list(body: Body, name: str, role: Role, visit: Visit) -> Body:
+    """The list of paths of this name, changed; nothing where there is none."""
     return {
-        name: [
-            visit(role, value, (name, number)) if isinstance(value, str) else value
+        key: [
+            visit(role, value, (key, number)) if isinstance(value, str) else value
             for number, value in enumerate(values)
         ]
+        for key, values in body.items()
+        if key.casefold() == name.casefold() and isinstance(values, list)
     }
 
 
-def written_out(text: str | bytes) -> list[Body]:
+def map_entries(body: Body, name: str, keys: tuple[str, ...], visit: Visit) -> Body:
+    """The list of entries of this name, each with its paths changed."""
+    return {
+        key: [map_entry(entry, keys, visit, (key, at)) for at, entry in enumerate(entries)]
+        for key, entries in body.items()
+        if key.casefold() == name.casefold() and isinstance(entries, list)
+    }
+
+
+def written_out(said: str | bytes) -> list[Body]:
     """The objects that stand in a field which may also hold a path; none if it is a path.
 
     Kustomize takes a text for objects if each has a kind and a name, and else for a path.
     """
     try:
-        bodies = [document.body for document in read(text, "")]
+        bodies = [document.body for document in read(said, "")]
     except DocumentError:
         return []
     return bodies if all(_is_named(body) for body in bodies) else []
 
 
 def _is_named(body: Body) -> bool:
-    metadata = body.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    kind = body.get("kind")
-    return isinstance(kind, str) and isinstance(name, str) and bool(kind) and bool(name)
+    return bool(text(body, "kind") and text(body, "metadata", "name"))
 
 
 def write_out(bodies: list[Body]) -> str:
@@ -177,22 +179,15 @@ def write_out(bodies: list[Body]) -> str:
 
 def decryptable_paths(body: Body) -> Iterator[tuple[Use, str, str]]:
     """What each file is for that Flux would decrypt, the name that says its format, its path."""
-    for entry in _mappings(body, "secretGenerator"):
-        for text in _texts(entry.get("files")):
-            name, _, path = text.rpartition("=")
+    for entry in mappings(body, "secretGenerator"):
+        for said in _texts(entry.get("files")):
+            name, _, path = said.rpartition("=")
             yield Use.FILE, name or posixpath.basename(path), path
-        for text in (*_texts(entry.get("envs")), *_texts([entry.get("env")])):
-            yield Use.ENV, posixpath.basename(text), text
-    for entry in _mappings(body, "patches"):
-        for text in _texts([entry.get("path")]):
-            yield Use.PATCH, posixpath.basename(text), text
-
-
-def _mappings(body: Body, name: str) -> list[Body]:
-    values = body.get(name)
-    return (
-        [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
-    )
+        for said in (*_texts(entry.get("envs")), *_texts([entry.get("env")])):
+            yield Use.ENV, posixpath.basename(said), said
+    for entry in mappings(body, "patches"):
+        for said in _texts([entry.get("path")]):
+            yield Use.PATCH, posixpath.basename(said), said
 
 
 def _texts(values: Json) -> list[str]:

@@ -11,6 +11,7 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.errors import RenderError, foreign
 from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mapping, mappings
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Image, Patch
 from tidegate.render.argo_build import expand
 from tidegate.render.kustomize.kustomization import Body
@@ -61,18 +62,18 @@ def made_kustomization(manifests: list[str]) -> Body:
 
 def _apply_argo(body: Body, wanted: ArgoOverrides, nearby: Nearby) -> Body:
     """What `kustomize edit` would do, in the order in which Argo CD calls it."""
-    changed = _with_texts(
-        body,
-        namePrefix=wanted.name_prefix,
-        nameSuffix=wanted.name_suffix,
-        namespace=wanted.namespace,
-    )
+    texts = {
+        "namePrefix": wanted.name_prefix,
+        "nameSuffix": wanted.name_suffix,
+        "namespace": wanted.namespace,
+    }
+    changed = {**body, **{name: text for name, text in texts.items() if text}}
     if wanted.images:
         images = tuple(expand(image, wanted.variables) for image in wanted.images)
         changed["images"] = _set_images(changed, images)
     if wanted.replicas:
         counts: dict[str, Json] = {**wanted.replicas}
-        kept = [entry for entry in _entries(body, "replicas") if entry.get("name") not in counts]
+        kept = [entry for entry in mappings(body, "replicas") if entry.get("name") not in counts]
         new: list[Body] = [{"name": name, "count": count} for name, count in counts.items()]
         changed["replicas"] = _by_name([*kept, *new])
     _add_labels(changed, wanted)
@@ -84,8 +85,7 @@ def _apply_argo(body: Body, wanted: ArgoOverrides, nearby: Nearby) -> Body:
         field = "commonAnnotations"
         changed[field] = _add_pairs(changed.get(field), annotations, force=force, field=field)
     _extend(changed, "patches", [_patch_body(patch) for patch in wanted.patches])
-    listed = changed.get("components")
-    known = listed if isinstance(listed, list) else []
+    known = listed(changed, "components")
     components = dict.fromkeys(_argo_components(wanted, nearby))
     _extend(changed, "components", [path for path in components if path not in known])
     return changed
@@ -131,28 +131,16 @@ def _apply_flux(
     present = [path for path in wanted.components if not missing_is_fine or exists(path)]
     _extend(changed, "components", present)
     if wanted.images:
-        changed["images"] = _merge_images(_entries(body, "images"), wanted.images)
+        changed["images"] = _merge_images(mappings(body, "images"), wanted.images)
     if wanted.build_metadata:
         changed["buildMetadata"] = list(wanted.build_metadata)
     # Flux takes the objects as they come; kustomize's own program sorts them by kind.
     return {"sortOptions": {"order": "fifo"}, **changed}
 
 
-def _with_texts(body: Body, **texts: str) -> Body:
-    return {**body, **{name: text for name, text in texts.items() if text}}
-
-
-def _entries(body: Body, name: str) -> list[Body]:
-    values = body.get(name)
-    return (
-        [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
-    )
-
-
 def _extend(body: Body, name: str, more: list[Json] | list[Body] | list[str]) -> None:
-    values = body.get(name)
     if more:
-        body[name] = [*(values if isinstance(values, list) else []), *more]
+        body[name] = [*listed(body, name), *more]
 
 
 def _by_name(entries: list[Body]) -> list[Json]:
@@ -161,8 +149,8 @@ def _by_name(entries: list[Body]) -> list[Json]:
 
 def _set_images(body: Body, texts: tuple[str, ...]) -> list[Json]:
     """One entry for each name: what is given replaces what the file says of that name."""
-    old = {str(entry.get("name")): entry for entry in _entries(body, "images")}
-    old |= {str(entry.get("name")): entry for entry in _entries(body, "imageTags")}
+    old = {str(entry.get("name")): entry for entry in mappings(body, "images")}
+    old |= {str(entry.get("name")): entry for entry in mappings(body, "imageTags")}
     body.pop("imageTags", None)
     for text in texts:
         image = read_image(text)
@@ -222,11 +210,10 @@ def _add_labels(body: Body, wanted: ArgoOverrides) -> None:
         raise RenderError("render.kustomize.label", problem)
     if not wanted.label_without_selector:
         field = "commonLabels"
-        pairs = _add_pairs(body.get(field), added, force=force, field=field)
-        body[field] = pairs
+        body[field] = _add_pairs(body.get(field), added, force=force, field=field)
         return
     templates = wanted.label_include_templates
-    labels = [dict(entry) for entry in _entries(body, "labels")]
+    labels = [dict(entry) for entry in mappings(body, "labels")]
     entry = next((entry for entry in labels if _is_like(entry, templates=templates)), None)
     if entry is None:
         entry = {"includeTemplates": True} if templates else {}
@@ -244,7 +231,7 @@ def _is_like(entry: Body, *, templates: bool) -> bool:
 
 
 def _add_pairs(old: Json, pairs: Mapping[str, str], *, force: bool, field: str) -> Body:
-    known = old if isinstance(old, dict) else {}
+    known = mapping(old)
     twice = sorted(set(known) & set(pairs))
     if twice and not force:
         problem = f"`{foreign(twice[0])}` is in the `{field}` of the kustomization already"
@@ -254,12 +241,11 @@ def _add_pairs(old: Json, pairs: Mapping[str, str], *, force: bool, field: str) 
 
 
 def _patch_body(patch: Patch) -> Body:
-    options: Body = {**patch.options}
     fields: Body = {
         "patch": patch.patch,
         "path": patch.path,
         "target": {**patch.target},
-        "options": options,
+        "options": {**patch.options},
     }
     return {name: value for name, value in fields.items() if value}
 
@@ -283,11 +269,8 @@ def add_common_metadata(
 
 
 def _with_metadata(document: Document, wanted: Mapping[str, Mapping[str, str]]) -> Document:
-    metadata = document.body.get("metadata")
-    merged = dict(metadata) if isinstance(metadata, dict) else {}
+    merged = dict(mapping(document.body, "metadata"))
     for field, pairs in wanted.items():
         if pairs:
-            old = merged.get(field)
-            known: dict[str, Json] = old if isinstance(old, dict) else {}
-            merged[field] = {**known, **pairs}
+            merged[field] = {**mapping(merged, field), **pairs}
     return msgspec.structs.replace(document, body={**document.body, "metadata": merged})

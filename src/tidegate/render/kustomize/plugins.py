@@ -9,7 +9,15 @@ import msgspec
 
 from tidegate.errors import RenderError
 from tidegate.model.objects import Json
-from tidegate.render.kustomize.kustomization import Body, Role, Visit, map_entry
+from tidegate.model.reading import listed
+from tidegate.render.kustomize.kustomization import (
+    Body,
+    Role,
+    Visit,
+    map_entries,
+    map_entry,
+    map_list,
+)
 
 PATHS_BY_KIND = {
     "ConfigMapGenerator": ("files", "envs", "env"),
@@ -30,30 +38,9 @@ def map_plugin_paths(body: Body, visit: Visit) -> Body:
     mapped = map_entry(body, PATHS_BY_KIND.get(kind, ()), visit, ())
     changed = mapped if isinstance(mapped, dict) else body
     if kind == "ReplacementTransformer":
-        changed = _map_entries(changed, "replacements", visit)
+        changed = changed | map_entries(changed, "replacements", ("path",), visit)
     if kind == "PatchStrategicMergeTransformer":
-        changed = _map_patches(changed, visit)
-    return changed
-
-
-def _map_entries(body: Body, name: str, visit: Visit) -> Body:
-    return {key: _mapped(key, value, name, visit) for key, value in body.items()}
-
-
-def _mapped(key: str, value: Json, name: str, visit: Visit) -> Json:
-    if key.casefold() != name or not isinstance(value, list):
-        return value
-    return [map_entry(entry, ("path",), visit, (key,)) for entry in value]
-
-
-def _map_patches(body: Body, visit: Visit) -> Body:
-    changed = dict(body)
-    for key, value in body.items():
-        if key.casefold() == "paths" and isinstance(value, list):
-            changed[key] = [
-                visit(Role.PATCH, item, (key, number)) if isinstance(item, str) else item
-                for number, item in enumerate(value)
-            ]
+        changed = changed | map_list(changed, "paths", Role.PATCH, visit)
     return changed
 
 
@@ -78,10 +65,8 @@ class Chart(msgspec.Struct, frozen=True):
 
 def charts_of(body: Body) -> list[Chart]:
     """The charts that `helmCharts` names."""
-    entries = body.get("helmCharts")
-    shared = body.get("helmGlobals")
-    home = _text(shared, "chartHome") if isinstance(shared, dict) else ""
-    return [chart_of(entry, home) for entry in (entries if isinstance(entries, list) else [])]
+    home = _text(body.get("helmGlobals"), "chartHome")
+    return [chart_of(entry, home) for entry in listed(body, "helmCharts")]
 
 
 def chart_of(entry: Json, home: str) -> Chart:

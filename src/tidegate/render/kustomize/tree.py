@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.files import Stray, StrayPathError, follow, open_file, tidy
-from tidegate.render.footprint import Footprint, Look, Signs, is_link
+from tidegate.render.footprint import Closeness, Footprint, Signs, is_link
 from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
 
 MANIFEST_ENDINGS = (".yaml", ".yml")
@@ -26,7 +26,7 @@ Where: TypeAlias = Callable[[], Place]
 """Finds the place to blame; it is asked only when there is something to blame."""
 
 
-class Found(Enum):
+class PathKind(Enum):
     """What lies at the end of a path."""
 
     FILE = "a file"
@@ -36,11 +36,11 @@ class Found(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class TreeSpot:
     """A path in a tree with all links followed, and what is there."""
 
     path: str
-    found: Found
+    found: PathKind
     links: dict[str, str] = field(default_factory=dict)
     """Each link on the way, and where in the tree it leads."""
 
@@ -56,7 +56,7 @@ class Tree:
         self, root: Path, *, mount: str, label: str = "", looked: Footprint | None = None
     ) -> None:
         self.looked = looked or Footprint()
-        self.looked.note(root, Look.PLACE)
+        self.looked.note(root, Closeness.PLACE)
         self.root = root.resolve()
         self._start = str(self.root)
         self.mount = mount
@@ -69,7 +69,7 @@ class Tree:
         """The path of something in the copy."""
         return posixpath.normpath(f"{self.mount}/{path}")
 
-    def find(self, directory: str, text: str, *, where: Where) -> Spot:
+    def find(self, directory: str, text: str, *, where: Where) -> TreeSpot:
         """Where `text` leads, seen from a directory of this tree."""
         try:
             return self._follow(tidy(text, directory), text, where)
@@ -97,7 +97,7 @@ class Tree:
             raise RenderError("render.kustomize.size", problem, where=where(), hint=hint)
         return content
 
-    def _follow(self, joined: str, text: str, where: Where) -> Spot:
+    def _follow(self, joined: str, text: str, where: Where) -> TreeSpot:
         links: dict[str, str] = {}
         current = ""
         for name in joined.split("/"):
@@ -106,23 +106,23 @@ class Tree:
                 target = follow(self.root / current, self.root).relative_to(self.root)
                 links[current] = current = target.as_posix()
                 self._note(current)
-        return Spot(current, _kind_of(self.root / current, text, where), links)
+        return TreeSpot(current, _kind_of(self.root / current, text, where), links)
 
     def _note(self, path: str) -> Signs:
-        return self.looked.note(f"{self._start}/{path}", Look.LINK)
+        return self.looked.note(f"{self._start}/{path}", Closeness.LINK)
 
 
-def _kind_of(full: Path, text: str, where: Where) -> Found:
+def _kind_of(full: Path, text: str, where: Where) -> PathKind:
     try:
         mode = full.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return Found.NOTHING
+        return PathKind.NOTHING
     except OSError as error:
         problem = f"`{foreign(text)}` cannot be looked at: {foreign(error.strerror or '')}"
         raise RenderError("render.kustomize.file", problem, where=where()) from None
     if stat.S_ISREG(mode):
-        return Found.FILE
-    return Found.DIRECTORY if stat.S_ISDIR(mode) else Found.OTHER
+        return PathKind.FILE
+    return PathKind.DIRECTORY if stat.S_ISDIR(mode) else PathKind.OTHER
 
 
 def _astray(why: Stray, text: str, where: Where) -> RenderError:
@@ -171,7 +171,7 @@ def _is_file(tree: Tree, directory: str, name: str) -> bool:
     def where() -> Place:
         return tree.place_of(posixpath.join(directory, name))
 
-    return tree.find(directory, name, where=where).found is Found.FILE
+    return tree.find(directory, name, where=where).found is PathKind.FILE
 
 
 def is_below(path: str, directory: str) -> bool:

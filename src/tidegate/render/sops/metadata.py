@@ -41,7 +41,7 @@ _RECIPIENT_NAMES = {
 _SERVICES = ("kms", "gcp_kms", "azure_kv", "hc_vault", "hckms")
 
 
-class Group(msgspec.Struct, frozen=True, gc=False):
+class KeyGroup(msgspec.Struct, frozen=True, gc=False):
     """Recipients, each with the file's key encrypted for them."""
 
     age: tuple[dict[str, object], ...] | None = ()
@@ -61,10 +61,10 @@ class Group(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-class Metadata(Group, frozen=True, gc=False):
+class Metadata(KeyGroup, frozen=True, gc=False):
     """What the block says."""
 
-    key_groups: tuple[Group, ...] | None = ()
+    key_groups: tuple[KeyGroup, ...] | None = ()
     lastmodified: str = ""
     mac: str = ""
     unencrypted_suffix: str = ""

@@ -25,10 +25,9 @@ class Seal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Decrypted trees, the paths in each that were encrypted, and the digest of all values."""
+    """Decrypted trees, and the digest of all values."""
 
     trees: tuple[Json, ...] = field(repr=False)
-    hidden: tuple[tuple[FieldPath, ...], ...]
     digest: str
 
 
@@ -37,12 +36,9 @@ def open_trees(
 ) -> Opened:
     """Decrypt the documents of one file. With `floats` whole numbers count as JSON reads them."""
     walk = _Walk(key, metadata, where, floats=floats)
-    opened, hidden = [], []
-    for tree in trees:
-        walk.hidden = []
-        opened.append(walk.open(without_block(tree) if isinstance(tree, dict) else tree, (), ()))
-        hidden.append(tuple(walk.hidden))
-    return Opened(tuple(opened), tuple(hidden), walk.digest.hexdigest().upper())
+    bare = (without_block(tree) if isinstance(tree, dict) else tree for tree in trees)
+    opened = tuple(walk.open(tree, (), ()) for tree in bare)
+    return Opened(opened, walk.digest.hexdigest().upper())
 
 
 def check_seal(opened: Opened, key: bytes, metadata: Metadata) -> Seal:
@@ -92,7 +88,6 @@ class _Walk:
         self._floats = floats
         self._is_chosen = chooser(metadata, where)
         self._counts_plain = not metadata.mac_only_encrypted
-        self.hidden: list[FieldPath] = []
         self.digest = hashlib.sha512()
         if metadata.mac_only_encrypted:
             # SOPS starts otherwise here, so that no file can be turned from one kind to the other.
@@ -126,7 +121,6 @@ class _Walk:
     def _open_value(self, value: str | float, path: FieldPath, keys: tuple[str, ...]) -> Json:
         if value == "":
             return value
-        self.hidden.append(path)
         where = Place(self._where.name, self._where.line, self._where.column, path_text(path))
         if not isinstance(value, str) or not type_of(value):
             problem = "a value that must be encrypted is not"

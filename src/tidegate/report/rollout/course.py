@@ -17,8 +17,8 @@ from tidegate.errors import foreign
 from tidegate.model.event import FINAL, Event, StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, Step
-from tidegate.report.rollout.names import name_step, name_unit, short_units
+from tidegate.model.plan import Plan, Step, items_of
+from tidegate.report.rollout.names import name_spot, name_step, name_unit, short_units
 
 DEEDS = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNED})
 STATES = {f"step.{state}": state for state in StepState}
@@ -256,8 +256,9 @@ def _planned(step: Step) -> StepCourse:
 def _unplanned(event: Event) -> StepCourse:
     """A step that was yielded when its turn came: only its events tell of it."""
     unit = "" if event.unit is None else name_unit(event.unit, event.cluster)
-    return StepCourse(event.step, unit, event.step.removeprefix(f"{unit}/"), event.cluster)
+    name = name_spot(event.step.removeprefix(f"{unit}/"))
+    return StepCourse(event.step, unit, name, event.cluster)
 
 
 def _refs(step: Step) -> tuple[Ref, ...]:
-    return tuple(item.ref for batch in step.batches for item in batch)
+    return tuple(item.ref for item in items_of(step))

@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.model.event import Event
 from tidegate.model.objects import Json, Kind
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Plan, items_of
 from tidegate.model.reading import mapping
 from tidegate.report.masking import MASK, SECRET_PARTS
 
@@ -28,19 +28,15 @@ class Discretion:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         # The longest first: a value may be the beginning of another.
-        self._values = sorted({one for one in values if len(one) >= SHORTEST}, key=_longest_first)
+        long = {one for one in values if len(one) >= SHORTEST}
+        self._values = sorted(long, key=lambda value: (-len(value), value))
         self._known: dict[str, str] = {}
 
     @classmethod
     def of(cls, plan: Plan) -> Discretion:
         """Hides what the Secrets of a plan hold, as it is and as it is written."""
-        bodies = (
-            item.body
-            for step in plan.steps
-            for batch in step.batches
-            for item in batch
-            if item.ref.kind == SECRET and item.body
-        )
+        items = (item for step in plan.steps for item in items_of(step))
+        bodies = (item.body for item in items if item.ref.kind == SECRET and item.body)
         return cls(value for body in bodies for value in _values(msgspec.json.decode(body)))
 
     def hide(self, text: str) -> str:
@@ -59,10 +55,6 @@ class Discretion:
         if told == event.sentence:
             return event
         return msgspec.structs.replace(event, sentence=told)
-
-
-def _longest_first(value: str) -> tuple[int, str]:
-    return -len(value), value
 
 
 def _values(body: Json) -> Iterator[str]:

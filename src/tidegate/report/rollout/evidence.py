@@ -9,7 +9,7 @@ import msgspec
 from tidegate.model.objects import Ref
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerEnd(msgspec.Struct, frozen=True, kw_only=True):
     """A container that ended badly or cannot run: in whose words, and what it printed last."""
 
     name: str
@@ -27,10 +27,10 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
     message: str = ""
-    containers: tuple[Ended, ...] = ()
+    containers: tuple[ContainerEnd, ...] = ()
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
+class KubeEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A Kubernetes Event, with its subject."""
 
     subject: str
@@ -73,6 +73,6 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     ref: Ref
     cluster: str = ""
     pods: tuple[PodEnd, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[KubeEvent, ...] = ()
     lacks: tuple[Lack, ...] = ()
     unserved: str = ""

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import msgspec
-
 from tidegate.errors import foreign
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.report.rollout.course import Course, StepCourse, Wait
+from tidegate.report.rollout.course import STATES, Course, StepCourse, Wait
 from tidegate.report.rollout.names import brief, count, fold, limit, listing, seconds
 from tidegate.report.rollout.summary import headline
 
@@ -29,13 +27,6 @@ ALIVE = Ms(1 * MINUTE)
 MOST_WAITS = 3
 MOST_NAMED = 6
 MOST_STEPS = 3
-
-_encode = msgspec.json.encode
-
-
-def as_json(event: Event) -> str:
-    """One event on one line."""
-    return _encode(event).decode()
 
 
 @dataclass(slots=True)
@@ -149,7 +140,7 @@ class Lines:
 
     def _is_alike(self, event: Event) -> bool:
         """Whether an event tells the same of another step as the ones before it."""
-        return bool(self._folded) and STATE_OF.get(event.told) is self._folded[0].state
+        return bool(self._folded) and STATES.get(event.told) is self._folded[0].state
 
     def _unfold(self) -> list[str]:
         """Steps that are left out, in one line."""
@@ -176,18 +167,10 @@ REMARKS = {
     Told.OBJECT_TAKEN: "takes over",
     Told.GATE_UNPROVEN: "not proven:",
 }
-STATE_OF = {
-    Told.STEP_SKIPPED: StepState.SKIPPED,
-    Told.STEP_SUPERSEDED: StepState.SUPERSEDED,
-}
 
 
 def _why(event: Event) -> str:
     return foreign(event.sentence or event.reason)
-
-
-def _has_changed(step: StepCourse) -> bool:
-    return any(told is not Told.OBJECT_UNCHANGED for told in step.deeds.values())
 
 
 def _passed(step: StepCourse) -> str:
@@ -196,23 +179,17 @@ def _passed(step: StepCourse) -> str:
     gone = sorted(ref for ref, told in step.deeds.items() if told is Told.OBJECT_PRUNED)
     if gone:
         return f"{spent}; deleted {count(len(gone), 'object')}: {listing(gone, MOST_NAMED)}"
-    return spent if _has_changed(step) else f"{spent}, {count(step.size, 'object')} unchanged"
+    has_changed = any(told is not Told.OBJECT_UNCHANGED for told in step.deeds.values())
+    return spent if has_changed else f"{spent}, {count(step.size, 'object')} unchanged"
 
 
 def _applied(step: StepCourse) -> str:
     """What a step has written, and what it found as it should be."""
-    groups = {
-        word: [ref for ref, told in step.deeds.items() if told is deed]
-        for deed, word in (
-            (Told.OBJECT_WRITTEN, "applied"),
-            (Told.OBJECT_UNCHANGED, "unchanged"),
-        )
-    }
-    parts = [
-        f"{word} {count(len(refs), 'object')}: {listing(refs, MOST_NAMED)}"
-        for word, refs in groups.items()
-        if refs
-    ]
+    parts = []
+    for deed, word in ((Told.OBJECT_WRITTEN, "applied"), (Told.OBJECT_UNCHANGED, "unchanged")):
+        refs = [ref for ref, told in step.deeds.items() if told is deed]
+        if refs:
+            parts.append(f"{word} {count(len(refs), 'object')}: {listing(refs, MOST_NAMED)}")
     return "; ".join(parts)
 
 

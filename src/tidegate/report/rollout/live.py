@@ -27,6 +27,7 @@ from tidegate.report.rollout.rows import (
     pad,
     shorten,
     spread,
+    width_of,
 )
 from tidegate.report.rollout.summary import STOPPED
 
@@ -41,6 +42,7 @@ WIDEST_NAME = 0.4
 STEP_MARK = 2
 OBJECT_MARK = 4
 BLANK: Row = ()
+LOST = frozenset({StepState.FAILED, StepState.SKIPPED})
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,20 +78,13 @@ def final_rows(course: Course, view: View) -> list[Row]:
     """
     names = _name_width(course, view)
     room = max(view.height, MOST_WAITS)
-    steps = [step for step in _told(course) if course.result == STOPPED or not _is_lost(step)]
+    steps = [step for step in _told(course) if course.result == STOPPED or step.state not in LOST]
     rows = _done(course, steps, view, names, room=room)
     if course.result == STOPPED:
-        still = msgspec.structs.replace(view, beat=0, marks=_at_rest(view.marks))
+        at_rest = msgspec.structs.replace(view.marks, spinner=view.marks.skipped)
+        still = msgspec.structs.replace(view, beat=0, marks=at_rest)
         rows += _blocks(course, still, course.now, names, room=room)
     return [shorten(row, view.width) for row in rows]
-
-
-def _is_lost(step: StepCourse) -> bool:
-    return step.state in {StepState.FAILED, StepState.SKIPPED}
-
-
-def _at_rest(marks: Marks) -> Marks:
-    return msgspec.structs.replace(marks, spinner=marks.skipped)
 
 
 def _told(course: Course) -> list[StepCourse]:
@@ -112,14 +107,21 @@ def _blocks(course: Course, view: View, now: Ms, names: int, *, room: int) -> li
 
 def _waiting_units(course: Course, view: View, now: Ms) -> list[Row]:
     """The units that another rollout holds."""
-    rows = []
-    for unit, held in list(course.held.items())[:MOST_WAITS]:
-        time = running(now - held.since)
-        room = max(0, view.width - STEP_MARK - cells(time) - 2)
-        told = clip(f"waits for unit {unit}: {held.sentence}", room, view.marks.dots)
-        mark = Span(f"{view.marks.waiting} ", Style.ODD)
-        rows.append(spread((mark, Span(told)), time, view.width))
-    return rows
+    mark = Span(f"{view.marks.waiting} ", Style.ODD)
+    return [
+        _row(view, (mark,), f"waits for unit {unit}: {held.sentence}", running(now - held.since))
+        for unit, held in islice(course.held.items(), MOST_WAITS)
+    ]
+
+
+def _row(view: View, left: Row, told: str, time: str, style: Style = Style.PLAIN) -> Row:
+    """What is told between what stands left of it and a time; it is cut where it does not fit."""
+    room = max(0, view.width - width_of(left) - cells(time) - 2)
+    return spread((*left, Span(clip(told, room, view.marks.dots), style)), time, view.width)
+
+
+def _name(text: str, width: int, view: View) -> str:
+    return pad(cut(text, width, view.marks.dots), width) + "  "
 
 
 def _steps(course: Course, view: View, now: Ms, names: int, *, room: int) -> list[Row]:
@@ -155,12 +157,9 @@ def _head(course: Course, step: StepCourse, view: View, now: Ms, names: int) -> 
     mark, style = _turning(view), Style.BUSY
     if step.state is StepState.WAITING:
         mark, style = view.marks.waiting, Style.ODD
-    name = pad(cut(course.title(step), names, view.marks.dots), names)
-    left = (Span(f"{mark} ", style), Span(name, Style.STRONG), Span("  "))
-    time = _time(step, now)
-    room = view.width - STEP_MARK - names - 2 - cells(time) - 2
-    told = clip(_doing(step, now), max(0, room), view.marks.dots)
-    return spread((*left, Span(told)), time, view.width)
+    name = _name(course.title(step), names, view)
+    left = (Span(f"{mark} ", style), Span(name, Style.STRONG))
+    return _row(view, left, _doing(step, now), _time(step, now))
 
 
 def _time(step: StepCourse, now: Ms) -> str:
@@ -207,12 +206,8 @@ def _held(step: StepCourse, view: View, now: Ms, room: int) -> list[Row]:
 
 
 def _wait(wait: Wait, view: View, now: Ms, names: int) -> Row:
-    name = pad(cut(str(wait.ref), names, view.marks.dots), names)
-    time = running(now - wait.since)
-    room = view.width - OBJECT_MARK - names - 2 - cells(time) - 2
-    why = clip(brief(wait.sentence), max(0, room), view.marks.dots)
-    left = (Span(" " * OBJECT_MARK), Span(name), Span("  "), Span(why, Style.FAINT))
-    return spread(left, time, view.width)
+    left = (Span(" " * OBJECT_MARK), Span(_name(str(wait.ref), names, view)))
+    return _row(view, left, brief(wait.sentence), running(now - wait.since), Style.FAINT)
 
 
 def _done(
@@ -235,13 +230,10 @@ def _done(
 
 def _finished(course: Course, step: StepCourse, view: View, names: int) -> Row:
     mark, style = _final_mark(step, view.marks)
-    name = pad(cut(course.title(step), names, view.marks.dots), names)
+    left = (Span(f"{mark} ", style), Span(_name(course.title(step), names, view)))
     time = "" if step.begun is None else seconds(step.spent(step.since))
-    room = view.width - STEP_MARK - names - 2 - cells(time) - 2
-    told = clip(_outcome(step, wide=view.width >= WIDE), max(0, room), view.marks.dots)
     style_told = Style.BAD if step.state is StepState.FAILED else Style.FAINT
-    left = (Span(f"{mark} ", style), Span(name), Span("  "), Span(told, style_told))
-    return spread(left, time, view.width)
+    return _row(view, left, _outcome(step, wide=view.width >= WIDE), time, style_told)
 
 
 def _outcome(step: StepCourse, *, wide: bool) -> str:
@@ -283,10 +275,9 @@ def _folded_units(course: Course, steps: Iterable[StepCourse], view: View, names
         objects = count(sum(step.size for step in members), "object")
         told = f"{count(len(members), 'step')}, {objects}"
         name = course.unit_name(members[0].unit) or "all steps"
-        shown = pad(cut(name, names, view.marks.dots), names)
-        left = (Span(f"{view.marks.passed} ", Style.GOOD), Span(f"{shown}  "))
+        left = (Span(f"{view.marks.passed} ", Style.GOOD), Span(_name(name, names, view)))
         time = seconds(max(step.since for step in members) - begun)
-        rows.append(spread((*left, Span(told, Style.FAINT)), time, view.width))
+        rows.append(_row(view, left, told, time, Style.FAINT))
     return rows
 
 

@@ -30,6 +30,12 @@ def name_step(step: Step) -> str:
     return f"{told} part {step.part}" if step.part else told
 
 
+def name_spot(spot: str) -> str:
+    """The same of a step of which only the end of its id is known: `sync/-2`."""
+    phase, _, wave = spot.partition("/")
+    return _name(phase, int(wave)) if wave.removeprefix("-").isdecimal() else spot
+
+
 def name_unit(unit: UnitId, cluster: str) -> str:
     """A unit with the cluster its objects go to, where that is not said already."""
     return f"{cluster}/{unit}" if cluster not in {"", unit.cluster} else str(unit)

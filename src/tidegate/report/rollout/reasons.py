@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.evidence import Comes, Ended, Evidence, Lack, Maker, Note, PodEnd
+from tidegate.report.rollout.evidence import (
+    Comes,
+    ContainerEnd,
+    Evidence,
+    KubeEvent,
+    Lack,
+    Maker,
+    PodEnd,
+)
 from tidegate.report.rollout.names import count
 from tidegate.report.rollout.rows import Row, Span, Style
 
@@ -78,7 +86,7 @@ def _ends(pods: Sequence[PodEnd]) -> list[str]:
     return lines
 
 
-def _ending(container: Ended) -> tuple[str, ...]:
+def _ending(container: ContainerEnd) -> tuple[str, ...]:
     code = "" if container.exit_code is None else f", exit code {container.exit_code}"
     again = f", {count(container.restarts, 'restart')}" if container.restarts else ""
     head = f"container {container.name}: {container.reason}{code}{again}"
@@ -91,7 +99,7 @@ def _log(pods: Sequence[PodEnd]) -> list[str]:
     return list(next(filter(None, logs), ()))
 
 
-def _notes(notes: Sequence[Note]) -> list[str]:
+def _notes(notes: Sequence[KubeEvent]) -> list[str]:
     """What was told last, each message once."""
     told: dict[str, int] = {}
     for note in notes:

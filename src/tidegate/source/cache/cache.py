@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.source.cache.holding import CachedTree, Holding, Item, Kept, sum_up
+from tidegate.source.cache.holding import CachedTree, CacheItem, Holding, Kept, sum_up
 from tidegate.source.cache.shelf import Shelf
-from tidegate.source.cache.trees import Trees
+from tidegate.source.cache.trees import Fill, Trees
 from tidegate.source.tree import MIB
 
 DEFAULT_LIMIT = 2048 * MIB
@@ -35,6 +35,12 @@ class Cache:
         self._trees = Trees(base / "trees", making=making)
         self._answers = Shelf(base / "notes", making=making, kind=Kept.ANSWERS)
         self.renders = Shelf(base / "renders", making=making, kind=Kept.RENDERS)
+        self._parts: dict[Kept, Trees | Shelf] = {
+            Kept.SOURCES: self._trees,
+            Kept.CHARTS: self._trees,
+            Kept.ANSWERS: self._answers,
+            Kept.RENDERS: self.renders,
+        }
         self._turns: dict[str, asyncio.Lock] = {}
 
     def turn(self, name: str) -> asyncio.Lock:
@@ -46,13 +52,14 @@ class Cache:
         note = self.recall(name)
         return self._trees.take(note.decode()) if note else None
 
+    async def find_or_keep(
+        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
+    ) -> CachedTree:
+        """The tree that goes by this name; made where there is none."""
+        return self.find(name) or await self.keep(name, fill, shown=shown, kind=kind)
+
     async def keep(
-        self,
-        name: str,
-        fill: Callable[[Path], Awaitable[None]],
-        *,
-        shown: str,
-        kind: Kept = Kept.SOURCES,
+        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
     ) -> CachedTree:
         """Make a tree with `fill`, which is given an empty directory, and keep it by this name.
 
@@ -84,7 +91,7 @@ class Cache:
         items = sorted(item for item in self._items() if item.kind in kinds)
         total, freed = sum(item.size for item in items), 0
         for item in items:
-            if total - freed > limit and self._remove(item):
+            if total - freed > limit and self._parts[item.kind].remove(item):
                 freed += item.size
         self._trees.tidy()
         return freed
@@ -97,15 +104,6 @@ class Cache:
         """Let go of every tree that was handed out."""
         self._trees.close()
 
-    def _items(self) -> Iterator[Item]:
-        for part in (self._trees, self._answers, self.renders):
+    def _items(self) -> Iterator[CacheItem]:
+        for part in dict.fromkeys(self._parts.values()):
             yield from part.items()
-
-    def _remove(self, item: Item) -> bool:
-        match item.kind:
-            case Kept.SOURCES | Kept.CHARTS:
-                return self._trees.remove(item)
-            case Kept.ANSWERS:
-                return self._answers.remove(item)
-            case Kept.RENDERS:
-                return self.renders.remove(item)

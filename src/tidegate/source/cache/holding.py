@@ -29,7 +29,7 @@ class CachedTree(msgspec.Struct, frozen=True):
     size: int
 
 
-class Item(msgspec.Struct, frozen=True, order=True):
+class CacheItem(msgspec.Struct, frozen=True, order=True):
     """One thing in the cache; `used` is when, in nanoseconds of the file system's clock."""
 
     used: int
@@ -48,7 +48,7 @@ class Holding(msgspec.Struct, frozen=True):
     last_used: int = 0
 
 
-def sum_up(kind: Kept, items: Iterable[Item]) -> Holding:
+def sum_up(kind: Kept, items: Iterable[CacheItem]) -> Holding:
     mine = [item for item in items if item.kind is kind]
     if not mine:
         return Holding(kind)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tidegate.source.cache.holding import Item, Kept, listed, unusable
+from tidegate.source.cache.holding import CacheItem, Kept, listed, unusable
 
 
 class Shelf:
@@ -39,13 +39,13 @@ class Shelf:
         except OSError:
             return None
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[CacheItem]:
         for path in listed(self._place):
             with suppress(OSError):
                 seen = path.stat()
-                yield Item(seen.st_mtime_ns, path, seen.st_size, self._kind)
+                yield CacheItem(seen.st_mtime_ns, path, seen.st_size, self._kind)
 
-    def remove(self, item: Item) -> bool:
+    def remove(self, item: CacheItem) -> bool:
         """Whether it is gone. Nobody reads a text for longer than it takes to read it."""
         try:
             item.path.unlink(missing_ok=True)

@@ -11,11 +11,14 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
-from tidegate.source.cache.holding import CachedTree, Item, Kept, listed, unusable
+from tidegate.source.cache.holding import CachedTree, CacheItem, Kept, listed, unusable
 from tidegate.source.tree import digest_entries, refuse_links_out, tree_size, walk_tree
+
+Fill: TypeAlias = Callable[[Path], Awaitable[None]]
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -34,9 +37,7 @@ class Trees:
         self._held: dict[str, int] = {}
         self._guard = threading.Lock()
 
-    async def make(
-        self, fill: Callable[[Path], Awaitable[None]], *, shown: str, kind: Kept
-    ) -> CachedTree:
+    async def make(self, fill: Fill, *, shown: str, kind: Kept) -> CachedTree:
         """A new tree, or the one that is the same; `fill` is given an empty directory."""
         made: Path | None = None
         lock: int | None = None
@@ -80,13 +81,15 @@ class Trees:
         for digest in tuple(self._held):
             self._let_go(digest)
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[CacheItem]:
         for place in listed(self._place):
             with suppress(OSError, msgspec.MsgspecError):
                 record = msgspec.json.decode((place / "record").read_bytes(), type=_Record)
-                yield Item((place / "lock").stat().st_mtime_ns, place, record.size, record.kind)
+                yield CacheItem(
+                    (place / "lock").stat().st_mtime_ns, place, record.size, record.kind
+                )
 
-    def remove(self, item: Item) -> bool:
+    def remove(self, item: CacheItem) -> bool:
         """Whether it is gone: not what somebody uses."""
         return self._remove(item.path)
 

@@ -27,7 +27,7 @@ from tidegate.source.git.refs import (
     read_remote_refs,
     whole_commit,
 )
-from tidegate.source.tree import MIB, Limits
+from tidegate.source.tree import MIB, TreeLimits
 from tidegate.source.urls import GitUrl, read_git_url, without_password
 
 EVERYTHING = ("+refs/heads/*:refs/remotes/all/*", "+refs/tags/*:refs/tags/*")
@@ -63,10 +63,8 @@ async def _resolve(at: GitRef, git: Git, access: Access) -> Revision:
 
 async def _list_refs(git: Git, access: Access) -> RemoteRefs:
     note = f"refs {git.url.text}"
-    if access.offline:
-        known = access.cache.recall(note)
-        if known is None:
-            raise not_at_hand(git.url.text)
+    known = access.recall(note, git.url.text)
+    if known is not None:
         return msgspec.json.decode(known, type=RemoteRefs)
     with tempfile.TemporaryDirectory(prefix="tidegate-git-") as nowhere:
         listed = await git.run("ls-remote", "--symref", "--", git.url.text, cwd=Path(nowhere))
@@ -112,21 +110,17 @@ async def _is_commit(name: str, git: Git, cwd: Path) -> bool:
 
 
 async def _tree(source: GitSource, revision: Revision, git: Git, access: Access) -> CachedTree:
-    name = f"git {git.url.text} {revision.digest} {source.submodules}"
-    known = access.cache.find(name)
-    if known is not None:
-        return known
-    if access.offline:
-        raise not_at_hand(f"{git.url.text} at {source.at}")
-
     async def fill(place: Path) -> None:
         await _check_out(source, revision, git, place, access.limits)
 
-    return await access.cache.keep(name, fill, shown=without_password(git.url.text))
+    url = git.url.text
+    name = f"git {url} {revision.digest} {source.submodules}"
+    what = f"{url} at {source.at}"
+    return await access.tree(name, fill, what=what, shown=without_password(url))
 
 
 async def _check_out(
-    source: GitSource, revision: Revision, git: Git, place: Path, limits: Limits
+    source: GitSource, revision: Revision, git: Git, place: Path, limits: TreeLimits
 ) -> None:
     _make_repository(place, revision.digest.partition(":")[0])
     await _get_commit(revision, source.at, git, place)
@@ -168,7 +162,7 @@ async def _get_commit(revision: Revision, at: GitRef, git: Git, place: Path) -> 
         raise missing_ref(wanted, git.url.text)
 
 
-def check_sizes(listed: bytes, limits: Limits, url: GitUrl) -> None:
+def check_sizes(listed: bytes, limits: TreeLimits, url: GitUrl) -> None:
     """Refuse a tree that is too large, before it is written out."""
     total = count = 0
     for size, path in _sizes(listed):

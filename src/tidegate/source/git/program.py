@@ -45,7 +45,7 @@ ANSWER = (
 )
 
 
-class Cause(msgspec.Struct, frozen=True):
+class GitTrouble(msgspec.Struct, frozen=True):
     """What git says when something is wrong, and what it is."""
 
     code: str
@@ -53,39 +53,40 @@ class Cause(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-def git_error(code: str, *phrases: str, hint: str = "") -> Cause:
-    return Cause(code, phrases, hint)
-
-
-CAUSES = (
-    git_error(
+TROUBLES = (
+    GitTrouble(
         "source.git.credentials",
-        *("authentication failed", "could not read username", "could not read password"),
-        *("permission denied", "returned error: 403", "returned error: 401"),
+        (
+            *("authentication failed", "could not read username", "could not read password"),
+            *("permission denied", "returned error: 403", "returned error: 401"),
+        ),
         hint="set TIDEGATE_TOKEN_<HOST>, use a credential helper of git, or give a Secret",
     ),
-    git_error(
+    GitTrouble(
         "source.git.host-key",
-        "host key verification failed",
+        ("host key verification failed",),
         hint="add the server's key to known_hosts",
     ),
-    git_error(
+    GitTrouble(
         "source.git.unreachable",
-        *("could not resolve host", "connection refused", "timed out", "no route to host"),
-        *("could not connect", "couldn't connect"),
+        (
+            *("could not resolve host", "connection refused", "timed out", "no route to host"),
+            *("could not connect", "couldn't connect"),
+        ),
     ),
-    git_error(
+    GitTrouble(
         "source.git.untrusted",
-        *("ssl certificate", "server certificate", "certificate verif", "gnutls_handshake"),
+        ("ssl certificate", "server certificate", "certificate verif", "gnutls_handshake"),
     ),
-    git_error(
+    GitTrouble(
         "source.git.missing",
-        *("repository not found", "not appear to be a git repository", "does not exist"),
-        *("returned error: 404", "not found"),
+        (
+            *("repository not found", "not appear to be a git repository", "does not exist"),
+            *("returned error: 404", "not found"),
+        ),
         hint="check the address; servers also say this when credentials are missing",
     ),
 )
-UNKNOWN_CAUSE = git_error("source.git.failed")
 
 
 class Git(msgspec.Struct, frozen=True):
@@ -158,11 +159,11 @@ def explain(ran: Ran, url: GitUrl) -> SourceError:
     said = next((line for line in spoken if line.startswith(("fatal:", "ERROR:"))), "")
     said = (said or (spoken[-1] if spoken else "")).removeprefix("fatal:").strip()
     low = words.lower()
-    fitting = (cause for cause in CAUSES if any(phrase in low for phrase in cause.phrases))
-    cause = next(fitting, UNKNOWN_CAUSE)
+    fitting = (one for one in TROUBLES if any(phrase in low for phrase in one.phrases))
+    trouble = next(fitting, GitTrouble("source.git.failed"))
     problem = f"git could not read the repository: {foreign(without_password(said) or 'no reason')}"
     where = Place(without_password(url.text))
-    return SourceError(cause.code, problem, where=where, hint=cause.hint)
+    return SourceError(trouble.code, problem, where=where, hint=trouble.hint)
 
 
 def _protocols(url: GitUrl, access: Access, *, submodules: bool) -> Iterator[str]:

@@ -23,7 +23,7 @@ from tidegate.source.oci.registry import Registry
 from tidegate.source.oci.tag_filter import filter_tags
 from tidegate.source.semver import pick_highest, require_range
 from tidegate.source.tree import MIB
-from tidegate.source.web.download import Ask, web_for
+from tidegate.source.web.download import WebAsk, web_for
 
 MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json, "
@@ -41,7 +41,7 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-class Layer(msgspec.Struct, frozen=True, rename="camel"):
+class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):
     """One file of an artifact."""
 
     digest: str
@@ -49,10 +49,10 @@ class Layer(msgspec.Struct, frozen=True, rename="camel"):
     media_type: str = ""
 
 
-class Manifest(msgspec.Struct, frozen=True, rename="camel"):
+class ArtifactManifest(msgspec.Struct, frozen=True, rename="camel"):
     """What an artifact is made of."""
 
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[ArtifactLayer, ...] = ()
     annotations: dict[str, str] = {}
 
 
@@ -121,10 +121,8 @@ async def _choose_tag(source: OciSource, registry: Registry, access: Access) -> 
 
 async def _tags(registry: Registry, access: Access) -> list[str]:
     note = f"tags {registry.shown}"
-    if access.offline:
-        known = access.cache.recall(note)
-        if known is None:
-            raise not_at_hand(registry.shown)
+    known = access.recall(note, registry.shown)
+    if known is not None:
         return msgspec.json.decode(known, type=list[str])
     tags = await registry.tags()
     access.cache.note(note, msgspec.json.encode(tags))
@@ -133,10 +131,8 @@ async def _tags(registry: Registry, access: Access) -> list[str]:
 
 async def _digest_of(tag: str, registry: Registry, access: Access) -> str:
     note = f"tag {registry.shown} {tag}"
-    if access.offline:
-        known = access.cache.recall(note)
-        if known is None:
-            raise not_at_hand(f"{registry.shown} at {tag}")
+    known = access.recall(note, f"{registry.shown} at {tag}")
+    if known is not None:
         return known.decode()
     got = await registry.get(f"manifests/{tag}", accept=MANIFESTS, limit=LARGEST_MANIFEST)
     digest = f"sha256:{hashlib.sha256(got.body).hexdigest()}"
@@ -164,20 +160,20 @@ async def _artifact(
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-async def _manifest(digest: str, registry: Registry, access: Access) -> Manifest:
+async def _manifest(digest: str, registry: Registry, access: Access) -> ArtifactManifest:
     body = access.cache.recall(f"manifest {digest}")
     if body is None:
         path = f"manifests/{digest}"
         body = (await registry.get(path, accept=MANIFESTS, limit=LARGEST_MANIFEST)).body
     check_digest(f"sha256:{hashlib.sha256(body).hexdigest()}", digest, registry.shown)
     try:
-        return msgspec.json.decode(body, type=Manifest)
+        return msgspec.json.decode(body, type=ArtifactManifest)
     except msgspec.MsgspecError as error:
         problem = "the manifest cannot be read"
         raise SourceError("source.oci.manifest", problem, where=Place(registry.shown)) from error
 
 
-def _layer(source: OciSource, manifest: Manifest, registry: Registry) -> Layer:
+def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) -> ArtifactLayer:
     wanted = source.media_type
     for layer in manifest.layers:
         if not wanted or layer.media_type == wanted:
@@ -189,11 +185,11 @@ def _layer(source: OciSource, manifest: Manifest, registry: Registry) -> Layer:
 
 
 async def _get_layer(
-    source: OciSource, layer: Layer, registry: Registry, place: Path, access: Access
+    source: OciSource, layer: ArtifactLayer, registry: Registry, place: Path, access: Access
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         packed = Path(folder) / "layer"
-        ask = Ask(url="", into=packed, limit=access.limits.download)
+        ask = WebAsk(url="", into=packed, limit=access.limits.download)
         got = await registry.send(f"blobs/{layer.digest}", ask)
         check_digest(got.sha256, layer.digest, registry.shown)
         if source.copies:

@@ -11,7 +11,7 @@ import msgspec
 from tidegate.errors import Place, SourceError
 from tidegate.model.source import Credentials
 from tidegate.source.credentials import authorization
-from tidegate.source.web.download import UNAUTHORIZED, Ask, Got, Web, origin_of
+from tidegate.source.web.download import UNAUTHORIZED, Got, Web, WebAsk, origin_of
 
 MOST_PAGES = 100
 Shape = TypeVar("Shape")
@@ -43,9 +43,9 @@ class Registry:
         return f"oci://{self._origin.partition('://')[2]}/{self._name}"
 
     async def get(self, path: str, *, accept: str = "*/*", limit: int) -> Got:
-        return await self.send(path, Ask(url="", accept=accept, limit=limit))
+        return await self.send(path, WebAsk(url="", accept=accept, limit=limit))
 
-    async def send(self, path: str, ask: Ask) -> Got:
+    async def send(self, path: str, ask: WebAsk) -> Got:
         """Ask; and once more with a token, if the registry says where to get one."""
         url = path if path.startswith("http") else f"{self._origin}/v2/{self._name}/{path}"
         first = msgspec.structs.replace(
@@ -84,7 +84,7 @@ class Registry:
         scope = asked.get("scope") or f"repository:{self._name}:pull"
         query = {"service": asked.get("service", ""), "scope": scope}
         url = realm + ("&" if "?" in realm else "?") + urlencode(query)
-        got = await self._web.get(Ask(url=url, authorization=authorization(self._credentials)))
+        got = await self._web.get(WebAsk(url=url, authorization=authorization(self._credentials)))
         token = self._decode(got.body, _Token)
         return f"Bearer {token.token or token.access_token}"
 

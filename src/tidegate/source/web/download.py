@@ -29,7 +29,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 UNAUTHORIZED, FORBIDDEN, MISSING = 401, 403, 404
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class WebAsk(msgspec.Struct, frozen=True, kw_only=True):
     """One file to ask for. With `into` it is written there, else it is given back.
 
     `authorization` is sent to the host of `url`, and to others only with `shares`.
@@ -44,7 +44,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     accepts: frozenset[int] = frozenset()
 
     def __repr__(self) -> str:
-        return f"Ask({self.url})"
+        return f"WebAsk({self.url})"
 
 
 class Got(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class Web(msgspec.Struct, frozen=True):
 
     session: ClientSession
 
-    async def get(self, ask: Ask) -> Got:
+    async def get(self, ask: WebAsk) -> Got:
         """Follow redirects to the file; anything but success is an error."""
         import aiohttp  # noqa: PLC0415  (200 ms that a local source must not pay)
 
@@ -72,7 +72,7 @@ class Web(msgspec.Struct, frozen=True):
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise _server_error("source.http.unreachable", ask.url, error) from error
 
-    async def _follow(self, ask: Ask) -> Got:
+    async def _follow(self, ask: WebAsk) -> Got:
         url, secret = ask.url, ask.authorization
         for _ in range(MOST_REDIRECTS + 1):
             check_web_url(url)
@@ -143,7 +143,7 @@ def shown(url: str) -> str:
     return foreign(f"{scheme}{split}{host.rpartition('@')[2]}{slash}{path}")
 
 
-async def _receive(reply: ClientResponse, ask: Ask) -> Got:
+async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
     if not (reply.ok or reply.status in ask.accepts):
         raise _refusal(reply.status, ask.url)
     digest, size, kept = hashlib.sha256(), 0, bytearray()

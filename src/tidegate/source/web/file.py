@@ -8,7 +8,7 @@ from pathlib import Path
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.cache import CachedTree
 from tidegate.source.credentials import authorization
-from tidegate.source.web.download import Ask, check_web_url, origin_of, shown, web_for
+from tidegate.source.web.download import WebAsk, check_web_url, origin_of, shown, web_for
 
 FILE = "file"
 """What the file is called in its tree."""
@@ -26,7 +26,7 @@ async def fetch_file(url: str, access: Access) -> CachedTree:
             return known
         credentials = access.keyring.find(origin_of(url))
         async with web_for(access, credentials) as web:
-            got = await web.get(Ask(url=url, authorization=authorization(credentials)))
+            got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
 
         async def fill(place: Path) -> None:
             await asyncio.to_thread((place / FILE).write_bytes, got.body)

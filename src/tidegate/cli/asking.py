@@ -1,0 +1,97 @@
+"""What every verb on a unit needs: which clusters, which units, and how things may be had."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
+
+import click
+
+from tidegate.cli.unit_options import Told
+from tidegate.flows.pointing import Words, point_at, read_ignores, with_options
+from tidegate.flows.render import own_setting
+from tidegate.flows.rendering import Setting
+from tidegate.flows.session import Session, Target, open_session
+from tidegate.flows.wiring import Simulation
+from tidegate.model.identity import Identity
+from tidegate.model.policy import Order, Policy
+from tidegate.model.unit import Unit
+
+Answer = TypeVar("Answer")
+
+
+def in_session(told: Told, ask: Callable[[Session], Awaitable[Answer]]) -> Answer:
+    """Ask the clusters that are chosen, and let go of them."""
+
+    async def asked() -> Answer:
+        async with open_session(target_of(told), setting_of(told)) as session:
+            return await ask(session)
+
+    return asyncio.run(asked())
+
+
+def target_of(told: Told) -> Target:
+    """The clusters that are chosen."""
+    return Target(
+        kubeconfig=told.get("kubeconfig"),
+        context=told.get("context"),
+        clusters=told.get("clusters", ()),
+        simulation=simulation_of(told) if told.get("sandbox") else None,
+        health_rules=told.get("health_rules"),
+    )
+
+
+def simulation_of(told: Told) -> Simulation:
+    return Simulation(
+        scenario=told.get("scenario"),
+        profile=told.get("profile"),
+        operators=told.get("operators"),
+        seed=told.get("seed", 0),
+    )
+
+
+def setting_of(told: Told) -> Setting:
+    """How things may be had that are to be rendered."""
+    return own_setting(offline=told.get("offline", False), maps=told.get("maps", ()))
+
+
+def units_of(what: str, told: Told) -> list[Unit]:
+    """What the user points at, once for each cluster.
+
+    Raises where nothing is there, before anybody is asked for more.
+    """
+    policy, words = _policy_of(told), words_of(told)
+    clusters = told.get("clusters") or (("", ""),)
+    return [point_at(what, policy, cluster=name, **words) for name, _ in clusters]
+
+
+def words_of(told: Told) -> Words:
+    """What is said of that which is pointed at."""
+    said = {name: value for name, value in told.items() if name in Words.__annotations__}
+    return cast("Words", said)
+
+
+def _policy_of(told: Told) -> Policy:
+    """How the unit is run, by what the user says of it."""
+    policy = Policy(
+        order=Order.NONE if told.get("ignore_waves") else Order.WAVES,
+        ignores=read_ignores(told.get("ignore_differences")),
+        prunes=told.get("prune", False),
+        consents=told.get("confirm", False),
+        allows_empty=told.get("allow_empty", False),
+        deletes_contents=told.get("yes_delete_contents", False),
+        carries_on=told.get("on_failure") == "continue",
+        runs_hooks=told.get("hooks", False),
+        adopts_name=told.get("adopt_name", False),
+        identity=_identity_of(told),
+    )
+    return with_options(policy, told.get("sync_options", ()))
+
+
+def _identity_of(told: Told) -> Identity | None:
+    """Whose rights are used, where they are not the caller's own."""
+    user, groups = told.get("as_user", ""), told.get("as_groups", ())
+    if groups and not user:
+        raise click.BadParameter("a group needs a user: give --as, too", param_hint="--as-group")
+    return Identity(user=user, groups=groups) if user else None

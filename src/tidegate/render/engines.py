@@ -1,0 +1,54 @@
+"""Engines in worker processes, which are kept warm and can be killed: Helm's, and Jsonnet's.
+
+    async with engine_workers("tidegate.render.jsonnet_engine", environment, ...) as workers:
+        answer = await workers.ask(...)
+
+What an engine refuses comes back as the parts of an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from tidegate.errors import Place, RenderError
+from tidegate.external.process import MIB, Command, Limits
+from tidegate.external.worker import Workers
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.release import ChartDependency
+from tidegate.render.scratch import scratch_directory
+
+LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused", gc=False):
+    """An engine's other answer. `absent`: the charts that it needs and does not have."""
+
+    code: str
+    problem: str
+    where: Place | None = None
+    hint: str = ""
+    absent: tuple[ChartDependency, ...] = ()
+
+    def error(self) -> RenderError:
+        return RenderError(self.code, self.problem, where=self.where, hint=self.hint)
+
+
+@asynccontextmanager
+async def engine_workers(
+    module: str, environment: Mapping[str, str], *, count: int, limits: Limits
+) -> AsyncIterator[Workers]:
+    """Workers that run a module. They start when they are needed and end with the block."""
+    with scratch_directory() as scratch:
+        own = {
+            "TMPDIR": str(scratch),  # what a killed worker leaves is removed with it
+            "GOMAXPROCS": "1",  # there are as many workers as there is work for
+            "GOTRACEBACK": "none",
+        }
+        argv = (sys.executable, "-I", "-X", "utf8", "-m", module)
+        command = Command(argv=argv, env={**own, **environment}, cwd=scratch)
+        async with Workers(command, count=count, limits=limits) as workers:
+            yield workers
