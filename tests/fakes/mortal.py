@@ -48,8 +48,11 @@ class Realm(Sandbox):
         seed: int = 0,
         faults: tuple[Fault, ...] = (),
         workers: dict[str, Worker] | None = None,
+        clusters: tuple[str, ...] = ("",),
     ) -> None:
-        super().__init__(seed=seed, faults=faults, workers=workers, controllers=controllers)
+        super().__init__(
+            clusters, seed=seed, faults=faults, workers=workers, controllers=controllers
+        )
         self.landed: list[Landed] = []
         self._senders: dict[Ticket, tuple[Mortal, Ticket]] = {}
 

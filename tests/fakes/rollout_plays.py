@@ -29,6 +29,7 @@ from tidegate.testing.builders import an_object
 from tidegate.testing.rollouts import PolicyChanges, Run, governed
 from tidegate.world.calls import Verb, Write
 from tidegate.world.exchange import Exchange
+from tidegate.world.facts import is_refusal
 from tidegate.world.line import Line
 
 CRAFT = Craft(Judge.of(()))
@@ -60,6 +61,14 @@ class Script:
         return [command for *_, decision in self.lines for command in decision.commands]
 
 
+def replayed(script: Script) -> Script:
+    """What comes of everything that was heard, when it is heard again."""
+    again, fresh = Script(), Rollout()
+    for heard, now, _ in script.lines:
+        again.decide(fresh, heard, now)
+    return again
+
+
 @dataclass
 class Actor:
     """A process that runs a plan: what it told, what it heard, and its life."""
@@ -86,6 +95,7 @@ class Part:
     deeds: Mapping[int, Deed] = field(default_factory=dict)
     answers: Mapping[Told, Deed] = field(default_factory=dict)
     changes: PolicyChanges = field(default_factory=PolicyChanges)
+    keeps_going: bool = False
 
 
 PLAIN = Part()
@@ -94,7 +104,7 @@ NOTHING = Case((), ())
 
 
 class Stage:
-    """One cluster, and everybody who ever was at work there."""
+    """One cluster or more, and everybody who ever was at work there."""
 
     def __init__(
         self,
@@ -102,10 +112,13 @@ class Stage:
         *,
         seed: int = 0,
         workers: dict[str, Worker] | None = None,
+        clusters: tuple[str, ...] = ("",),
     ) -> None:
         self.record = Record()
         controllers = (*API_CONTROLLERS, nurse_of(Nurse()), self.record.controller())
-        self.realm = Realm(controllers, seed=seed, faults=case.faults, workers=workers)
+        self.realm = Realm(
+            controllers, seed=seed, faults=case.faults, workers=workers, clusters=clusters
+        )
         self.realm.give([an_object("v1 Namespace", "default", namespace="")])
         self._actors = 0
 
@@ -115,7 +128,7 @@ class Stage:
         world = Mortal(self.realm, f"{self._actors}", fast=Ms(part.fast))
         run, script = Run(), Script()
         plan = governed(plan, **part.changes)
-        settings = Settings(holder=part.holder)
+        settings = Settings(holder=part.holder, keeps_going=part.keeps_going)
         exchange = Exchange(Line(world))
         driver = Driver(exchange, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)
@@ -128,15 +141,17 @@ class Stage:
         spin(let_live(self.realm, [actor.life for actor in actors], happenings))
         self._finish(actors)
 
-    def roll_out(self, plan: Plan, part: Part = PLAIN) -> Actor:
+    def roll_out(
+        self, plan: Plan, part: Part = PLAIN, happenings: Iterable[Happening] = ()
+    ) -> Actor:
         """One process, from its beginning to its end; what could not even begin is begun again."""
         actor = self.actor(plan, part)
-        self.play(actor)
+        self.play(actor, happenings=happenings)
         while (error := actor.life.error) is not None:
             if actor.run.events:
                 raise error
             actor = self.actor(plan, part)
-            self.play(actor)
+            self.play(actor, happenings=happenings)
         return actor
 
     def delete_jobs(self) -> None:
@@ -155,8 +170,8 @@ class Stage:
         return {str(one.ref): said(one) for one in stay}
 
     def planned(self) -> list[Stored]:
-        view = self.realm.clusters[""].view
-        there = (one for kind in PLANNED for one in view.all_of(kind, "default"))
+        views = [cluster.view for cluster in self.realm.clusters.values()]
+        there = (one for view in views for kind in PLANNED for one in view.all_of(kind, "default"))
         return [one for one in there if is_planned(one)]
 
     def _finish(self, actors: Iterable[Actor]) -> None:
@@ -167,16 +182,33 @@ class Stage:
 def finished(plan: Plan) -> dict[str, Json]:
     """What is there when a plan has passed, as a server reads it."""
     cluster = Stage(NOTHING).realm.clusters[""]
-    items = (item for step in plan.steps for batch in step.batches for item in batch)
+    items = (item for step in plan.steps for batch in step.batches for item in batch if item.body)
     there: dict[str, Json] = {}
     for item in items:
         cluster.server.perform(
             Write(verb=Verb.APPLY, ref=item.ref, body=item.body, manager="tidegate")
         )
         stored = cluster.view.get(item.ref)
-        if stored is not None and not item.expires:
+        if stored is not None and not item.expires and item.hook is None:
             there[str(item.ref)] = [said(stored), True]
     return there
+
+
+def assert_two_blocks(stage: Stage) -> None:
+    for unit, senders in blocks(stage).items():
+        assert senders in (["1"], ["2"], ["1", "2"]), unit
+
+
+def blocks(stage: Stage) -> dict[str, list[str]]:
+    """Who wrote objects of each unit, in turns."""
+    found: dict[str, list[str]] = {}
+    for landed in stage.realm.landed:
+        ref = landed.write.ref
+        if ref.namespace == "default" and not is_refusal(landed.outcome):
+            senders = found.setdefault(ref.name.partition("-")[0], [])
+            if senders[-1:] != [landed.sender]:
+                senders.append(landed.sender)
+    return found
 
 
 async def _play(driver: Driver, part: Part, run: Run) -> str:

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import example, given
 
 from tests.fakes.rollout_cases import WELL, Case, Shape, cases, down, every_case, shared_by
-from tests.fakes.rollout_plays import PATIENCE, Actor, Script, Stage, finished
+from tests.fakes.rollout_plays import PATIENCE, Actor, Stage, finished, replayed
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.engine.turns.rollout import Rollout
 from tidegate.model.event import FINAL, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -60,14 +59,6 @@ def assert_at_rest_in_order(stage: Stage, actor: Actor) -> None:
     assert_record_in_order(actor.plan, stage.record)
     assert_counted(stage.record)
     assert replayed(actor.script) == actor.script
-
-
-def replayed(script: Script) -> Script:
-    """What comes of everything that was heard, when it is heard again."""
-    again, fresh = Script(), Rollout()
-    for heard, now, _ in script.lines:
-        again.decide(fresh, heard, now)
-    return again
 
 
 @every_case

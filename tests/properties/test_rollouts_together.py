@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 
 from tests.fakes.mortal import Absence
 from tests.fakes.rollout_cases import WELL, Case, cases, fast_by, shared_by
-from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage, finished
+from tests.fakes.rollout_plays import (
+    PATIENCE,
+    Actor,
+    Part,
+    Stage,
+    assert_two_blocks,
+    blocks,
+    finished,
+)
 from tests.fakes.rollout_record import assert_record_in_order
-from tidegate.world.facts import is_refusal
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = cases(fates=WELL, faulty=False, most=2)
@@ -88,20 +95,3 @@ def assert_second_took_over(stage: Stage, second: Actor) -> None:
     assert stage.objects() == finished(second.plan)
     assert_two_blocks(stage)
     assert_record_in_order(second.plan, stage.record, image="app:2")
-
-
-def assert_two_blocks(stage: Stage) -> None:
-    for unit, senders in blocks(stage).items():
-        assert senders in (["1"], ["2"], ["1", "2"]), unit
-
-
-def blocks(stage: Stage) -> dict[str, list[str]]:
-    """Who wrote objects of each unit, in turns."""
-    found: dict[str, list[str]] = {}
-    for landed in stage.realm.landed:
-        ref = landed.write.ref
-        if ref.namespace == "default" and not is_refusal(landed.outcome):
-            senders = found.setdefault(ref.name.partition("-")[0], [])
-            if senders[-1:] != [landed.sender]:
-                senders.append(landed.sender)
-    return found

@@ -1,0 +1,94 @@
+"""One unit of a hundred that somebody else takes: the others end as if nothing had happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.mortal import Happening
+from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
+from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
+from tidegate.model.event import Event, Told
+from tidegate.model.manifest import Manifests
+from tidegate.model.moment import SECOND, Ms
+from tidegate.plan.build import build_plan
+from tidegate.sandbox.world import START
+from tidegate.testing.builders import a_deployment, a_name, a_unit, noted
+
+MANY = 100
+TAKEN = a_name("unit-42")
+SLOW = 12 * SECOND
+
+
+def a_member(number: int, image: str = "app:1") -> Manifests:
+    """A unit whose first Deployment takes a while, and whose second comes then."""
+    first = noted(a_deployment(f"u{number}-a", image=image), after=str(SLOW))
+    second = a_deployment(f"u{number}-b", image=image)
+    return a_unit(first, second, name=f"unit-{number}", policy=IN_A_HURRY)
+
+
+PLAN = build_plan([a_member(number) for number in range(MANY)], budget=no_budget)
+NEWER = build_plan([a_member(42, "app:2")], budget=no_budget)
+
+
+def told_of_others(actor: Actor) -> dict[str, list[tuple[Told, str, str]]]:
+    """What was told of each of the others, in its order."""
+    found: dict[str, list[tuple[Told, str, str]]] = {}
+    for event in actor.run.events:
+        if event.unit is not None and event.unit != TAKEN:
+            found.setdefault(str(event.unit), []).append(_words(event))
+    return found
+
+
+def _words(event: Event) -> tuple[Told, str, str]:
+    return event.told, event.reason, event.ref.name if event.ref else ""
+
+
+def others(stage: Stage) -> dict[str, object]:
+    return {ref: body for ref, body in stage.objects().items() if "u42-" not in ref}
+
+
+def ended(actor: Actor) -> dict[str, str]:
+    return {str(one.unit): one.reason for one in actor.run.told(Told.UNIT_ENDED)}
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> tuple[Stage, Actor]:
+    stage = Stage(NOTHING)
+    return stage, stage.roll_out(PLAN)
+
+
+def test_a_unit_that_another_rollout_asks_for_leaves_the_rest_running(
+    undisturbed: tuple[Stage, Actor],
+) -> None:
+    stage = Stage(NOTHING)
+    first = stage.actor(PLAN)
+
+    second = stage.actor(NEWER, Part(holder="two", begins=2_000))
+    stage.play(first, second)
+
+    calm, alone = undisturbed
+    assert (alone.run.result, second.run.result) == ("passed", "passed")
+    assert told_of_others(first) == told_of_others(alone)
+    assert others(stage) == others(calm)
+    assert ended(first)[str(TAKEN)] == "stopped"
+    assert len([one for one in ended(first).values() if one == "passed"]) == MANY - 1
+
+
+def test_a_unit_that_was_taken_over_while_its_process_was_away_leaves_the_rest_alone(
+    undisturbed: tuple[Stage, Actor],
+) -> None:
+    stage = Stage(NOTHING)
+    first = stage.actor(PLAN)
+    second = stage.actor(NEWER, Part(holder="two", begins=2_000))
+    away: list[Happening] = [
+        (Ms(START + 1_500), first.life.world.cut),
+        (Ms(START + 40_000), first.life.world.mend),
+    ]
+
+    stage.play(first, second, happenings=away)
+
+    calm, _ = undisturbed
+    assert second.run.result == "passed"
+    assert ended(first).pop(str(TAKEN)) == "stopped"
+    assert len([one for one in ended(first).values() if one == "passed"]) == MANY - 1
+    assert others(stage) == others(calm)
