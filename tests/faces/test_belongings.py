@@ -22,7 +22,7 @@ from tidegate.world.exchange import Exchange
 Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"
 INSIDE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: place}\n"
-STRANGERS = [
+STRANGERS: tuple[Body, ...] = (
     an_object("v1 ConfigMap", "nobodys", namespace="place"),
     {
         "apiVersion": "v1",
@@ -33,7 +33,7 @@ STRANGERS = [
             "annotations": {"tidegate.dev/unit": "default/other"},
         },
     },
-]
+)
 
 
 class Desert:
@@ -106,14 +106,14 @@ def test_without_prune_an_empty_directory_is_nothing_to_do(desert: Desert) -> No
     assert (ran.returncode, told(ran, "object.pruned")) == (0, [])
 
 
-def pruning(desert: Desert, shop: Path, *words: str) -> Ran:
+def pruning(desert: Desert, shop: Path, words: tuple[str, ...]) -> Ran:
     """The namespace has left Git."""
     for name in ("place", "inside"):
         (shop / f"{name}.yaml").unlink()
     return desert.run("sync", shop, "--prune", "-o", "json", *words)
 
 
-def deleting(desert: Desert, shop: Path, *words: str) -> Ran:
+def deleting(desert: Desert, shop: Path, words: tuple[str, ...]) -> Ran:
     return desert.run("delete", shop, "--yes", "-o", "json", *words)
 
 
@@ -121,15 +121,15 @@ def deleting(desert: Desert, shop: Path, *words: str) -> Ran:
 def shop(desert: Desert) -> Path:
     """A unit that brings a namespace, into which others have put something."""
     shop = desert.directory("shop", place=PLACE, inside=INSIDE, rest=a_setting("rest"))
-    desert.brought(shop, strangers=tuple(STRANGERS))
+    desert.brought(shop, strangers=STRANGERS)
     return shop
 
 
 @pytest.mark.parametrize("goes", [pruning, deleting])
 def test_a_namespace_does_not_take_the_objects_of_others_along(
-    desert: Desert, shop: Path, goes: Callable[..., Ran]
+    desert: Desert, shop: Path, goes: Callable[[Desert, Path, tuple[str, ...]], Ran]
 ) -> None:
-    ran = goes(desert, shop)
+    ran = goes(desert, shop, ())
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     (refused,) = [event for event in events if event["told"] == "object.refused"]
@@ -140,9 +140,9 @@ def test_a_namespace_does_not_take_the_objects_of_others_along(
 
 @pytest.mark.parametrize("goes", [pruning, deleting])
 def test_with_leave_it_takes_them_along(
-    desert: Desert, shop: Path, goes: Callable[..., Ran]
+    desert: Desert, shop: Path, goes: Callable[[Desert, Path, tuple[str, ...]], Ran]
 ) -> None:
-    ran = goes(desert, shop, "--yes-delete-contents")
+    ran = goes(desert, shop, ("--yes-delete-contents",))
 
     assert ran.returncode == 0, ran.stderr
     assert {"inside", "place"} <= set(told(ran, "object.pruned"))

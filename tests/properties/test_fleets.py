@@ -226,8 +226,8 @@ def most_under_way(plan: Plan, record: Record) -> int:
     left: dict[UnitId, set[str]] = {}
     for step in plan.steps:
         if units[step.unit] == GROUP:
-            names = (item.ref.name for item in items_of(step) if item.body and item.hook is None)
-            left.setdefault(step.unit, set()).update(names)
+            own = (item.ref.name for item in items_of(step) if item.body and item.hook is None)
+            left.setdefault(step.unit, set()).update(own)
     most, begun = 0, set[UnitId]()
     for event in record.changes:
         stored = event.stored
