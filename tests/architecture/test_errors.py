@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "errors.md"
 CODE = re.compile(r"^[a-z]+(\.[a-z][a-z-]*)+$")
-MAKERS = re.compile(r"(Error|Advice|_error)$")
+MAKERS = re.compile(r"(Error|Advice|_error|GitTrouble)$")
 
 
 def calls() -> Iterator[tuple[Path, ast.Call]]:

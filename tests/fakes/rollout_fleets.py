@@ -151,6 +151,8 @@ class Fleet:
         if one.awaits == "nobody":
             yield Dependency(ref=Ref(SETTINGS, "default", f"{NOBODYS}-{number}"))
         near = number and self.traits[number - 1].place == one.place
+        # Who comes late waits for the object alone, and not for all that is applied with it.
+        near = near and (not self.late or len(self.case.units[number - 1][0]) == 1)
         shape = self.case.units[number - 1][0][0]
         if one.awaits == "neighbour" and near and shape.kind in {"ConfigMap", "Deployment"}:
             kind = SETTINGS if shape.kind == "ConfigMap" else DEPLOYMENT

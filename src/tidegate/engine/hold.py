@@ -66,6 +66,8 @@ class Hold:
     """The plan that the record names since we wrote it last."""
     _counted: tuple[int, str] = (0, "")
     """So many of these does the journal name, and this is the text it speaks of."""
+    _has_counted: bool = False
+    """The record has named our objects in this rollout."""
     _said: str = ""
     """What was told of our waiting."""
 
@@ -143,9 +145,17 @@ class Hold:
     def _count(self, now: Now) -> Errand[Outcome | None]:
         known = (len(self.refs), self.text)
         begun = now() if self.begun is None else self.begun
-        self.record.expect(self.plan, self.refs, text=self.text, source=self.source, now=begun)
+        self.record.expect(
+            self.plan,
+            self.refs,
+            text=self.text,
+            source=self.source,
+            now=begun,
+            goes_on=self._has_counted,
+        )
         refused = yield from self.record.write(now)
         if refused is None:
+            self._has_counted = True
             self._counted, self._told = known, self.record.plan
         return refused
 
@@ -238,7 +248,7 @@ class Hold:
             if refused is None:
                 break
             yield from self._bear(refused, "writing", now)
-        self.tried, self._life = False, -1
+        self.tried, self._life, self._has_counted = False, -1, False
 
     def drop_errands(self) -> None:
         """Whoever was writing here was withdrawn."""

@@ -165,13 +165,23 @@ class Record:
         self._signs = (holder,)
         self._dirty.update(range(self._head.parts))
 
-    def expect(self, plan: str, refs: Iterable[Ref], *, text: str, source: str, now: Ms) -> None:
+    def expect(
+        self,
+        plan: str,
+        refs: Iterable[Ref],
+        *,
+        text: str,
+        source: str,
+        now: Ms,
+        goes_on: bool = False,
+    ) -> None:
         """Count these objects as the unit's before they are written; nothing is forgotten yet.
 
-        What is remembered of hooks counts only for the rollout that ran them.
+        What is remembered of hooks counts only for the rollout that ran them. One that `goes_on`
+        has counted them before: somebody else may have brought the same text to its end since.
         """
         begun = self.begun(text, now)
-        if not self._is_under_way(text):
+        if not self._is_under_way(text) and not (goes_on and self._head.text == text):
             for ref in [ref for ref, entry in self.entries.items() if entry.hook]:
                 del self.entries[ref]
         for ref in refs:

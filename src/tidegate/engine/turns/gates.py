@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.engine.fences import Doubt, doubt, is_probed
+from tidegate.engine.fences import Doubt, Proof, doubt, is_probed, proof_of
 from tidegate.engine.turns.rollout import ItemRun
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Deed
@@ -66,7 +66,9 @@ def _weigh_awaited(run: ItemRun, rules: Semantics, now: Ms) -> Weighed:
     if run.judged is None:
         return ABSENT
     verdict = run.judged.verdict
-    if rules.fenced and 0 < verdict.speaks_of < run.judged.generation:
+    seen, kind = verdict.speaks_of, run.item.ref.kind
+    tells = bool(seen) or proof_of(kind) is Proof.OBSERVED
+    if rules.fenced and tells and seen < run.judged.generation:
         return Weighed(Weight.WAITS, "NotObserved", "its controller has not seen its last change")
     if not verdict.checked and not rules.falls_back:
         return OPEN
