@@ -120,14 +120,3 @@ def test_by_rules_that_put_nothing_back_a_change_fails_the_step() -> None:
     assert play.states == {DB: StepState.FAILED, WEB: StepState.SKIPPED}
     (failure,) = [one for one in play.events if one.told is Told.STEP_FAILED]
     assert CHANGED.sentence in failure.sentence
-
-
-def test_what_somebody_takes_away_again_and_again_fails_the_step_for_good() -> None:
-    play = Play(TWO_WAVES, TIDEGATE)
-
-    for _ in range(4):
-        play.lose("db")
-
-    assert writes(play, "db") == 4
-    assert play.states == {DB: StepState.FAILED, WEB: StepState.SKIPPED}
-    assert play.moments(Told.RETRY_PLANNED) == []

@@ -25,6 +25,7 @@ from tidegate.model.semantics import Vanishing
 
 UNCONFIRMED = "Unconfirmed"
 ASKS = "it asks for confirmation before it is deleted"
+CHANGED = "Changed"
 REAPPLIES = 3
 """How often an object that somebody takes away is put back before the step fails."""
 WRITTEN = frozenset({ItemState.GATING, ItemState.PASSED})
@@ -292,7 +293,8 @@ def _put_back(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
         set_deadline(turn, step)
         return
     sentence = f"{run.item.ref} {trouble.sentence}"
-    final = not step.rules.retry.gates
+    # What removes itself may be missed a few times; who changes our text goes on doing so.
+    final = trouble.reason == CHANGED and not step.rules.retry.gates
     step.trouble = step.trouble or Trouble(trouble.reason, sentence, final)
     if step.rules.patient:
         settle(turn, run, ItemState.FAILED)
