@@ -9,7 +9,7 @@ from tests.rollouts.statuses import addressed, ready
 from tidegate.model.event import Told
 from tidegate.model.objects import Live
 from tidegate.testing import Body, live_of
-from tidegate.testing.builders import a_deployment
+from tidegate.testing.builders import a_config_map, a_deployment
 
 
 async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) -> None:
@@ -107,6 +107,24 @@ async def test_what_somebody_deletes_is_put_back(stage: Stage) -> None:
     assert again is not None
     assert not rolling.is_open
     await stage.says(WEB, ready(1))
+    assert (await rolling.ends()).result == "passed"
+
+
+async def test_what_was_well_and_is_deleted_while_others_are_awaited_is_put_back(
+    stage: Stage,
+) -> None:
+    settings = a_config_map("settings")
+    rolling = stage.begin((settings, WEB), BEHIND)
+    await rolling.waits("NotObserved")
+    first = await stage.live(settings)
+
+    await stage.desk.delete(first.ref)
+    again = await stage.desk.settled(
+        first.ref, lambda live: live is not None and live.uid != first.uid
+    )
+    await stage.says(WEB, ready(1))
+
+    assert again is not None
     assert (await rolling.ends()).result == "passed"
 
 

@@ -127,7 +127,7 @@ class Deeds:
             return Checked(step.id, trouble=_named(fault))
         writes = any(map(site.is_written, examined))
         if writes and (yield from site.take(step.unit)):
-            if site.holds.is_lost(step.unit):
+            if step.unit in site.holds.lost:
                 return Checked(step.id, trouble=LOST)
             return (yield from self._check(step))
         yield from self._announce(step)

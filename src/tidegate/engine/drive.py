@@ -164,6 +164,7 @@ class Driver:
             left_out = {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
             self._inbox.append(Superseded(plan) if self._begun else Begun(plan, left_out))
             self._begun, self._plan = True, plan
+            self._inbox += (Stopped(why, unit) for unit, why in self._site.holds.lost.items())
             return
         self._refuse()
 
@@ -216,7 +217,8 @@ class Driver:
         self._lose(hold.unit, f"another rollout of `{hold.unit}` takes over")
 
     def _lose(self, unit: UnitId, reason: str) -> None:
-        self._inbox.append(Stopped(reason, unit))
+        if self._begun:  # before that, what was lost is told behind the beginning
+            self._inbox.append(Stopped(reason, unit))
 
     def _tell_of_unit(self, told: Told, unit: UnitId, sentence: str) -> None:
         reason = HELD if told is Told.UNIT_WAITING else ""

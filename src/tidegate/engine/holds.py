@@ -37,7 +37,8 @@ class Holds:
         self._now = now
         self._tell = tell
         self._tell_loss = lost
-        self._lost: set[UnitId] = set()
+        self.lost: dict[UnitId, str] = {}
+        """Units that somebody else has, and that do not come back; and why."""
         self._all: dict[UnitId, Hold] = {}
 
     def __getitem__(self, unit: UnitId) -> Hold:
@@ -91,18 +92,17 @@ class Holds:
 
     def take(self, unit: UnitId) -> Errand[None]:
         """Hold a unit, whose objects are counted as its own before they are written."""
-        hold = self._all[unit]
-        if hold.is_taken(self._now()) or unit in self._lost:
+        if not self._all[unit].is_taken(self._now()):
+            yield from self._take(self._all[unit], waits=True)
+
+    def _take(self, hold: Hold, *, waits: bool) -> Errand[None]:
+        """Try to hold a unit; one that somebody else has taken over is lost, and not an error."""
+        if hold.unit in self.lost:
             return
         try:
-            yield from hold.take(self._now)
+            yield from hold.take(self._now, waits=waits)
         except OvertakenError as error:
-            self._lost.add(unit)
-            self._tell_loss(unit, error.problem)
-
-    def is_lost(self, unit: UnitId) -> bool:
-        """Whether somebody else has it, and it does not come back."""
-        return unit in self._lost
+            self._lose(hold.unit, error)
 
     def take_all(self, units: Iterable[UnitId]) -> Errand[None]:
         """Hold units side by side.
@@ -117,15 +117,26 @@ class Holds:
         firsts = {hold.record.cluster: hold for hold in reversed(holds)}
         while True:
             yield from together(hold.be_alive(now) for hold in firsts.values())
-            yield from together(hold.take(now, waits=False) for hold in holds)
+            yield from together(self._take(hold, waits=False) for hold in holds)
+            holds = [hold for hold in holds if hold.unit not in self.lost]
             left = [hold for hold in holds if not hold.is_taken(now())]
             if not left:
                 break
             fresh = [hold for hold in holds if hold.is_ours and hold.unit not in begun]
             yield from together(hold.close(now) for hold in fresh)
-            yield from together(hold.await_holder(now) for hold in left)
+            yield from together(self._await_holder(hold) for hold in left)
             tries += 1
             yield Pause(Ms(now() + pause(tries, seed=seed, ticket=0)))
+
+    def _await_holder(self, hold: Hold) -> Errand[None]:
+        try:
+            yield from hold.await_holder(self._now)
+        except OvertakenError as error:
+            self._lose(hold.unit, error)
+
+    def _lose(self, unit: UnitId, error: OvertakenError) -> None:
+        self.lost[unit] = error.problem
+        self._tell_loss(unit, error.problem)
 
     def take_wishes(self, heartbeat: Heartbeat) -> list[Hold]:
         """The units that others have come to ask for; what we do not hold is nobody's wish."""

@@ -187,7 +187,7 @@ class Site:
         before = self.holds[unit].looked
         yield from self.holds.take(unit)
         self._look_again((unit,))
-        return self.holds[unit].looked != before or self.holds.is_lost(unit)
+        return self.holds[unit].looked != before or unit in self.holds.lost
 
     def take_all(self, units: Iterable[UnitId]) -> Errand[bool]:
         """Hold units side by side; the same is true."""

@@ -110,6 +110,41 @@ def test_what_was_well_already_holds_its_gate_again_when_it_is_changed() -> None
     assert (before, play.states[DB]) == (StepState.GATING, StepState.PASSED)
 
 
+def test_what_was_well_already_and_is_deleted_holds_its_gate_until_it_is_well_again() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+    play.judge("mail", Health.HEALTHY)
+
+    play.lose("mail")
+    play.judge("db", Health.HEALTHY)
+    before = play.states[DB]
+    play.judge("mail", Health.HEALTHY)
+
+    assert writes(play, "mail") == 2
+    assert (before, play.states[DB]) == (StepState.GATING, StepState.PASSED)
+
+
+def test_what_has_finished_may_be_gone_when_the_gate_opens() -> None:
+    play = Play(ONE_WAVE, TIDEGATE)
+    play.judge("mail", Health.HEALTHY, final=True)
+
+    play.lose("mail")
+    play.judge("db", Health.HEALTHY)
+
+    assert writes(play, "mail") == 1
+    assert play.states[DB] is StepState.PASSED
+
+
+@pytest.mark.parametrize("rules", [ARGOCD, FLUX], ids=lambda rules: str(rules.name))
+def test_engines_without_fences_do_not_miss_what_was_well_already(rules: Semantics) -> None:
+    play = Play(ONE_WAVE, rules)
+    play.judge("mail", Health.HEALTHY)
+    play.wait(6)
+
+    play.lose("mail")
+
+    assert writes(play, "mail") == 1
+
+
 def test_by_rules_that_put_nothing_back_a_change_fails_the_step() -> None:
     play = Play(TWO_WAVES, STRICT)
 

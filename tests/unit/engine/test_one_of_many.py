@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.mortal import Happening
+from tests.fakes.mortal import Absence, Happening
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
 from tidegate.model.event import Event, Told
@@ -12,7 +12,7 @@ from tidegate.model.manifest import Manifests
 from tidegate.model.moment import SECOND, Ms
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.world import START
-from tidegate.testing.builders import a_deployment, a_name, a_unit, noted
+from tidegate.testing.builders import a_config_map, a_deployment, a_name, a_unit, noted
 
 MANY = 100
 TAKEN = a_name("unit-42")
@@ -24,6 +24,10 @@ def a_member(number: int, image: str = "app:1") -> Manifests:
     first = noted(a_deployment(f"u{number}-a", image=image), after=str(SLOW))
     second = a_deployment(f"u{number}-b", image=image)
     return a_unit(first, second, name=f"unit-{number}", policy=IN_A_HURRY)
+
+
+def a_quick_member(number: int, image: str = "app:1") -> Manifests:
+    return a_unit(a_config_map(f"u{number}", image=image), name=f"unit-{number}")
 
 
 PLAN = build_plan([a_member(number) for number in range(MANY)], budget=no_budget)
@@ -92,3 +96,20 @@ def test_a_unit_that_was_taken_over_while_its_process_was_away_leaves_the_rest_a
     assert ended(first).pop(str(TAKEN)) == "stopped"
     assert len([one for one in ended(first).values() if one == "passed"]) == MANY - 1
     assert others(stage) == others(calm)
+
+
+def test_a_unit_that_was_taken_over_before_the_first_write_leaves_the_rest_alone() -> None:
+    trio = build_plan([a_quick_member(number) for number in range(3)], budget=no_budget)
+    newer = build_plan([a_quick_member(1, "app:2")], budget=no_budget)
+    results = set()
+    for away in range(0, 120, 4):
+        stage = Stage(NOTHING)
+        first, second = stage.actor(trio), stage.actor(newer, Part(holder="two", begins=500))
+        stage.play(first, second, happenings=Absence(away, 40, "frozen").of(first.life))
+        results.add(ended(first).pop("unit-1"))
+        assert ended(first) | {"unit-1": ""} == {
+            "unit-0": "passed",
+            "unit-1": "",
+            "unit-2": "passed",
+        }
+    assert results == {"passed", "stopped"}

@@ -230,7 +230,7 @@ def gone(turn: Turn, heard: Gone) -> None:
         elif run.item.deed is Deed.AWAIT:
             run.judged = None
             _go_on_with(turn, run.step)
-        elif run.state is ItemState.GATING and run.written and run.written.uid == heard.uid:
+        elif run.written and run.written.uid == heard.uid and _is_missed(run):
             _vanished(turn, run)
         elif run.item.asks and run.state is ItemState.PENDING and _is_found(run, heard.uid):
             run.stand = Stand.ABSENT
@@ -246,17 +246,27 @@ def replaced(turn: Turn, heard: Judged) -> None:
     """Somebody put another object in the place of ours."""
     for run in turn.rollout.items.get(heard.spot, ()):
         ours = run.written
-        if run.state is not ItemState.GATING or ours is None or ours.uid == heard.uid:
+        if ours is None or ours.uid == heard.uid or not _is_missed(run):
             continue
         if run.step.rules.fenced and not is_older(heard.version, ours.version):
             _vanished(turn, run)
 
 
-def verified(turn: Turn, heard: Verified) -> None:
-    """What lives holds what we wrote, or somebody has changed it.
+def _is_missed(run: ItemRun) -> bool:
+    """Whether the gate of a step still needs what we wrote.
 
-    What was well already holds the gate of its step again then.
+    What was well must be so when the gate opens; what has finished may remove itself.
     """
+    if run.state is ItemState.GATING:
+        return True
+    is_well = run.state is ItemState.PASSED and run.item.gates and run.item.hook is None
+    has_finished = run.written is not None and run.written.uid == run.finished
+    waits = run.step.rules.fenced and run.step.state is StepState.GATING
+    return is_well and waits and not has_finished
+
+
+def verified(turn: Turn, heard: Verified) -> None:
+    """What lives holds what we wrote, or somebody has changed it."""
     for run in turn.rollout.items.get(heard.spot, ()):
         step = run.step
         is_gating = step.state is StepState.GATING and run.state in WRITTEN
@@ -266,7 +276,6 @@ def verified(turn: Turn, heard: Verified) -> None:
         if heard.trouble is None:
             turn.ring_at(turn.now, step)
         else:
-            step.open += run.state is ItemState.PASSED
             tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
             _put_back(turn, run, heard.trouble)
 
@@ -283,8 +292,12 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
 
 
 def _put_back(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
-    """Write again what somebody has taken away or changed, a few times; else the step fails."""
+    """Write again what somebody has taken away or changed, a few times; else the step fails.
+
+    What was well already holds the gate of its step again.
+    """
     step = run.step
+    step.open += run.state is ItemState.PASSED
     again = step.rules.vanishing is Vanishing.REAPPLY
     if again and run.reapplied < REAPPLIES and not turn.is_held(step):
         run.reapplied += 1

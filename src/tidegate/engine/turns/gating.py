@@ -156,6 +156,8 @@ def _look_at(turn: Turn, run: ItemRun) -> None:
 def _act_on(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
     match weighed.weight:
         case Weight.OPENS:
+            if run.judged is not None and run.judged.verdict.final:
+                run.finished = run.judged.uid
             _tell_ready(turn, run)
             _tell_unproven(turn, run, weighed.doubt)
             settle(turn, run, ItemState.PASSED)

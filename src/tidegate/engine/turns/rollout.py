@@ -42,6 +42,8 @@ class ItemRun:
     at: Ms = Ms(0)
     """When it was written."""
     judged: Judged | None = None
+    finished: str = ""
+    """The uid of what has come to a good end, and may remove itself."""
     bad_since: Ms | None = None
     """Since when it is Degraded or Suspended."""
     asked: bool = False
@@ -68,7 +70,7 @@ class ItemRun:
         self.state, self.stand, self.found = known.state, known.stand, known.found
         self.written, self.at, self.judged = known.written, known.at, known.judged
         self.bad_since, self.probed, self.waits = known.bad_since, known.probed, known.waits
-        self.verified = known.verified
+        self.verified, self.finished = known.verified, known.finished
 
 
 @dataclass(slots=True)
