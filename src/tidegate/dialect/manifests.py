@@ -19,7 +19,7 @@ from tidegate.errors import DialectError, Place
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Kind, Ref, identity
 from tidegate.model.plan import Deed
-from tidegate.model.policy import Handling, Order
+from tidegate.model.policy import Handling, Order, Policy
 from tidegate.model.reading import mapping, text
 from tidegate.model.unit import Unit
 
@@ -40,7 +40,7 @@ def read_manifests(unit: Unit, documents: Iterable[Document], is_namespaced: Sco
     reading.check()
     manifests, namespace = tuple(reading.manifests), unit.destination.namespace
     if unit.policy.creates_namespace and namespace:
-        manifests = _with_namespace(manifests, namespace)
+        manifests = _with_namespace(manifests, namespace, unit.policy)
     return Manifests(
         unit=unit,
         manifests=manifests,
@@ -147,7 +147,9 @@ def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
     return {**body, "metadata": metadata}
 
 
-def _with_namespace(manifests: tuple[Manifest, ...], name: str) -> tuple[Manifest, ...]:
+def _with_namespace(
+    manifests: tuple[Manifest, ...], name: str, policy: Policy
+) -> tuple[Manifest, ...]:
     """The manifests with a Namespace for them all, where none of them is that.
 
     It does not carry the name of the unit: it is nobody's, and stays when the unit goes.
@@ -155,7 +157,12 @@ def _with_namespace(manifests: tuple[Manifest, ...], name: str) -> tuple[Manifes
     ref = Ref(NAMESPACE, "", name)
     if any(one.hook is None and one.ref == ref for one in manifests):
         return manifests
-    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    metadata: Body = {"name": name}
+    if policy.namespace_labels:
+        metadata["labels"] = {**policy.namespace_labels}
+    if policy.namespace_notes:
+        metadata["annotations"] = {**policy.namespace_notes}
+    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     encoded = msgspec.json.encode(body)
     created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, deed=Deed.CREATE)
     return (created, *manifests)

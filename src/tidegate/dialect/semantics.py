@@ -11,7 +11,16 @@ KSTATUS = "kstatus"
 
 
 def run_by(policy: Policy, rules: Semantics) -> Policy:
-    """The policy by these rules. Flux knows stages and kstatus, and no waves."""
+    """The policy by these rules, with its own word for how long and how often.
+
+    Flux knows stages and kstatus, and no waves.
+    """
+    retry = policy.retry and msgspec.structs.replace(
+        policy.retry, whole=rules.retry.whole, gates=rules.retry.gates
+    )
+    ruled = msgspec.structs.replace(
+        rules, deadline=policy.timeout or rules.deadline, retry=retry or rules.retry
+    )
     if rules.name == FLUX.name:
-        return msgspec.structs.replace(policy, semantics=rules, order=Order.STAGES, rules=KSTATUS)
-    return msgspec.structs.replace(policy, semantics=rules)
+        return msgspec.structs.replace(policy, semantics=ruled, order=Order.STAGES, rules=KSTATUS)
+    return msgspec.structs.replace(policy, semantics=ruled)

@@ -6,14 +6,16 @@ values and never asks whose they are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
 
 from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
-from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.model.semantics import TIDEGATE, Retry, Semantics
 
 
 class Consent(StrEnum):
@@ -87,7 +89,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deleted may take objects of others along. `allows_empty`: it prunes though nothing is left of
     it. `adopts_name`: it takes over a name that another source had. `leaves_others`: fields of
     earlier appliers stay theirs. `keeps_ignored`: fields that are no difference are written as they
-    live. `identity`: whose rights its calls use.
+    live. `identity`: whose rights its calls use. `starts`: its controller begins by itself, without
+    somebody who asks. `heals`: what others change is put back. `timeout` and `retry` take the place
+    of what the semantics have. `namespace_labels` and `namespace_notes` go onto the namespace that
+    it creates.
     """
 
     semantics: Semantics = TIDEGATE
@@ -112,3 +117,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     keeps_ignored: bool = False
     ignores: tuple[Ignored, ...] = ()
     identity: Identity | None = None
+    starts: bool = True
+    heals: bool = False
+    timeout: Ms = Ms(0)
+    retry: Retry | None = None
+    namespace_labels: Mapping[str, str] = {}
+    namespace_notes: Mapping[str, str] = {}

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.release import Release
+from tidegate.model.release import Parameter, Release
 
 NOWHERE = Path()
 """The root of a tree that is not fetched yet."""
@@ -133,11 +133,34 @@ class Overlay(msgspec.Struct, frozen=True, kw_only=True):
     helm: Helm | None = None
 
 
+class Variable(msgspec.Struct, frozen=True):
+    """A value by its name: a text, or with `code` an expression."""
+
+    name: str
+    value: str
+    code: bool = False
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name})"
+
+
+class Jsonnet(msgspec.Struct, frozen=True, kw_only=True):
+    """`directory.jsonnet` of an Application: `extVars`, `tlas` and `libs`.
+
+    Libraries start at the root of the source. Values may name `variables` of the build.
+    """
+
+    external: tuple[Variable, ...] = ()
+    arguments: tuple[Variable, ...] = ()
+    libraries: tuple[str, ...] = ()
+    variables: Mapping[str, str] = {}
+
+
 class Directory(msgspec.Struct, frozen=True, kw_only=True):
     """A directory `path` in a tree, and which files in it count.
 
     A file that `exclude` matches does not, whatever `include` says. Both are matched against the
-    path below the directory.
+    path below the directory. Without `jsonnet`, files of Jsonnet are passed over.
     """
 
     root: Path = NOWHERE
@@ -146,7 +169,7 @@ class Directory(msgspec.Struct, frozen=True, kw_only=True):
     include: str = ""
     exclude: str = ""
     every_ending: bool = False
-    jsonnet: bool = True
+    jsonnet: Jsonnet | None = Jsonnet()
     size_limit: int = LARGEST_DIRECTORY
 
 
@@ -160,3 +183,100 @@ class Detected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Request: TypeAlias = Release | Overlay | Directory
+
+
+class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+    """A plugin of Argo CD's is to render it: a program of that installation, which is not here."""
+
+    path: str = "."
+    name: str = ""
+
+
+class ArgoBuild(msgspec.Struct, frozen=True, kw_only=True):
+    """The Application and the revision that is built."""
+
+    name: str
+    namespace: str = ""
+    project: str = "default"
+    revision: str = ""
+    repository: str = ""
+    path: str = ""
+    target_revision: str = ""
+
+    def variables(self) -> dict[str, str]:
+        """What texts of the Application may name: `$ARGOCD_APP_NAME`."""
+        return {
+            "ARGOCD_APP_NAME": self.name,
+            "ARGOCD_APP_NAMESPACE": self.namespace,
+            "ARGOCD_APP_PROJECT_NAME": self.project,
+            "ARGOCD_APP_REVISION": self.revision,
+            "ARGOCD_APP_REVISION_SHORT": self.revision[:7],
+            "ARGOCD_APP_REVISION_SHORT_8": self.revision[:8],
+            "ARGOCD_APP_SOURCE_REPO_URL": self.repository,
+            "ARGOCD_APP_SOURCE_PATH": self.path,
+            "ARGOCD_APP_SOURCE_TARGET_REVISION": self.target_revision,
+        }
+
+
+class ArgoDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """What an Application says of a source and only its tree can settle.
+
+    `ref`: how values files of the other sources name this tree. `value_files` and
+    `file_parameters` are written as Argo CD writes them: patterns, `$ref/…`, addresses. `written`
+    is the source as it stands there, in JSON: files of the tree may override parts of it.
+    """
+
+    build: ArgoBuild
+    ref: str = ""
+    value_files: tuple[str, ...] = ()
+    ignore_missing: bool = False
+    values_text: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    file_parameters: tuple[tuple[str, str], ...] = ()
+    written: bytes = b""
+
+    def __repr__(self) -> str:
+        return f"ArgoDetails({self.build.name})"
+
+
+class DataReference(msgspec.Struct, frozen=True, kw_only=True):
+    """Data in a ConfigMap or Secret of the unit's own namespace.
+
+    `key`: the entry; empty for all of them. `target_path`: where its text goes among the values of
+    a chart; a `literal` one is not parsed. An `optional` one need not be there.
+    """
+
+    kind: str
+    name: str
+    key: str = ""
+    target_path: str = ""
+    optional: bool = False
+    literal: bool = False
+
+
+class Substitution(msgspec.Struct, frozen=True, kw_only=True):
+    """Variables of a Flux Kustomization; `always`: also where there are none."""
+
+    inline: Mapping[str, str] = {}
+    references: tuple[DataReference, ...] = ()
+    always: bool = False
+
+    def __repr__(self) -> str:
+        return f"Substitution({', '.join(one.name for one in self.references)})"
+
+
+class FluxDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """What a Kustomization or a HelmRelease asks for around the build.
+
+    `values`: those of a chart that other objects hold. `decrypts`: whether SOPS files are opened;
+    `keys`: the Secret with the keys. `labels` and `annotations` go onto every object, last of all.
+    `post_renders`: what is done to the objects of a chart, one after another.
+    """
+
+    values: tuple[DataReference, ...] = ()
+    substitution: Substitution | None = None
+    decrypts: bool = False
+    keys: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    post_renders: tuple[FluxOverrides, ...] = ()

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from tidegate.errors import Place
 from tidegate.model.secret import Secret
 
 
@@ -96,6 +97,41 @@ class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
 
 
 SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource
+
+
+class SourceObject(msgspec.Struct, frozen=True, order=True, tag="object"):
+    """A source that an object of a cluster stands for: Flux's GitRepository and its like.
+
+    `chart` and `version` say what is meant of a Helm repository.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    chart: str = ""
+    version: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
+    """What such an object says: where the tree is, or why it is nowhere to be had.
+
+    Of a Helm repository the `source` has the address alone. A HelmChart stands for a part of
+    another object. `ignore`: patterns of what is no part of the tree. `secret`: what opens it, in
+    its namespace. `includes`: trees of other objects, each with the directory that it is put into.
+    """
+
+    id: SourceObject
+    source: SourceRef | SourceObject | None = None
+    problem: str = ""
+    where: Place | None = None
+    ignore: str = ""
+    secret: str = ""
+    includes: tuple[tuple[SourceObject, str, str], ...] = ()
+    values_files: tuple[str, ...] = ()
+    suspended: bool = False
 
 
 class Revision(msgspec.Struct, frozen=True, order=True):

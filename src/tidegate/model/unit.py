@@ -12,8 +12,15 @@ from tidegate.errors import Place
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
 from tidegate.model.release import Release
-from tidegate.model.rendering import Detected, Request
-from tidegate.model.source import ChartSource, GitSource, LocalSource, OciSource, SourceRef
+from tidegate.model.rendering import ArgoDetails, Detected, FluxDetails, Plugin, Request
+from tidegate.model.source import (
+    ChartSource,
+    GitSource,
+    LocalSource,
+    OciSource,
+    SourceObject,
+    SourceRef,
+)
 
 _SIGN_IN = re.compile(r"//[^/@]*@")
 
@@ -69,10 +76,25 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A tree, and how objects are made of it."""
+    """A tree, and how objects are made of it; with no `request` none are, and others use its files.
 
-    source: SourceRef
-    request: Request | Detected
+    `details`: what the dialect says of it and is settled when the tree is there.
+    """
+
+    source: SourceRef | SourceObject
+    request: Request | Detected | Plugin | None
+    details: ArgoDetails | FluxDetails | None = None
+
+    @property
+    def path(self) -> str:
+        """Where in its tree it lies."""
+        match self.request:
+            case None:
+                return "."
+            case Release(chart=chart):
+                return chart
+            case request:
+                return request.path
 
     @property
     def place(self) -> str:
@@ -80,7 +102,7 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
 
         A directory is known by its path in its repository; without one, by its name.
         """
-        path = self.request.chart if isinstance(self.request, Release) else self.request.path
+        path = self.path
         match self.source:
             case LocalSource(root):
                 return path if path not in {"", "."} else PurePath(root).name
@@ -90,6 +112,8 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
                 return f"{_SIGN_IN.sub('//', repository)}//{chart}"
             case OciSource(url):
                 return _SIGN_IN.sub("//", url)
+            case SourceObject() as named:
+                return f"{named}//{named.chart or path}"
 
 
 class Destination(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,8 @@
 """Jsonnet files in plain directories, evaluated as Argo CD evaluates them, in workers.
 
     async with jsonnet_workers() as workers:
-        documents = await render_directory(directory, Jsonnet(libraries=("vendor",)), workers)
+        directory = Directory(root=root, jsonnet=Jsonnet(libraries=("vendor",)))
+        documents = await render_directory(directory, workers)
 
 The engine is go-jsonnet, which is also Argo CD's. A file may import what lies in its source: from
 beside itself, from the libraries, the last one first, or from the directory of the Application.
@@ -10,7 +11,7 @@ beside itself, from the libraries, the last one first, or from the directory of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 from typing import TypeAlias
@@ -21,33 +22,10 @@ from tidegate.documents import Document
 from tidegate.errors import Place, ProcessError, RenderError, foreign
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
-from tidegate.model.rendering import Directory
+from tidegate.model.rendering import Directory, Jsonnet, Variable
 from tidegate.render.argo_build import expand
 from tidegate.render.engines import LIMITS, Refused, engine_workers
 from tidegate.render.plain import jsonnet_files, read_directory
-
-
-class Variable(msgspec.Struct, frozen=True):
-    """A value by its name: a text, or with `code` an expression."""
-
-    name: str
-    value: str
-    code: bool = False
-
-    def __repr__(self) -> str:
-        return f"Variable({self.name})"
-
-
-class Jsonnet(msgspec.Struct, frozen=True, kw_only=True):
-    """`directory.jsonnet` of an Application: `extVars`, `tlas` and `libs`.
-
-    Libraries start at the root of the source. Values may name `variables` of the build.
-    """
-
-    external: tuple[Variable, ...] = ()
-    arguments: tuple[Variable, ...] = ()
-    libraries: tuple[str, ...] = ()
-    variables: Mapping[str, str] = {}
 
 
 class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,20 +57,19 @@ def jsonnet_workers(
     return engine_workers("tidegate.render.jsonnet_engine", {}, count=count, limits=limits)
 
 
-async def render_directory(
-    directory: Directory, jsonnet: Jsonnet, workers: Workers
-) -> tuple[Document, ...]:
+async def render_directory(directory: Directory, workers: Workers) -> tuple[Document, ...]:
     """As `read_directory`, with what Jsonnet files come to in their places."""
     names = await asyncio.to_thread(jsonnet_files, directory)
     if names and find_spec("_gojsonnet") is None:
         problem = f"`{foreign(names[0])}` is Jsonnet, and go-jsonnet is not installed"
         hint = "install `tidegate[jsonnet]`"
         raise RenderError("render.jsonnet.missing", problem, where=Place(names[0]), hint=hint)
-    evaluated = {name: await _evaluate(name, directory, jsonnet, workers) for name in names}
+    evaluated = {name: await _evaluate(name, directory, workers) for name in names}
     return await asyncio.to_thread(read_directory, directory, evaluated=evaluated)
 
 
-async def _evaluate(name: str, directory: Directory, jsonnet: Jsonnet, workers: Workers) -> str:
+async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:
+    jsonnet = directory.jsonnet or Jsonnet()
     question = JsonnetQuestion(
         root=str(directory.root.resolve()),
         directory=directory.path,

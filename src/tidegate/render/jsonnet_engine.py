@@ -19,8 +19,9 @@ import msgspec
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.files import Stray, StrayPathError, follow, open_file
+from tidegate.model.rendering import Variable
 from tidegate.render.engines import Refused
-from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion, Variable
+from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion
 
 MAX_FILE = 16 * 1024 * 1024
 

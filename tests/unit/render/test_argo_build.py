@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.render.argo_build import ArgoBuild, expand
+from tidegate.model.rendering import ArgoBuild
+from tidegate.render.argo_build import expand
 
 VARIABLES = {"A": "x", "B_2": "y", "1": "first"}
 

@@ -13,13 +13,16 @@ from tidegate.errors import RenderError
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
-from tidegate.model.rendering import Directory
-from tidegate.render.jsonnet import Jsonnet, Variable, jsonnet_workers, render_directory
+from tidegate.model.rendering import Directory, Jsonnet, Variable
+from tidegate.render.jsonnet import jsonnet_workers, render_directory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 
 OBJECT = "{apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: '%s'}, data: %s}"
 PLAIN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {a: b}\n"
+
+
+PLAIN_JSONNET = Jsonnet()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -28,11 +31,11 @@ async def workers() -> AsyncIterator[Workers]:
         yield running
 
 
-def put(root: Path, files: dict[str, str]) -> Directory:
+def put(root: Path, files: dict[str, str], jsonnet: Jsonnet = PLAIN_JSONNET) -> Directory:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    return Directory(root=root, path="app")
+    return Directory(root=root, path="app", jsonnet=jsonnet)
 
 
 def seen(documents: tuple[Document, ...]) -> list[tuple[object, object, str]]:
@@ -47,7 +50,7 @@ def seen(documents: tuple[Document, ...]) -> list[tuple[object, object, str]]:
 
 async def refused(directory: Directory, workers: Workers) -> RenderError:
     with pytest.raises(RenderError) as caught:
-        await render_directory(directory, Jsonnet(), workers)
+        await render_directory(directory, workers)
     return caught.value
 
 
@@ -60,7 +63,7 @@ async def test_objects_and_lists_of_objects_stand_in_the_order_of_the_files(
         "app/c.jsonnet": OBJECT % ("three", "{n: 20000000}"),
     }
 
-    documents = await render_directory(put(tmp_path, files), Jsonnet(), workers)
+    documents = await render_directory(put(tmp_path, files), workers)
 
     assert seen(documents) == [
         ("one", {"n": 1}, "app/a.jsonnet"),
@@ -73,7 +76,7 @@ async def test_objects_and_lists_of_objects_stand_in_the_order_of_the_files(
 async def test_a_list_becomes_its_items(workers: Workers, tmp_path: Path) -> None:
     text = f"{{apiVersion: 'v1', kind: 'List', items: [{OBJECT % ('one', '{}')}]}}"
 
-    documents = await render_directory(put(tmp_path, {"app/a.jsonnet": text}), Jsonnet(), workers)
+    documents = await render_directory(put(tmp_path, {"app/a.jsonnet": text}), workers)
 
     assert [name for name, _, _ in seen(documents)] == ["one"]
 
@@ -90,7 +93,7 @@ async def test_variables_are_texts_or_code(workers: Workers, tmp_path: Path) -> 
         variables={"ARGOCD_APP_NAME": "shop"},
     )
 
-    documents = await render_directory(put(tmp_path, files), jsonnet, workers)
+    documents = await render_directory(put(tmp_path, files, jsonnet), workers)
 
     assert documents[0].body["data"] == {
         "who": "ann",
@@ -115,7 +118,7 @@ async def test_imports_come_from_beside_the_file_then_the_last_library_then_the_
     }
     jsonnet = Jsonnet(libraries=("vendor", "more"))
 
-    documents = await render_directory(put(tmp_path, files), jsonnet, workers)
+    documents = await render_directory(put(tmp_path, files, jsonnet), workers)
 
     assert documents[0].body["data"] == {
         "near": "beside",
@@ -164,9 +167,9 @@ async def test_no_worker_is_needed_where_jsonnet_is_switched_off(
     workers: Workers, tmp_path: Path
 ) -> None:
     put(tmp_path, {"app/a.jsonnet": "error 'not looked at'", "app/b.yaml": PLAIN})
-    directory = Directory(root=tmp_path, path="app", jsonnet=False)
+    directory = Directory(root=tmp_path, path="app", jsonnet=None)
 
-    documents = await render_directory(directory, Jsonnet(), workers)
+    documents = await render_directory(directory, workers)
 
     assert [name for name, _, _ in seen(documents)] == ["plain"]
 

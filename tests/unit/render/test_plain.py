@@ -131,7 +131,7 @@ def test_jsonnet_is_refused_unless_it_is_switched_off(tmp_path: Path) -> None:
     put(tmp_path, a_jsonnet="{}")
 
     assert refused(Directory(root=tmp_path)).code == "render.directory.jsonnet"
-    assert read_directory(Directory(root=tmp_path, jsonnet=False)) == ()
+    assert read_directory(Directory(root=tmp_path, jsonnet=None)) == ()
 
 
 def test_links_inside_the_tree_are_followed_and_links_into_nothing_passed_over(

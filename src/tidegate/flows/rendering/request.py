@@ -12,10 +12,8 @@ from tidegate.flows.rendering.unsealing import Unsealing
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.release import Release
 from tidegate.model.rendering import Directory, Overlay, Request
-from tidegate.render.jsonnet import Jsonnet, render_directory
+from tidegate.render.jsonnet import render_directory
 from tidegate.render.sops import Keys
-
-NO_JSONNET = Jsonnet()
 
 
 async def render_request(
@@ -23,17 +21,15 @@ async def render_request(
     workshop: Workshop,
     *,
     keys: Keys | None = None,
-    jsonnet: Jsonnet = NO_JSONNET,
     keeps: bool = True,
 ) -> Rendered:
     """The objects, decrypted where there is a key and with placeholders where not.
 
-    `jsonnet` is for directories. With `keeps` false the cache is left alone: for values that came
-    out of a Secret.
+    With `keeps` false the cache is left alone: for values that came out of a Secret.
     """
     setting = workshop.setting
     unsealing = Unsealing(replace(keys or setting.keys, offline=setting.offline))
-    made = await _make(asked, workshop, unsealing, jsonnet=jsonnet, keeps=keeps)
+    made = await _make(asked, workshop, unsealing, keeps=keeps)
     opened = await unsealing.open_objects(made.documents, Path(asked.root))
     return Rendered(
         documents=opened.documents,
@@ -44,9 +40,7 @@ async def render_request(
     )
 
 
-async def _make(
-    asked: Request, workshop: Workshop, unsealing: Unsealing, *, jsonnet: Jsonnet, keeps: bool
-) -> Sealed:
+async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, *, keeps: bool) -> Sealed:
     match asked:
         case Release():
             return await render_chart(asked, workshop, keeps=keeps)
@@ -54,4 +48,4 @@ async def _make(
             return await build_overlay(asked, workshop, unsealing, keeps=keeps)
         case Directory():
             workers = await workshop.jsonnet_workers()
-            return Sealed(await render_directory(asked, jsonnet, workers))
+            return Sealed(await render_directory(asked, workers))
