@@ -9,14 +9,14 @@ from typing import TypeVar, cast
 import click
 
 from tidegate.cli.unit_options import Told
-from tidegate.flows.pointing import Words, point_at, read_ignores, with_options
+from tidegate.flows.entering import Found, open_found
+from tidegate.flows.pointing import Pointed, Words, read_ignores, refuse_nowhere, with_options
 from tidegate.flows.render import own_setting
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target, open_session
 from tidegate.flows.wiring import Simulation
 from tidegate.model.identity import Identity
 from tidegate.model.policy import Order, Policy
-from tidegate.model.unit import Unit
 
 Answer = TypeVar("Answer")
 
@@ -27,6 +27,18 @@ def in_session(told: Told, ask: Callable[[Session], Awaitable[Answer]]) -> Answe
     async def asked() -> Answer:
         async with open_session(target_of(told), setting_of(told)) as session:
             return await ask(session)
+
+    return asyncio.run(asked())
+
+
+def in_found(
+    pointed: Pointed, told: Told, ask: Callable[[Session, Found], Awaitable[Answer]]
+) -> Answer:
+    """The same about what is pointed at, as it is for these clusters."""
+
+    async def asked() -> Answer:
+        async with open_found(pointed, target_of(told), setting_of(told)) as (session, found):
+            return await ask(session, found)
 
     return asyncio.run(asked())
 
@@ -56,14 +68,21 @@ def setting_of(told: Told) -> Setting:
     return own_setting(offline=told.get("offline", False), maps=told.get("maps", ()))
 
 
-def units_of(what: str, told: Told) -> list[Unit]:
-    """What the user points at, once for each cluster.
+def pointed_of(what: str, told: Told) -> Pointed:
+    """What the user points at, and what is said of it.
 
     Raises where nothing is there, before anybody is asked for more.
     """
-    policy, words = _policy_of(told), words_of(told)
-    clusters = told.get("clusters") or (("", ""),)
-    return [point_at(what, policy, cluster=name, **words) for name, _ in clusters]
+    pointed = Pointed(
+        what=what,
+        words=words_of(told),
+        policy=_policy_of(told),
+        clusters=tuple(name for name, _ in told.get("clusters", ())) or ("",),
+        entry=told.get("entry", ""),
+        units=told.get("units", ()),
+    )
+    refuse_nowhere(pointed)
+    return pointed
 
 
 def words_of(told: Told) -> Words:

@@ -29,6 +29,7 @@ VERBS = {
     "simulate": "Roll out on a simulated cluster, and show when each gate opened.",
     "status": "Show how a unit stands in the cluster.",
     "sync": "Roll out wave by wave, on a cluster or on a simulated one.",
+    "units": "Show the units of a repository, and who brings them.",
     "version": "Show the version of Tidegate.",
 }
 """Each has a module of its name with a function of its name; the line is its short help."""

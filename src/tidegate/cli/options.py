@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tidegate.errors import TidegateError
+    from tidegate.model.finding import Finding
     from tidegate.model.moment import Ms
 
 KUBE_VERSION = "v1.36.0"
 """What charts see where no cluster is known; a test compares it with what is rendered so."""
 
+INPUT = 3
+"""What was read is at fault."""
 _FILE = click.Path(exists=True, dir_okay=False)
 _VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 
@@ -119,6 +122,16 @@ def say_notes(notes: Iterable[TidegateError]) -> None:
     """Tell what is not certain, beside the output."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
+
+
+def say_findings(findings: Iterable[Finding]) -> int:
+    """Tell what was found, beside the output. Gives the exit code: errors are input at fault."""
+    from tidegate.report.findings import finding_lines, is_error  # noqa: PLC0415 - only when a verb runs
+
+    findings = tuple(findings)
+    for line in finding_lines(findings):
+        click.echo(line, err=True)
+    return INPUT if any(map(is_error, findings)) else 0
 
 
 def show(output: str, documents: Iterable[object], lines: Iterable[str]) -> None:

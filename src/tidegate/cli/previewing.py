@@ -5,15 +5,21 @@ from __future__ import annotations
 import click
 
 from tidegate.cli import options
+from tidegate.flows.entering import Found
 from tidegate.flows.preview import Preview, plan_document
 from tidegate.report.plan import plan_lines
 
 
-def show_preview(found: Preview, *, json: bool) -> None:
-    """Step by step, or the plan as a document."""
-    options.say_notes(found.notes)
-    if json:
-        click.echo(plan_document(found))
-        return
-    for line in plan_lines(found.plan, found.differences):
-        click.echo(line)
+def show_found(found: Found, previews: list[Preview], *, json: bool) -> int:
+    """Each plan, step by step or as a document; then what was found. Gives the exit code."""
+    for family, one in zip(found.families, previews, strict=False):
+        options.say_notes(one.notes)
+        if json:
+            click.echo(plan_document(one))
+            continue
+        if len(previews) > 1:
+            click.echo(f"{family.entry}, from {family.members[0].unit.where}")
+        for line in plan_lines(one.plan, one.differences):
+            click.echo(line)
+    more = (finding for one in previews for finding in one.findings)
+    return options.say_findings((*found.findings, *more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -13,11 +13,12 @@ from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.doing import Doing
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Told
+from tidegate.flows.entering import Found, open_found
+from tidegate.flows.pointing import Pointed
 from tidegate.flows.rollout import Rolling, roll_out
-from tidegate.flows.session import Session, Target, open_session
+from tidegate.flows.session import Session, Target
 from tidegate.model.event import Result
 from tidegate.model.plan import Plan
-from tidegate.model.unit import Unit
 from tidegate.report.rollout.summary import Commands
 
 PACE = 20.0
@@ -26,22 +27,23 @@ PACE = 20.0
 
 @asynccontextmanager
 async def on_screen(
-    units: Iterable[Unit], told: Told, doing: Doing, then: str
-) -> AsyncIterator[tuple[Screen, Session]]:
-    """A screen for these units, and the clusters that are chosen.
+    pointed: Pointed, told: Told, doing: Doing, then: str
+) -> AsyncIterator[tuple[Screen, Session, Found]]:
+    """A screen, the clusters that are chosen, and what is pointed at.
 
     It is said that they are reached for, and what is done then.
     """
     target = target_of(told)
     async with Screen.on(sys.stdout, os.environ, json=told["output"] == "json") as screen:
-        title = ", ".join(str(unit.id) for unit in units)
-        screen.introduce(title, _commands(target, Result.STOPPED))
+        screen.introduce(pointed.what, _commands(target, Result.STOPPED))
         if target.simulation is None:
             names = [one for one in target.contexts.values() if one]
             doing.say(f"connecting to {'context ' + ', '.join(names) if names else 'the cluster'}")
-        async with open_session(target, setting_of(told)) as session:
+        async with open_found(pointed, target, setting_of(told)) as (session, found):
+            title = ", ".join(str(one.entry) for one in found.families)
+            screen.introduce(title, _commands(target, Result.STOPPED))
             doing.say(then)
-            yield screen, session
+            yield screen, session, found
 
 
 async def show_rollout(

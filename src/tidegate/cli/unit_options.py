@@ -22,6 +22,8 @@ class Told(TypedDict, total=False):
 
     name: str
     namespace: str
+    entry: str
+    units: tuple[str, ...]
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
     revision: str
@@ -93,6 +95,18 @@ def _check_clusters(
     return tuple(found.items())
 
 
+NARROWING = (
+    click.option(
+        "--entry", default="", metavar="NAME|PATH", help="Where to begin, if there are several."
+    ),
+    click.option(
+        "--unit",
+        "units",
+        multiple=True,
+        metavar="ID",
+        help="Only this unit of a repository, and what it brings; may be repeated.",
+    ),
+)
 NAMING = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     click.option(

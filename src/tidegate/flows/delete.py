@@ -6,19 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidegate.errors import PlanError, TidegateError
+from tidegate.flows.entering import Found
 from tidegate.flows.journal import Remembered, forget_unit, read_journal
 from tidegate.flows.leaving import find_contents
 from tidegate.flows.looking import body_of, look_at, look_in
 from tidegate.flows.means import stale_of
-from tidegate.flows.planning import read_units
-from tidegate.flows.rendering import Rendered
+from tidegate.flows.planning import Read, make_plan
+from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
 from tidegate.health.budget import budget
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Deed, Plan, items_of
-from tidegate.model.unit import Unit
+from tidegate.model.semantics import TIDEGATE
 from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
@@ -59,13 +60,32 @@ class Deletion:
         return any(has_hooks(step) for step in self.plan.steps)
 
 
-async def plan_deletion(unit: Unit, session: Session) -> Deletion:
+async def plan_deletions(session: Session, found: Found) -> list[Deletion]:
+    """What each unit has brought; those come first that nobody else waits for.
+
+    Raises where a unit could not be rendered: what it has brought is not known then.
+    """
+    faults = [
+        error
+        for one in found.members
+        if isinstance(one.rendered, Unrendered)
+        for error in one.rendered.errors
+    ]
+    if faults:
+        raise ExceptionGroup("not rendered", faults)
+    planned = await make_plan(found.one, session, rules=TIDEGATE)
+    units = {one.manifests.unit.id: one for one in planned.read}
+    order = dict.fromkeys((*(step.unit for step in planned.plan.steps), *units))
+    return [await plan_deletion(units[name], session) for name in reversed(order)]
+
+
+async def plan_deletion(read: Read, session: Session) -> Deletion:
     """What is to be deleted: what the journal or the directory names, and says it is the unit's.
 
     Where the unit's policy consents, what asks first goes as well.
     """
-    (read,) = await read_units([unit], session)
-    wanted, confirmed = read.manifests, unit.policy.consents
+    wanted, unit = read.manifests, read.manifests.unit
+    confirmed = unit.policy.consents
     remembered = await read_journal(plan_unit(unit), session.world)
     journal = remembered.journal
     lives = await _lives(wanted, journal.entries, session.world)
@@ -109,10 +129,16 @@ def _deleted(plan: Plan) -> dict[Ref, bool]:
     return {item.ref: item.asks for item in items if item.deed is Deed.DELETE}
 
 
-def refuse_other(found: Deletion, shown: str) -> None:
-    """Raise a PlanError where somebody agreed to a plan, and it is no longer this one."""
-    if shown and shown != found.plan.digest:
-        problem = f"what `{found.remembered.unit.id}` has in the cluster changed meanwhile"
+def digest_of(found: list[Deletion]) -> str:
+    """A name for what somebody agrees to."""
+    return " ".join(one.plan.digest for one in found)
+
+
+def refuse_other(found: list[Deletion], shown: str) -> None:
+    """Raise a PlanError where somebody agreed to plans, and they are no longer these."""
+    if shown and shown != digest_of(found):
+        names = ", ".join(f"`{one.remembered.unit.id}`" for one in found)
+        problem = f"what {names} has in the cluster changed meanwhile"
         hint = "nothing was deleted; run the command again, and look at what it shows"
         raise PlanError("plan.moved", problem, hint=hint)
 

@@ -1,29 +1,32 @@
-"""Units become a plan: rendered for their clusters, read by their dialects, put in order."""
+"""Families of units become a plan: read by their dialects, put in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from tidegate.dialect.manifests import read_manifests
-from tidegate.dialect.units import find_units
+from tidegate.dialect.semantics import run_by
+from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
-from tidegate.errors import DialectError, PlanError, RenderError, TidegateError
-from tidegate.flows.render import render_all
+from tidegate.errors import PlanError, RenderError, TidegateError
+from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
 from tidegate.flows.sharing import refuse_shared
 from tidegate.health.budget import budget
-from tidegate.model.manifest import Manifests
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Served
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Deed, Plan
 from tidegate.model.reading import text
-from tidegate.model.unit import Unit
+from tidegate.model.semantics import Semantics
+from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
-
-MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +39,21 @@ class Read:
     @property
     def notes(self) -> tuple[TidegateError, ...]:
         """What is not certain; that there is nothing at all is rarely meant."""
-        notes = (*notes_of(self.rendered), *self._brought())
+        notes = notes_of(self.rendered)
         if self.rendered.documents or notes:
             return notes
-        unit = self.manifests.unit
-        problem = f"`{unit.sources[0].source}` has no objects"
+        problem = f"`{self.manifests.unit.sources[0].source}` has no objects"
         hint = "look whether it is the right directory"
         return (RenderError("render.nothing", problem, hint=hint),)
-
-    def _brought(self) -> Iterator[TidegateError]:
-        """That units are among the objects: what these bring is not planned."""
-        unit = self.manifests.unit
-        found = find_units(self.rendered.documents, unit.destination.namespace)
-        if found:
-            names = ", ".join(str(one.id) for one in found[:MOST_NAMED])
-            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-            problem = f"what these units deploy is not planned: {names}{more}"
-            hint = "point at the directory, chart or overlay of each"
-            yield DialectError("dialect.units", problem, where=found[0].where, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and what it was made of."""
+    """A plan, what it was made of, and what is to be said of units that are not whole."""
 
     plan: Plan
     read: tuple[Read, ...]
+    findings: tuple[Finding, ...] = ()
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -73,63 +65,135 @@ class Planned:
 
 
 async def make_plan(
-    units: Sequence[Unit], session: Session, resources: tuple[str, ...] = ()
+    families: Sequence[Family],
+    session: Session,
+    resources: tuple[str, ...] = (),
+    rules: Semantics | None = None,
 ) -> Planned:
-    """The plan of these units, and of that only the resources that are named.
+    """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
+    Without `rules` each unit is run by those of its own dialect.
     """
-    if resources and any(unit.policy.prunes for unit in units):
+    members = [_ruled(member, rules) for family in families for member in family.members]
+    if resources and any(one.unit.policy.prunes for one in members):
         problem = "only a whole unit can be pruned, and this is a part of one"
         raise PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
-    read = await read_units(units, session)
-    for one in read:
-        _refuse_empty(one.manifests)
-    plan = build_plan([one.manifests for one in read], budget=budget)
+    read = await read_members(members, session)
+    known = {one.manifests.unit.id for one in read}
+    wanted = [_refuse_empty(one.manifests) for one in read]
+    findings = tuple(finding for one in wanted for finding in _unmet(one.unit, known))
+    plan = build_plan([_met(one, known) for one in wanted], budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
-    return Planned(plan, read)
+    return Planned(plan, read, findings)
 
 
-def _refuse_empty(wanted: Manifests) -> None:
+def _ruled(member: Member, rules: Semantics | None) -> Member:
+    policy = run_by(member.unit.policy, rules or member.unit.policy.semantics)
+    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _refuse_empty(wanted: Manifests) -> Manifests:
     """Raise where pruning would take all of a unit away because nothing is left of it."""
     unit = wanted.unit
     if unit.policy.prunes and not unit.policy.allows_empty and not wanted.manifests:
         problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
         hint = "look whether it is the right directory; `--allow-empty` goes on"
         raise PlanError("plan.empty", problem, where=unit.where, hint=hint)
+    return wanted
 
 
-async def read_units(units: Iterable[Unit], session: Session) -> tuple[Read, ...]:
-    """Render units for their clusters and read what they ask for. Raises what is wrong."""
-    wanted = [(one, await session.capabilities(one.destination.cluster)) for one in units]
-    results = await render_all(wanted, session.setting)
-    errors = [one for result in results if isinstance(result, Unrendered) for one in result.errors]
+def _met(wanted: Manifests, known: Collection[UnitId]) -> Manifests:
+    """Without dependencies on units that are not in the plan: of those it is told."""
+    unit = wanted.unit
+    kept = tuple(one for one in unit.dependencies if one.unit is None or one.unit in known)
+    if kept == unit.dependencies:
+        return wanted
+    return msgspec.structs.replace(wanted, unit=msgspec.structs.replace(unit, dependencies=kept))
+
+
+def _unmet(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
+    for one in unit.dependencies:
+        if one.unit is not None and one.unit not in known:
+            yield Finding(
+                code="plan.unknown",
+                severity=Severity.ERROR,
+                sentence=f"`{unit.id}` depends on `{one.unit}`, which is not there",
+                where=one.where,
+                why="it never starts: what it waits for never becomes ready",
+                fix="correct the name in `dependsOn`, or add that unit",
+            )
+
+
+async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
+    """What the rendered units of these ask for.
+
+    Raises where what the user points at could not be rendered; a unit of a repository that could
+    not is passed over, and told by whoever found it.
+    """
+    members = list(members)
+    errors = [
+        error
+        for one in members
+        if isinstance(one.rendered, Unrendered) and not one.unit.id.kind
+        for error in one.rendered.errors
+    ]
     if errors:
         raise ExceptionGroup("not rendered", errors)
+    whole = [(one.unit, one.rendered) for one in members if isinstance(one.rendered, Rendered)]
+    ids = {unit.id for unit, _ in whole}
+    documents: dict[str, list[Document]] = {}
+    for unit, rendered in whole:
+        documents.setdefault(unit.destination.cluster, []).extend(rendered.documents)
+    scopes = {name: _Scope.of(await session.kinds(name), mine) for name, mine in documents.items()}
     read = []
-    for (unit, _), rendered in zip(wanted, results, strict=True):
-        if isinstance(rendered, Rendered):
-            kinds = await session.kinds(unit.destination.cluster)
-            is_namespaced = _scope_of(kinds, rendered.documents)
-            manifests = read_manifests(unit, rendered.documents, is_namespaced)
-            read.append(Read(manifests, rendered))
+    for unit, rendered in whole:
+        scope = scopes[unit.destination.cluster]
+        found = read_manifests(unit, rendered.documents, scope.is_namespaced)
+        brought = tuple(_brought(one, ids, unit, scope) for one in found.manifests)
+        read.append(Read(msgspec.structs.replace(found, manifests=brought), rendered))
     return tuple(read)
 
 
-def _scope_of(served: Iterable[Served], documents: Iterable[Document]) -> Callable[[Kind], bool]:
-    """Whether a kind has namespaces, by the cluster and by what the documents define."""
-    outside = _cluster_wide(served, documents)
-    return lambda kind: (kind.group, kind.name) not in outside
+def _brought(
+    manifest: Manifest, ids: Collection[UnitId], unit: Unit, scope: _Scope
+) -> Manifest:
+    """An object of a dialect's own kind: the unit that it is, and whether anybody takes it."""
+    kind = manifest.ref.kind
+    if not is_own_kind(kind):
+        return manifest
+    name = UnitId(kind.name, unit.destination.cluster, manifest.ref.namespace, manifest.ref.name)
+    is_unit = name in ids and name != unit.id
+    deed = manifest.deed if scope.serves(kind) else Deed.SKIP
+    return msgspec.structs.replace(manifest, brings=name if is_unit else None, deed=deed)
 
 
-def _cluster_wide(served: Iterable[Served], documents: Iterable[Document]) -> set[tuple[str, str]]:
-    """Kinds without namespaces: the cluster's, and those that the documents define."""
-    found = {(one.kind.group, one.kind.name) for one in served if not one.namespaced}
-    for document in documents:
-        body = document.body
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-        if kind.name == "CustomResourceDefinition" and text(body, "spec", "scope") == "Cluster":
-            found.add((text(body, "spec", "group"), text(body, "spec", "names", "kind")))
-    return found
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The kinds of a cluster, by group and name: those it serves, and those without namespaces."""
+
+    served: frozenset[tuple[str, str]]
+    wide: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, kinds: Iterable[Served], documents: Iterable[Document]) -> _Scope:
+        """What the cluster serves, and what the documents define."""
+        kinds = tuple(kinds)
+        served = {(one.kind.group, one.kind.name) for one in kinds}
+        wide = {(one.kind.group, one.kind.name) for one in kinds if not one.namespaced}
+        for document in documents:
+            body = document.body
+            if text(body, "kind") == "CustomResourceDefinition":
+                name = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
+                served.add(name)
+                if text(body, "spec", "scope") == "Cluster":
+                    wide.add(name)
+        return cls(frozenset(served), frozenset(wide))
+
+    def serves(self, kind: Kind) -> bool:
+        return (kind.group, kind.name) in self.served
+
+    def is_namespaced(self, kind: Kind) -> bool:
+        return (kind.group, kind.name) not in self.wide

@@ -7,7 +7,7 @@ written as kustomize takes it, of an artifact in a registry, or with `chart` of 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -97,6 +97,22 @@ class Words(TypedDict, total=False):
     api_versions: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointed:
+    """What the user points at, and what is said of it.
+
+    The words and the policy are those of a plain unit; each of the `clusters` gets one. `entry` and
+    `units` narrow a repository.
+    """
+
+    what: str
+    words: Words = field(default_factory=Words)
+    policy: Policy = field(default_factory=Policy)
+    clusters: tuple[str, ...] = ("",)
+    entry: str = ""
+    units: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Tree:
     """A tree, where in it the files are, and the parts of a path that tell them from others."""
@@ -127,6 +143,12 @@ def point_at(
         destination=Destination(cluster, namespace),
         policy=policy or Policy(),
     )
+
+
+def refuse_nowhere(pointed: Pointed) -> None:
+    """Raise a RenderError for what is neither here, nor an address."""
+    if not Path(pointed.what).is_file():
+        _find(pointed.what, pointed.words.get("revision", ""), pointed.words.get("chart", ""))
 
 
 def read_ignores(path: Path | None) -> tuple[Ignored, ...]:

@@ -11,15 +11,18 @@ from tidegate.engine.means import Body
 from tidegate.engine.reach.writing import read_body
 from tidegate.errors import Place, TidegateError
 from tidegate.flows.comparing import find_difference, is_replaced
+from tidegate.flows.discover import Family
+from tidegate.flows.entering import Found
 from tidegate.flows.journal import read_journal
 from tidegate.flows.leaving import find_contents, with_prunes
 from tidegate.flows.planning import make_plan
 from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate
+from tidegate.model.finding import Finding
 from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, items_of
 from tidegate.model.reading import text
-from tidegate.model.unit import Unit
+from tidegate.model.semantics import TIDEGATE
 from tidegate.plan.wire import to_json
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
@@ -35,6 +38,7 @@ class Preview:
     plan: Plan
     differences: dict[Spot, Difference]
     notes: tuple[TidegateError, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -46,19 +50,29 @@ def plan_document(found: Preview) -> bytes:
     return to_json(found.plan)
 
 
+async def preview_found(
+    session: Session, found: Found, resources: tuple[str, ...] = ()
+) -> tuple[Found, list[Preview]]:
+    """Each alternative by itself, and beside them what was found."""
+    previews = [await preview(one.families, session, resources) for one in found.apart()]
+    return found, previews
+
+
 async def preview(
-    units: Sequence[Unit], session: Session, resources: tuple[str, ...] = ()
+    families: Sequence[Family],
+    session: Session,
+    resources: tuple[str, ...] = (),
 ) -> Preview:
     """Plan what the user points at, and compare it with what is there."""
-    found, _ = await preview_with_lives(units, session, resources)
+    found, _ = await preview_with_lives(families, session, resources)
     return found
 
 
 async def preview_with_lives(
-    units: Sequence[Unit], session: Session, resources: tuple[str, ...] = ()
+    families: Sequence[Family], session: Session, resources: tuple[str, ...] = ()
 ) -> tuple[Preview, dict[Spot, bytes]]:
     """The same, with the objects that live."""
-    planned, world = await make_plan(units, session, resources), session.world
+    planned, world = await make_plan(families, session, resources, TIDEGATE), session.world
     plan = await with_prunes(planned.plan, world)
     by_id = {unit.id: unit for unit in plan.units}
     owners = {
@@ -78,7 +92,7 @@ async def preview_with_lives(
         for spot, (item, unit) in owners.items()
     }
     notes = (*planned.notes, *await find_contents(plan, session))
-    return Preview(plan, found, notes), lives
+    return Preview(plan, found, notes, planned.findings), lives
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
-from tidegate.dialect.semantics import run_by
 from tidegate.errors import TidegateError
+from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
-from tidegate.flows.session import Session, Target, open_session
+from tidegate.flows.session import Session, Target
 from tidegate.model.event import Event, Result, Told
+from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
-from tidegate.model.unit import Unit
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 
 HOLDER = "simulation"
+OWN = "own"
+"""Each unit by the rules of its dialect, plain ones by ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +36,12 @@ class Simulated:
     some time later, and were not waited for.
     """
 
-    semantics: Semantics
+    name: str
     plan: Plan
     result: Result
     events: tuple[Event, ...]
     notes: tuple[TidegateError, ...] = ()
+    findings: tuple[Finding, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     unwaited: tuple[Ref, ...] = ()
 
@@ -59,39 +63,35 @@ class _Listener:
 
 
 async def simulate(
-    units: Sequence[Unit],
-    engines: Iterable[Semantics],
+    pointed: Pointed,
+    engines: Iterable[Semantics | None],
     target: Target,
     setting: Setting,
     *,
     until: Ms,
 ) -> list[Simulated]:
-    """Each on new clusters that begin alike."""
-    found = []
+    """Each on new clusters that begin alike. Without an engine, each unit by its own rules."""
+    runs = []
     for rules in engines:
-        async with open_session(target, setting) as session:
-            ruled = [_ruled(unit, rules) for unit in units]
-            found.append(await _simulate(ruled, rules, session, until=until))
-    return found
-
-
-def _ruled(unit: Unit, rules: Semantics) -> Unit:
-    return msgspec.structs.replace(unit, policy=run_by(unit.policy, rules))
+        async with open_found(pointed, target, setting) as (session, found):
+            runs.append(await _simulate(found, rules, session, until=until))
+    return runs
 
 
 async def _simulate(
-    units: Sequence[Unit], rules: Semantics, session: Session, *, until: Ms
+    found: Found, rules: Semantics | None, session: Session, *, until: Ms
 ) -> Simulated:
-    planned = await make_plan(units, session)
+    planned = await make_plan(found.one, session, rules=rules)
     plan, listener = planned.plan, _Listener(Course(session.world.now()))
     ended = await roll_out(plan, session, Rolling(holder=HOLDER, within=until), listener)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
-        semantics=rules,
+        name=rules.name if rules else OWN,
         plan=plan,
         result=ended.result,
         events=tuple(listener.events),
         notes=planned.notes,
+        findings=(*found.findings, *planned.findings),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
     )

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tidegate.flows.discover import Family
 from tidegate.flows.preview import preview_with_lives
 from tidegate.flows.session import Session
 from tidegate.model.change import Fate
 from tidegate.model.objects import Json, Ref, Spot
 from tidegate.model.plan import Plan, Step, items_of
-from tidegate.model.unit import Unit
 from tidegate.model.verdict import Health, Verdict
 from tidegate.world.ask import ask
 from tidegate.world.calls import Local
@@ -32,9 +32,9 @@ class ObjectStatus:
     cluster: str = ""
 
 
-async def read_status(units: Sequence[Unit], session: Session) -> list[ObjectStatus]:
+async def read_status(families: Sequence[Family], session: Session) -> list[ObjectStatus]:
     """All objects of units, in the order of the plan."""
-    found, lives = await preview_with_lives(units, session)
+    found, lives = await preview_with_lives(families, session)
     verdicts = await _judge_all(found.plan, lives, session)
     return [
         ObjectStatus(

@@ -9,7 +9,7 @@ import msgspec
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Deed, HookPolicy
 from tidegate.model.policy import Handling
-from tidegate.model.unit import Unit
+from tidegate.model.unit import Unit, UnitId
 
 
 class Phase(StrEnum):
@@ -25,7 +25,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """One object as Git wants it. The phase and the wave are those its dialect gives it.
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
-    brings; empty for everything else. `deed`: what is done to it.
+    brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
+    own object of.
     """
 
     ref: Ref
@@ -37,6 +38,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     handling: Handling = Handling()
     defines: tuple[str, str] = ("", "")
     deed: Deed = Deed.APPLY
+    brings: UnitId | None = None
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,8 @@ class Deed(StrEnum):
     DELETE = "delete"
     AWAIT = "await"
     """It is somebody else's: it is waited for, and never written."""
+    SKIP = "skip"
+    """Nobody serves its kind, and it only says what a unit is: it is passed over."""
 
 
 class HookPolicy(StrEnum):
@@ -82,7 +84,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     wait for more than its hooks. A step that `rescues` has its turn when another of
     its unit failed and all of them are at rest. A step that `expands` has no objects: it yields
     further steps when its turn comes, and passes when they have. `barrier`: what else holds it.
-    `part`: its number, where objects of one wave or stage come one after another.
+    `part`: its number, where objects of one wave or stage come one after another. A step without
+    any objects is a joint: units that another one brings begin behind it, or end before it.
     """
 
     id: str

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.release import Parameter, Release
+from tidegate.model.source import DeclaredSource
 
 NOWHERE = Path()
 """The root of a tree that is not fetched yet."""
@@ -161,6 +162,7 @@ class Directory(msgspec.Struct, frozen=True, kw_only=True):
 
     A file that `exclude` matches does not, whatever `include` says. Both are matched against the
     path below the directory. Without `jsonnet`, files of Jsonnet are passed over.
+    With `files`, only these count; they start at the root.
     """
 
     root: Path = NOWHERE
@@ -169,6 +171,7 @@ class Directory(msgspec.Struct, frozen=True, kw_only=True):
     include: str = ""
     exclude: str = ""
     every_ending: bool = False
+    files: tuple[str, ...] = ()
     jsonnet: Jsonnet | None = Jsonnet()
     size_limit: int = LARGEST_DIRECTORY
 
@@ -270,13 +273,21 @@ class FluxDetails(msgspec.Struct, frozen=True, kw_only=True):
 
     `values`: those of a chart that other objects hold. `decrypts`: whether SOPS files are opened;
     `keys`: the Secret with the keys. `labels` and `annotations` go onto every object, last of all.
-    `post_renders`: what is done to the objects of a chart, one after another.
+    `post_renders`: what is done to the objects of a chart, one after another. `declared`: the
+    object that stands for the source, once that is found.
     """
 
     values: tuple[DataReference, ...] = ()
+    declared: DeclaredSource | None = None
     substitution: Substitution | None = None
     decrypts: bool = False
     keys: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     post_renders: tuple[FluxOverrides, ...] = ()
+
+    @property
+    def takes_data(self) -> bool:
+        """Whether what comes out depends on other objects of a cluster."""
+        variables = self.substitution.references if self.substitution else ()
+        return bool(self.values or variables or self.keys)

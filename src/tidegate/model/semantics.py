@@ -19,6 +19,16 @@ class Vanishing(StrEnum):
     REAPPLY = "reapply"
 
 
+class Children(StrEnum):
+    """Whether a unit waits for the units that it brings."""
+
+    ALWAYS = "always"
+    """What comes behind their wave does."""
+    GATES = "gates"
+    """It is done when those are that its gates name."""
+    NEVER = "never"
+
+
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """How often a failed step is tried again, and after which pauses.
 
@@ -52,7 +62,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     may last. `quiet`: how long nothing may change while a gate waits; 0 is for ever. `batch_stops`:
     a refused write keeps later batches of its step from starting. `patient`: an object that fails
     ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
-    deletion, its step is held until then; else what asks is left alone.
+    deletion, its step is held until then; else what asks is left alone. `children`: whether a unit
+    waits for those that it brings.
     """
 
     name: str
@@ -73,6 +84,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     batch_stops: bool
     patient: bool
     awaits_consent: bool
+    children: Children
     retry: Retry
 
 
@@ -97,6 +109,7 @@ TIDEGATE = Semantics(
     batch_stops=True,
     patient=False,
     awaits_consent=False,
+    children=Children.ALWAYS,
     retry=Retry(limit=5, first=Ms(5 * SECOND), factor=2, cap=Ms(3 * MINUTE)),
 )
 
@@ -119,6 +132,7 @@ ARGOCD = Semantics(
     batch_stops=False,
     patient=True,
     awaits_consent=True,
+    children=Children.NEVER,
     retry=Retry(
         limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True, gates=True
     ),
@@ -143,6 +157,7 @@ FLUX = Semantics(
     batch_stops=True,
     patient=False,
     awaits_consent=False,
+    children=Children.GATES,
     retry=Retry(
         limit=5, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
     ),

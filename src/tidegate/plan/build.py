@@ -26,6 +26,7 @@ from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order, refuse_circles
 from tidegate.plan.gates import FIRST, await_step, set_gates
 from tidegate.plan.items import Budget, make_item
+from tidegate.plan.joints import with_joints
 from tidegate.plan.parting import part_steps
 from tidegate.plan.precedence import make_edges
 from tidegate.plan.stages import group_by_stage
@@ -61,8 +62,10 @@ def build_fragment(
         for one in known.values()
         for manifest in one.manifests
     }
-    chains = {name: _steps(one, brought, budget) for name, one in known.items()}
+    jointed = {name: _steps(one, brought, budget) for name, one in known.items()}
+    chains = {name: steps for name, (steps, _) in jointed.items()}
     told = [*precedences, *_declared(known.values(), brought)]
+    told += [one for _, mine in jointed.values() for one in mine]
     chains = {name: mark_last(part_steps(chain, told)) for name, chain in chains.items()}
     steps = _by_id(chains.values())
     edges = [edge for chain in chains.values() for edge in link_chain(chain)]
@@ -96,18 +99,25 @@ def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[P
     )
 
 
-def _steps(wanted: Manifests, brought: Collection[Brought], budget: Budget) -> list[Step]:
-    """The steps of a unit in their order, with what it waits for and nobody here brings."""
+def _steps(
+    wanted: Manifests, brought: Collection[Brought], budget: Budget
+) -> tuple[list[Step], list[Precedence]]:
+    """The steps of a unit in their order, with what it waits for and nobody here brings.
+
+    Beside them, where among them the units have their place that it brings.
+    """
     unit, planned = wanted.unit, plan_unit(wanted.unit)
     if unit.policy.order is Order.STAGES:
         groups = group_by_stage(wanted.manifests)
     else:
         groups = group_by_wave(wanted.manifests, namespace=unit.destination.namespace)
-    steps = set_gates([_step(planned, group, budget) for group in groups], planned)
+    made = [_step(planned, group, budget) for group in groups]
+    members = {step.id: group.manifests for step, group in zip(made, groups, strict=True)}
+    steps, children = with_joints(set_gates(made, planned), members, planned)
     foreign = (one.ref for one in unit.dependencies if one.ref is not None)
     cluster = unit.destination.cluster
     absent = [ref for ref in foreign if (cluster, *identity(ref)) not in brought]
-    return [*([await_step(planned, FIRST, absent)] if absent else ()), *steps]
+    return [*([await_step(planned, FIRST, absent)] if absent else ()), *steps], children
 
 
 def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:

@@ -51,7 +51,7 @@ def await_step(unit: PlannedUnit, stage: str, refs: Iterable[Ref]) -> Step:
 
 
 def _gating(item: Item, listed: set[tuple[str, str, str, str]]) -> Item:
-    gates = item.hook is not None or identity(item.ref) in listed
+    gates = item.hook is not None or (item.gates and identity(item.ref) in listed)
     return item if item.gates == gates else msgspec.structs.replace(item, gates=gates)
 
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from tidegate.model.manifest import Manifest, Phase
+from tidegate.model.plan import Deed
 
 PHASES = {phase: place for place, phase in enumerate(Phase)}
 KINDS = (  # noqa: SIM905 - thirty lines of one word each read worse
@@ -36,7 +37,9 @@ class StepGroup:
         self.phase = phase
         self.wave = wave
         self.stage = stage
-        kinds = groupby(manifests, key=lambda one: one.ref.kind.name)
+        self.manifests = tuple(manifests)
+        written = (one for one in manifests if one.deed is not Deed.SKIP)
+        kinds = groupby(written, key=lambda one: one.ref.kind.name)
         self.batches = tuple(tuple(batch) for _, batch in kinds)
 
     @property

@@ -81,6 +81,8 @@ def _files(directory: Directory, start: Path, root: Path) -> Iterator[Path]:
             continue
         if not _is_manifest_file(path, root):
             continue
+        if directory.files and path.relative_to(root).as_posix() not in directory.files:
+            continue
         below = path.relative_to(start).as_posix()
         if exclude and exclude.matches(below):
             continue

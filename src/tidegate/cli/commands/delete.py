@@ -9,25 +9,35 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import CONTENTS, TARGET, UNIT, WATCHING, Told, takes
+from tidegate.cli.unit_options import (
+    CONTENTS,
+    NARROWING,
+    TARGET,
+    UNIT,
+    WATCHING,
+    Told,
+    takes,
+)
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
+    from tidegate.cli.screen import Screen
     from tidegate.flows.delete import Deletion
+    from tidegate.flows.pointing import Pointed
+    from tidegate.flows.session import Session
     from tidegate.model.event import Result
-    from tidegate.model.unit import Unit
 
 NOTHING = "nothing to delete"
 
 
 @click.command()
-@click.argument("what", metavar="DIR")
-@takes(UNIT, TARGET, CONTENTS)
+@click.argument("what", metavar="PATH")
+@takes(NARROWING, UNIT, TARGET, CONTENTS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")
 @takes(WATCHING)
 def delete(what: str, **told: Unpack[Told]) -> int:
-    """Delete what DIR has brought: the last wave first, each wave when the one before is gone.
+    """Delete what PATH has brought: the last wave first, each wave when the one before is gone.
 
     PreDelete hooks run before, PostDelete hooks behind. What says Delete=false stays, and so do
     custom resource definitions. It is shown first what would be deleted, and asked.
@@ -38,40 +48,35 @@ def delete(what: str, **told: Unpack[Told]) -> int:
       tidegate delete overlays/prod --context prod --yes --confirm
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import units_of
-
-    return max(_delete_unit(what, unit, told, doing) for unit in units_of(what, told))
-
-
-def _delete_unit(what: str, unit: Unit, told: Told, doing: Doing) -> int:
     import asyncio
 
-    from tidegate.cli.asking import in_session
+    from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.exits import CODES
-    from tidegate.flows.delete import plan_deletion
+    from tidegate.flows.delete import digest_of, plan_deletions
     from tidegate.model.event import Result
 
-    shown = ""
+    pointed, shown = pointed_of(what, told), ""
     if not told["yes"]:
         doing.say(f"looking for what {what} has brought")
-        found = in_session(told, lambda session: plan_deletion(unit, session))
+        found = in_found(pointed, told, plan_deletions)
         doing.clear()
-        if found.going and not _agrees(found):
+        if any(one.going for one in found) and not _agrees(found):
             click.echo("nothing was deleted", err=True)
             return CODES[Result.STOPPED]
-        shown = found.plan.digest
-    return CODES[asyncio.run(_delete(what, unit, told, doing, shown))]
+        shown = digest_of(found)
+    return CODES[asyncio.run(_delete(pointed, told, doing, shown))]
 
 
-def _agrees(found: Deletion) -> bool:
+def _agrees(found: list[Deletion]) -> bool:
     """Show what would be deleted, and ask."""
     from tidegate.report.deletion import deletion_lines
 
-    for line in deletion_lines(found.plan, found.staying, found.asking):
-        click.echo(line, err=True)
-    options.say_notes(found.contents)
+    for one in found:
+        for line in deletion_lines(one.plan, one.staying, one.asking):
+            click.echo(line, err=True)
+        options.say_notes(one.contents)
     try:
-        count = len(found.going)
+        count = sum(len(one.going) for one in found)
         return click.confirm(f"Delete {count} object{'s' if count != 1 else ''}?", err=True)
     except click.Abort:
         if sys.stdin.isatty():
@@ -79,29 +84,44 @@ def _agrees(found: Deletion) -> bool:
         raise click.UsageError("nobody answers here: --yes deletes without asking") from None
 
 
-async def _delete(what: str, unit: Unit, told: Told, doing: Doing, shown: str) -> Result:
-    from tidegate.cli.rolling import on_screen, show_rollout
-    from tidegate.flows.delete import finish_deletion, plan_deletion, refuse_other
+async def _delete(pointed: Pointed, told: Told, doing: Doing, shown: str) -> Result:
+    """Unit after unit, those first that others wait for last."""
+    from tidegate.cli.rolling import on_screen
+    from tidegate.flows.delete import plan_deletions, refuse_other
+    from tidegate.model.event import Result
+
+    then = f"looking for what {pointed.what} has brought"
+    async with on_screen(pointed, told, doing, then) as (screen, session, found):
+        going = await plan_deletions(session, found)
+        refuse_other(going, shown)
+        doing.clear()
+        result = Result.PASSED
+        for one in going:
+            result = await _delete_unit(one, session, screen, told)
+            if result is not Result.PASSED:
+                break
+    if not any(one.is_due for one in going):
+        click.echo(NOTHING, err=told["output"] == "json")
+    for one in going:
+        _say_staying(one)
+    return result
+
+
+async def _delete_unit(found: Deletion, session: Session, screen: Screen, told: Told) -> Result:
+    from tidegate.cli.rolling import show_rollout
+    from tidegate.flows.delete import finish_deletion
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Rolling
     from tidegate.model.event import Result
 
-    then = f"looking for what {what} has brought"
-    async with on_screen([unit], told, doing, then) as (screen, session):
-        found = await plan_deletion(unit, session)
-        refuse_other(found, shown)
-        if session.target.simulation is None and found.runs_hooks:
-            refuse_unsound(found.rendered, takes_broken_seals=False)
-        doing.clear()
-        options.say_notes(found.notes)
-        result = Result.PASSED
-        if found.is_due:
-            result = await show_rollout(screen, session, found.plan, Rolling(), told)
-        if result is Result.PASSED:
-            await finish_deletion(found, session.world)
-    if not found.is_due:
-        click.echo(NOTHING, err=told["output"] == "json")
-    _say_staying(found)
+    if session.target.simulation is None and found.runs_hooks:
+        refuse_unsound(found.rendered, takes_broken_seals=False)
+    options.say_notes(found.notes)
+    result = Result.PASSED
+    if found.is_due:
+        result = await show_rollout(screen, session, found.plan, Rolling(), told)
+    if result is Result.PASSED:
+        await finish_deletion(found, session.world)
     return result
 
 

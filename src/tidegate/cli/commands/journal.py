@@ -11,9 +11,9 @@ from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import CLUSTER, NAMING, Told, takes
 
 if TYPE_CHECKING:
+    from tidegate.flows.entering import Found
     from tidegate.flows.journal import Remembered
     from tidegate.flows.session import Session
-    from tidegate.model.unit import Unit
 
 
 @click.command()
@@ -31,11 +31,10 @@ def journal(what: str, **told: Unpack[Told]) -> None:
       tidegate journal overlays/prod --context prod -o json
     """
     doing = say_first(f"looking for the journal of {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_session, units_of
+    from tidegate.cli.asking import in_found, pointed_of
     from tidegate.report.journal import journal_document, journal_lines
 
-    units = units_of(what, told)
-    found = in_session(told, lambda session: _read(units, session))
+    found = in_found(pointed_of(what, told), told, _read)
     doing.clear()
     for one in found:
         name, remembered = str(one.unit.id), one.journal if one.secrets else None
@@ -43,7 +42,7 @@ def journal(what: str, **told: Unpack[Told]) -> None:
         options.show(told["output"], [document], lines)
 
 
-async def _read(units: list[Unit], session: Session) -> list[Remembered]:
+async def _read(session: Session, found: Found) -> list[Remembered]:
     from tidegate.flows.journal import read_unit_journal
 
-    return [await read_unit_journal(unit, session) for unit in units]
+    return [await read_unit_journal(one.unit, session) for one in found.members]

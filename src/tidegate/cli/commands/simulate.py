@@ -9,7 +9,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import HEALTH, SIMULATION, UNIT, Told, takes
+from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Told, takes
 
 if TYPE_CHECKING:
     from tidegate.model.semantics import Semantics
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", metavar="DIR")
+@click.argument("what", metavar="PATH")
 @click.option(
     "--engine",
-    default="tidegate",
+    default="own",
     show_default=True,
-    help="Whose rules: tidegate, argocd or flux; several parted by commas.",
+    help="Whose rules: tidegate, argocd, flux, or each unit's own; several parted by commas.",
 )
-@takes(UNIT, SIMULATION, HEALTH)
+@takes(NARROWING, UNIT, SIMULATION, HEALTH)
 @options.until("2h", "How long at most, in its own time.")
 @options.text_or_json
 def simulate(what: str, **told: Unpack[Told]) -> int:
-    """Roll out DIR on a simulated cluster, and show when each gate opened.
+    """Roll out PATH on a simulated cluster, and show when each gate opened.
 
     Time is virtual: minutes pass in milliseconds. The same input gives the same output.
 
@@ -42,7 +42,7 @@ def simulate(what: str, **told: Unpack[Told]) -> int:
     doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
     import asyncio
 
-    from tidegate.cli.asking import setting_of, target_of, units_of
+    from tidegate.cli.asking import pointed_of, setting_of, target_of
     from tidegate.cli.exits import CODES
     from tidegate.flows.simulate import simulate as run
     from tidegate.model.event import Result
@@ -50,12 +50,13 @@ def simulate(what: str, **told: Unpack[Told]) -> int:
 
     engines = _engines(told["engine"])
     told["sandbox"] = True
-    units, target = units_of(what, told), target_of(told)
-    runs = asyncio.run(run(units, engines, target, setting_of(told), until=told["until"]))
+    pointed, target = pointed_of(what, told), target_of(told)
+    runs = asyncio.run(run(pointed, engines, target, setting_of(told), until=told["until"]))
     doing.clear()
     options.say_notes(runs[0].notes)
+    options.say_findings(runs[0].findings)
     shown = [
-        EngineRun(one.semantics.name, one.plan, one.events, one.evidence, one.unwaited)
+        EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited)
         for one in runs
     ]
     options.show(told["output"], _documents(shown), side_by_side(shown))
@@ -65,16 +66,17 @@ def simulate(what: str, **told: Unpack[Told]) -> int:
     return CODES[Result.INVALID if Result.INVALID in results else Result.FAILED]
 
 
-def _engines(text: str) -> list[Semantics]:
-    """Whose rules, by their names."""
+def _engines(text: str) -> list[Semantics | None]:
+    """Whose rules, by their names; None is each unit's own."""
     from tidegate.model.semantics import BY_NAME
 
+    known: dict[str, Semantics | None] = {**BY_NAME, "own": None}
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in BY_NAME:
-            problem = f"there is no `{name}`; there are {', '.join(BY_NAME)}"
+        if name not in known:
+            problem = f"there is no `{name}`; there are {', '.join(known)}"
             raise click.BadParameter(problem, param_hint="--engine")
-    return [BY_NAME[name] for name in names]
+    return [known[name] for name in names]
 
 
 def _documents(runs: list[EngineRun]) -> Iterator[object]:

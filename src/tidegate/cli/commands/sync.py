@@ -8,16 +8,25 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import CONTENTS, PRUNING, TARGET, UNIT, WATCHING, Told, takes
+from tidegate.cli.unit_options import (
+    CONTENTS,
+    NARROWING,
+    PRUNING,
+    TARGET,
+    UNIT,
+    WATCHING,
+    Told,
+    takes,
+)
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
-    from tidegate.model.unit import Unit
+    from tidegate.flows.pointing import Pointed
 
 
 @click.command()
-@click.argument("what", metavar="DIR")
-@takes(UNIT, TARGET, PRUNING, CONTENTS)
+@click.argument("what", metavar="PATH")
+@takes(NARROWING, UNIT, TARGET, PRUNING, CONTENTS)
 @click.option(
     "--resource",
     "resources",
@@ -52,10 +61,11 @@ if TYPE_CHECKING:
 )
 @takes(WATCHING)
 def sync(what: str, **told: Unpack[Told]) -> int:
-    """Roll out DIR wave by wave; each gate opens when what was applied is healthy.
+    """Roll out PATH wave by wave; each gate opens when what was applied is healthy.
 
-    DIR is a directory of manifests, a Helm chart or a Kustomize overlay. What is there already and
-    as wanted is left alone. Ctrl-C stops cleanly; the same command goes on where it stopped.
+    PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
+    or a Kustomize overlay. What is there already and as wanted is left alone. Ctrl-C stops cleanly;
+    the same command goes on where it stopped.
 
     \b
     Examples:
@@ -68,33 +78,36 @@ def sync(what: str, **told: Unpack[Told]) -> int:
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
 
-    from tidegate.cli.asking import in_session, units_of
-    from tidegate.cli.previewing import show_preview
-    from tidegate.flows.preview import preview
+    from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.cli.previewing import show_found
+    from tidegate.flows.preview import preview_found
 
-    units = units_of(what, told)
+    pointed = pointed_of(what, told)
     if not told["dry_run"]:
-        return asyncio.run(_sync(what, units, told, doing))
+        return asyncio.run(_sync(pointed, told, doing))
     doing.say(f"comparing {what} with what lives")
-    found = in_session(told, lambda session: preview(units, session, told["resources"]))
+    only = told["resources"]
+    found, previews = in_found(pointed, told, lambda session, one: preview_found(session, one, only))
     doing.clear()
-    show_preview(found, json=told["output"] == "json")
-    return 0
+    return show_found(found, previews, json=told["output"] == "json")
 
 
-async def _sync(what: str, units: list[Unit], told: Told, doing: Doing) -> int:
+async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
     from tidegate.flows.planning import make_plan
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Preflight, Rolling
+    from tidegate.model.semantics import TIDEGATE
 
     rolling = Rolling(keeps_going=told["keep_going"], preflight=Preflight(told["preflight"]))
-    async with on_screen(units, told, doing, f"rendering {what}") as (screen, session):
-        planned = await make_plan(units, session, told["resources"])
+    async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
+        planned = await make_plan(found.one, session, told["resources"], TIDEGATE)
+        doing.clear()
+        options.say_findings((*found.findings, *planned.findings))
+        found.refuse_faults(planned.findings, keeps_going=told["keep_going"])
         if session.target.simulation is None:
             refuse_unsound(planned.rendered, takes_broken_seals=told["take_broken_seals"])
-        doing.clear()
         options.say_notes(planned.notes)
         result = await show_rollout(screen, session, planned.plan, rolling, told)
     for left in screen.course.kept:

@@ -80,7 +80,7 @@ class Unsealing:
         opened = await decrypt(documents, self.keys, offline=True)
         self.locked += opened.locked
         hidden = (
-            (*fields, *_fields_with(document.body, self.secrets))
+            (*fields, *fields_with(document.body, self.secrets))
             for document, fields in zip(opened.documents, opened.hidden, strict=True)
         )
         return Decrypted(opened.documents, tuple(hidden), tuple(self.locked))
@@ -153,7 +153,8 @@ def _plain_secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -
             yield opened.decode(errors="replace").strip()
 
 
-def _fields_with(body: dict[str, Json], secrets: set[str]) -> Iterator[FieldPath]:
+def fields_with(body: dict[str, Json], secrets: set[str]) -> Iterator[FieldPath]:
+    """Where a secret stands in a body, alone or inside of another text."""
     for path, value in _leaves(body) if secrets else ():
         text = str(value)
         if text in secrets or any(one in text for one in secrets if len(one) >= LONG_ENOUGH):

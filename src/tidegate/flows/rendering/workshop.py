@@ -19,7 +19,16 @@ from tidegate.render.footprint import KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
 from tidegate.render.sops import Keys
-from tidegate.source import Access, Cache, Checkout, find_checkouts, keyring_of
+from tidegate.model.source import Snapshot, SourceRef
+from tidegate.source import (
+    Access,
+    Cache,
+    Checkout,
+    fetch,
+    find_checkouts,
+    keyring_of,
+    leave_out,
+)
 
 
 def has_helm() -> bool:
@@ -58,6 +67,7 @@ class Workshop:
         self._jsonnet: Workers | None = None
         self._entering = asyncio.Lock()
         self._nearby: dict[Path, tuple[Checkout, ...]] = {}
+        self._trees: dict[tuple[SourceRef, str], asyncio.Task[Snapshot]] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,6 +92,17 @@ class Workshop:
                 opening = jsonnet_workers(count=self.setting.cores)
                 self._jsonnet = await self._ends.enter_async_context(opening)
             return self._jsonnet
+
+    async def fetch(self, source: SourceRef, ignore: str = "") -> Snapshot:
+        """The tree of a source, without what is to be ignored; each is had once."""
+        if (source, ignore) not in self._trees:
+            self._trees[source, ignore] = asyncio.create_task(self._fetch(source, ignore))
+        return await asyncio.shield(self._trees[source, ignore])
+
+    async def _fetch(self, source: SourceRef, ignore: str) -> Snapshot:
+        access = await self.access(None)
+        tree = await fetch(source, access)
+        return await leave_out(tree, ignore, access) if ignore else tree
 
     async def workers_if_any(self) -> Workers | None:
         """Nothing where the Helm SDK is not installed."""

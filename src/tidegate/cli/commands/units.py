@@ -1,0 +1,48 @@
+"""`tidegate units`."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import click
+
+from tidegate.cli import options
+from tidegate.cli.doing import say_first
+from tidegate.cli.unit_options import NARROWING, Told, takes
+
+
+@click.command()
+@click.argument("what", metavar="[PATH]", default=".")
+@takes(NARROWING)
+@options.offline
+@options.repo_map
+@options.text_or_json
+def units(what: str, **told: Unpack[Told]) -> int:
+    """Show the units of a repository: who brings them, and what they deploy where.
+
+    PATH is a repository of Argo CD's or Flux's, or of both. An Application, a Kustomization and a
+    HelmRelease are units; so are charts, overlays and directories that are pointed at.
+
+    \b
+    Examples:
+      tidegate units
+      tidegate units clusters/prod
+      tidegate units . --entry clusters/prod -o json
+    """
+    doing = say_first(f"looking for units in {what}", quiet=told["output"] == "json")
+    import asyncio
+
+    from tidegate.cli.asking import pointed_of, setting_of
+    from tidegate.flows.entering import find
+    from tidegate.flows.units import unit_rows
+    from tidegate.report.findings import is_error
+    from tidegate.report.units import unit_lines, units_document
+
+    found = asyncio.run(find(pointed_of(what, told), setting_of(told)))
+    doing.clear()
+    rows = unit_rows(found.families)
+    document = units_document(rows, found.findings)
+    options.show(told["output"], [document], unit_lines(rows))
+    if told["output"] != "json":
+        return options.say_findings(found.findings)
+    return options.INPUT if any(map(is_error, found.findings)) else 0

@@ -1,0 +1,257 @@
+"""What the user points at becomes units: PATH → entries → families.
+
+    found = await discover(pointed, asker)
+    families = choose(found, pointed)
+
+PATH is a chart, an overlay or an address: one plain unit, and whatever that brings. PATH is a tree:
+every unit object in it is a candidate, and the families of those that nobody brings are found. A
+tree without unit objects is one plain directory, unless overlays or charts lie in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import Place, PlanError, RenderError
+from tidegate.flows.checking import check_units
+from tidegate.flows.discover.families import (
+    Family,
+    Growing,
+    Member,
+    Render,
+    entries_of,
+    family_of,
+    folders_over,
+    holds_itself,
+    is_included,
+    overlays_over,
+)
+from tidegate.flows.discover.homes import find_homes
+from tidegate.flows.discover.scan import MANIFESTS, Scan, tops
+from tidegate.flows.pointing import Pointed, point_at, root_of
+from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
+from tidegate.flows.rendering.capabilities import Capabilities
+from tidegate.flows.rendering.units import FindData, render_unit
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.rendering import Directory, Tool
+from tidegate.model.source import LocalSource
+from tidegate.model.unit import Unit, UnitId, UnitSource
+from tidegate.render.tool_choice import detected_tool
+from tidegate.source import fetch
+
+__all__ = ["Discovered", "Family", "Member", "choose", "discover"]
+
+AskCluster = Callable[[str], Awaitable[Capabilities]]
+AT_ONCE = 16
+"""Units on their way at a time: what they wait for is limited elsewhere."""
+MOST_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """The families of what was pointed at, and what is to be said besides."""
+
+    families: tuple[Family, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def are_alternatives(self) -> bool:
+        """Whether two families bring one identity: then each is taken by itself."""
+        names = [name for family in self.families for name in family.ids]
+        return len(names) != len(set(names))
+
+
+async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Discovered:
+    """Find the units of what is pointed at. Raises where there is nothing to find."""
+    path = Path(pointed.what)
+    is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
+    is_file = path.is_file() and path.name.endswith(MANIFESTS)
+    if not (is_tree or is_file):
+        return await _plain(pointed, _units(pointed), setting, ask)
+    scan = await _scan(path.resolve(), setting)
+    if not scan.candidates:
+        _refuse_overlays(pointed.what, scan)
+        units = _file_unit(pointed, scan) if is_file else _units(pointed)
+        return await _plain(pointed, units, setting, ask, scan)
+    return await _repository(scan, setting, ask)
+
+
+def _tool_of(path: Path) -> Tool:
+    return detected_tool(entry.name for entry in path.iterdir())
+
+
+def _units(pointed: Pointed) -> list[Unit]:
+    """What is pointed at as a plain unit, once for each cluster."""
+    return [
+        point_at(pointed.what, pointed.policy, cluster=name, **pointed.words)
+        for name in pointed.clusters
+    ]
+
+
+def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
+    """One file of manifests."""
+    folder = posixpath.dirname(scan.below) or "."
+    request = Directory(path=folder, files=(scan.below,))
+    source = UnitSource(source=LocalSource(str(scan.root)), request=request)
+    parent = replace(pointed, what=str(Path(pointed.what).parent))
+    stem = Path(pointed.what).stem
+    return [
+        msgspec.structs.replace(
+            unit,
+            id=msgspec.structs.replace(unit.id, name=pointed.words.get("name") or stem),
+            sources=(source,),
+        )
+        for unit in _units(parent)
+    ]
+
+
+async def _scan(path: Path, setting: Setting) -> Scan:
+    """The repository of a path, with what is below it to be looked at."""
+    root = root_of(path if path.is_dir() else path.parent)
+    async with Workshop(setting) as workshop:
+        tree = await fetch(LocalSource(str(root)), await workshop.access(None))
+    return Scan(root, tree.files, path.relative_to(root).as_posix())
+
+
+async def _plain(
+    pointed: Pointed, units: list[Unit], setting: Setting, ask: AskCluster, scan: Scan | None = None
+) -> Discovered:
+    """A plain unit, and all that it brings."""
+    path = Path(pointed.what)
+    if scan is None:
+        scan = await _scan(path.resolve(), setting) if path.exists() else Scan(Path(), ())
+    homes = await find_homes(scan, setting)
+    async with Workshop(homes.setting) as workshop:
+        nodes = await Growing(scan, _renderer(workshop, ask)).grow(units)
+    families = tuple(family_of(node) for node in nodes)
+    grown = any(len(one.members) > 1 for one in families)
+    return Discovered(families, (*(homes.findings if grown else ()), *_said(families)))
+
+
+def _renderer(workshop: Workshop, ask: AskCluster) -> Render:
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def render(unit: Unit, find_data: FindData) -> Rendered | Unrendered:
+        async with room:
+            cluster = await ask(unit.destination.cluster)
+            return await render_unit(unit, cluster, workshop, find_data)
+
+    return render
+
+
+async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discovered:
+    """The families of a tree with unit objects.
+
+    What overlays name may be patched by them, so that it is not looked at before it is known that
+    nobody brings it; a unit that renders its own file is where its tree begins.
+    """
+    homes = await find_homes(scan, setting)
+    loose = [one for one in scan.candidates if not is_included(one, scan) or holds_itself(one)]
+    async with Workshop(homes.setting) as workshop:
+        grow = Growing(scan, _renderer(workshop, ask)).grow
+        nodes = await grow(loose)
+        entries, circles = entries_of(nodes)
+        brought = {name for node in entries for name in family_of(node).names}
+        left = [one for one in scan.candidates if not {str(one.id), str(one.where)} & brought]
+        nodes = [*entries, *await grow(overlays_over(left, scan))]
+        entries, more = entries_of(nodes)
+        families = [family_of(node) for node in entries]
+        for parent, mine in folders_over(families, scan):
+            (node,) = await grow([parent])
+            families = [one for one in families if one not in mine] + [family_of(node)]
+    findings = (*homes.findings, *circles, *more, *scan.broken, *_said(families))
+    return Discovered(_sorted(families), findings)
+
+
+def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:
+    return tuple(sorted(families, key=lambda one: (str(one.members[0].unit.where), one.entry)))
+
+
+def _said(families: Iterable[Family]) -> Iterator[Finding]:
+    """What is to be said of the units themselves, of their objects, and of what was not rendered."""
+    for family in families:
+        yield from family.findings
+        for member in family.members:
+            yield from member.declared.findings
+            yield from check_units(member.documents)
+            yield from _not_rendered(member)
+
+
+def _not_rendered(member: Member) -> Iterator[Finding]:
+    if not isinstance(member.rendered, Unrendered) or not member.unit.id.kind:
+        return  # what the user points at is an error, not a finding
+    for error in member.rendered.errors:
+        yield Finding(
+            code=error.code,
+            severity=Severity.ERROR,
+            sentence=f"`{member.unit.id}` is not rendered: {error.problem}",
+            where=error.where if error.where and error.where.line else member.unit.where,
+            why=f"at {error.where}" if error.where else "",
+            fix=error.hint,
+        )
+
+
+def _refuse_overlays(what: str, scan: Scan) -> None:
+    """Raise where a directory holds several things to render, and none that says which."""
+    inside = [one for one in (*scan.overlays, *scan.charts) if scan.is_below(one)]
+    found = [one for one in tops(inside, scan) if one != scan.below]
+    if not found:
+        return
+    start = "" if scan.below == "." else f"{scan.below}/"
+    names = [posixpath.join(what, one.removeprefix(start)) for one in found]
+    named = ", ".join(f"`{one}`" for one in names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    problem = f"`{what}` holds overlays or charts, and nothing that says which of them is meant"
+    hint = f"point at one of: {named}{more}"
+    raise RenderError("render.several", problem, where=Place(what), hint=hint)
+
+
+def choose(found: Discovered, pointed: Pointed) -> tuple[Family, ...]:
+    """The families that are meant, and of them the units. Raises for a name that nobody has."""
+    families = found.families
+    if pointed.entry:
+        families = tuple(one for one in families if _is_called(one.members[0].unit, pointed.entry))
+        if not families:
+            known = [name for one in found.families for name in _names(one.members[0].unit)]
+            raise _unknown("entry", pointed.entry, known)
+    if not pointed.units:
+        return families
+    members = [member for family in families for member in family.members]
+    for name in pointed.units:
+        if not any(_is_called(one.unit, name) for one in members):
+            raise _unknown("unit", name, [part for one in members for part in _names(one.unit)])
+    return tuple(narrowed for one in families if (narrowed := _narrow(one, pointed.units)).members)
+
+
+def _narrow(family: Family, names: Sequence[str]) -> Family:
+    """Those that are named, and all that they bring."""
+    kept: dict[UnitId, Member] = {}
+    for member in family.members:
+        unit = member.unit
+        if unit.parent in kept or any(_is_called(unit, name) for name in names):
+            kept[unit.id] = member
+    return replace(family, members=tuple(kept.values()))
+
+
+def _is_called(unit: Unit, name: str) -> bool:
+    place = unit.where.name if unit.where else ""
+    return name in _names(unit) or place.startswith(f"{name.rstrip('/')}/")
+
+
+def _names(unit: Unit) -> list[str]:
+    """How a unit may be called: its identity, its name, its file."""
+    place = [unit.where.name] if unit.where else []
+    return [str(unit.id), unit.id.name, f"{unit.id.namespace}/{unit.id.name}", *place]
+
+
+def _unknown(noun: str, name: str, known: Sequence[str]) -> PlanError:
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    return PlanError("plan.named", f"there is no {noun} `{name}`", hint=f"{hint}`tidegate units` shows all")

@@ -1,0 +1,260 @@
+"""Units and the units that they bring: who is whose parent, and where a repository begins.
+
+    scan ── candidates         units as they stand in files
+      │
+    render each ── children    unit objects in what it renders; each rendered once, whoever brings it
+      │
+    entries ── families        what nobody brings, and all that comes of it
+
+Two entries may bring one identity: dev and prod of one repository. They are alternatives, so that
+each family has units of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tidegate.dialect.declared import Declared
+from tidegate.dialect.units import find_units
+from tidegate.documents import Document
+from tidegate.errors import Place
+from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.surroundings import Surroundings
+from tidegate.flows.rendering import Rendered, Unrendered
+from tidegate.flows.rendering.units import FindData
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.rendering import Directory, FluxDetails, Overlay
+from tidegate.model.source import LocalSource
+from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+
+Render = Callable[[Unit, FindData], Awaitable[Rendered | Unrendered]]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A unit of a family, with what it renders to and whom that brings."""
+
+    unit: Unit
+    rendered: Rendered | Unrendered
+    declared: Declared = Declared()
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        return self.rendered.documents if isinstance(self.rendered, Rendered) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """An entry, and everything that comes of it, parents before their children."""
+
+    entry: UnitId
+    members: tuple[Member, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[UnitId]:
+        return frozenset(one.unit.id for one in self.members)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Its units, by their identities and by their places."""
+        return frozenset(
+            name for one in self.members for name in (str(one.unit.id), str(one.unit.where))
+        )
+
+
+@dataclass(slots=True)
+class _Node:
+    """A unit as it is brought somewhere, rendered once."""
+
+    member: Member
+    children: list[_Node] = field(default_factory=list)
+
+
+class Growing:
+    """Families that grow: every unit that is met is rendered, and those that it brings are met.
+
+    What is the same in two places is rendered once, unless it takes data from what is around it.
+    """
+
+    def __init__(self, scan: Scan, render: Render) -> None:
+        self._scan = scan
+        self._render = render
+        self._rendered: dict[tuple[bytes, int], asyncio.Task[Rendered | Unrendered]] = {}
+
+    async def grow(self, units: Iterable[Unit]) -> list[_Node]:
+        """The nodes of these units, each with all that comes of it."""
+        nowhere = Surroundings(self._scan)
+        return await self._grow_all(units, nowhere, ())
+
+    async def _grow_all(
+        self, units: Iterable[Unit], around: Surroundings, above: tuple[UnitId, ...]
+    ) -> list[_Node]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._grow(unit, around, (*above, unit.id))) for unit in units
+            ]
+        return [task.result() for task in tasks]
+
+    async def _grow(self, unit: Unit, around: Surroundings, above: tuple[UnitId, ...]) -> _Node:
+        unit = around.with_sources(unit)
+        rendered = await self._render_once(unit, around)
+        documents = rendered.documents if isinstance(rendered, Rendered) else ()
+        declared = find_units(documents, unit.destination.namespace)
+        inside = Surroundings(self._scan, documents, declared, around)
+        children = [_child(one, unit) for one in declared.units]
+        fresh = [one for one in children if one.id not in above]
+        grown = await self._grow_all(fresh, inside, above) if fresh else []
+        return _Node(Member(unit, rendered, declared), grown)
+
+    async def _render_once(self, unit: Unit, around: Surroundings) -> Rendered | Unrendered:
+        takes = any(
+            isinstance(one.details, FluxDetails) and one.details.takes_data for one in unit.sources
+        )
+        text = msgspec.json.encode((unit.id, unit.sources, unit.destination))
+        key = (text, id(around) if takes else 0)
+        if key not in self._rendered:
+            rendering = self._render(unit, around.find_data(unit))
+            self._rendered[key] = asyncio.ensure_future(rendering)
+        return await self._rendered[key]
+
+
+def _child(unit: Unit, parent: Unit) -> Unit:
+    """The unit as its parent brings it: into the cluster that its parent deploys to."""
+    home = parent.destination.cluster
+    if not home:
+        return msgspec.structs.replace(unit, parent=parent.id)
+    replace = msgspec.structs.replace
+    return replace(
+        unit,
+        id=replace(unit.id, cluster=home),
+        parent=parent.id,
+        destination=replace(unit.destination, cluster=unit.destination.cluster or home),
+        dependencies=tuple(
+            one if one.unit is None else replace(one, unit=replace(one.unit, cluster=home))
+            for one in unit.dependencies
+        ),
+    )
+
+
+def family_of(node: _Node) -> Family:
+    """All that comes of a node. A unit that two bring is the first one's, and that is told."""
+    members: dict[UnitId, Member] = {}
+    findings: list[Finding] = []
+    pending = [node]
+    while pending:
+        one, *pending = pending
+        known = members.setdefault(one.member.unit.id, one.member)
+        if known is not one.member:
+            findings.append(_brought_twice(known.unit, one.member.unit))
+            continue
+        pending += one.children
+    return Family(node.member.unit.id, tuple(members.values()), tuple(findings))
+
+
+def _brought_twice(first: Unit, second: Unit) -> Finding:
+    where = first.where or (first.parent and Place(str(first.parent)))
+    return Finding(
+        code="units.twice",
+        severity=Severity.ERROR,
+        sentence=f"`{second.id}` is brought twice: by `{first.parent}` and by `{second.parent}`",
+        where=second.where,
+        why="whoever applies it last wins, and each takes back what the other has written",
+        fix=f"remove one of the two, or give it another name; the first is at {where}",
+    )
+
+
+def entries_of(nodes: list[_Node]) -> tuple[list[_Node], list[Finding]]:
+    """Those that no other one brings. Of those that bring each other in a circle, the first."""
+    numbers = {node.member.unit.id: at for at, node in enumerate(nodes)}
+    brings = [{one.unit.id for one in _offspring(node)} & numbers.keys() for node in nodes]
+    parents: list[set[int]] = [set() for _ in nodes]
+    for at, names in enumerate(brings):
+        for name in names - {nodes[at].member.unit.id}:
+            parents[numbers[name]].add(at)
+    entries, findings = [], list[Finding]()
+    for at, node in enumerate(nodes):
+        unit = node.member.unit
+        circle = {one for one in parents[at] if nodes[one].member.unit.id in brings[at]}
+        if not parents[at]:
+            entries.append(node)
+        elif circle == parents[at] and at < min(circle):
+            entries.append(node)
+            findings.append(_circle(unit, nodes[min(circle)].member.unit))
+    return entries, findings
+
+
+def _circle(unit: Unit, other: Unit) -> Finding:
+    return Finding(
+        code="units.circle",
+        severity=Severity.WARNING,
+        sentence=f"`{unit.id}` and `{other.id}` bring each other: neither is the beginning",
+        where=unit.where,
+        fix=f"`{unit.id}` is taken for it; remove one of the two from what the other renders",
+    )
+
+
+def _offspring(node: _Node) -> Iterator[Member]:
+    seen: set[int] = set()
+    pending = [*node.children]
+    while pending:
+        one = pending.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one.member
+            pending += one.children
+
+
+def is_included(unit: Unit, scan: Scan) -> bool:
+    """Whether an overlay names the file of a unit."""
+    return unit.where is not None and bool(scan.included_by(unit.where.name))
+
+
+def holds_itself(unit: Unit) -> bool:
+    """Whether a unit's own file lies in a directory that it renders."""
+    name = unit.where.name if unit.where else ""
+    paths = [one.path for one in unit.sources if one.request is not None]
+    return any(path == "." or name.startswith(f"{path}/") for path in paths)
+
+
+def overlays_over(units: Iterable[Unit], scan: Scan) -> list[Unit]:
+    """The topmost overlays that bring units which nobody else does."""
+    found: dict[str, Unit] = {}
+    for unit in units:
+        for top in scan.tops_of(unit.where.name) if unit.where else ():
+            found.setdefault(top, _over(top, scan, Overlay(path=top), unit.id.namespace))
+    return list(found.values())
+
+
+def folders_over(families: Iterable[Family], scan: Scan) -> Iterator[tuple[Unit, list[Family]]]:
+    """One parent for the entries of a directory that nobody applies, where there are several.
+
+    Those that bring the same units are alternatives, and belong to nobody together.
+    """
+    folders: dict[str, list[Family]] = {}
+    for family in families:
+        where = family.members[0].unit.where
+        if where is not None and family.entry.kind:
+            folders.setdefault(posixpath.dirname(where.name) or ".", []).append(family)
+    for path, mine in folders.items():
+        names = [name for one in mine for name in one.ids]
+        if len(mine) > 1 and len(names) == len(set(names)):
+            files = tuple(one for one in scan.documents if (posixpath.dirname(one) or ".") == path)
+            request = Directory(path=path, files=files)
+            yield _over(path, scan, request, mine[0].entry.namespace), mine
+
+
+def _over(path: str, scan: Scan, request: Overlay | Directory, namespace: str) -> Unit:
+    """A parent that nobody wrote down; its name is the path of what it applies."""
+    name = scan.root.name if path == "." else path.replace("/", "-")
+    return Unit(
+        id=UnitId.plain(namespace, name),
+        destination=Destination("", namespace),
+        sources=(UnitSource(source=LocalSource(str(scan.root)), request=request),),
+        where=Place(scan.overlays.get(path, path)),
+    )

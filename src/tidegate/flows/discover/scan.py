@@ -1,0 +1,174 @@
+"""Look through a tree for what could be units: files with their objects, overlays, charts.
+
+Nothing is rendered here. A file is read only if its text names one of the dialects' own kinds; what
+lies in a chart's templates is no manifest yet, and a dot-directory is somebody else's.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tidegate.dialect.declared import Declared
+from tidegate.dialect.units import find_units
+from tidegate.documents import Document, read
+from tidegate.errors import DocumentError
+from tidegate.files import StrayPathError, follow, open_file
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.reading import listed
+from tidegate.model.unit import Unit
+from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
+
+MANIFESTS = (".yaml", ".yml", ".json")
+CHART = "Chart.yaml"
+TEMPLATES = "templates"
+LARGEST = 32 * 1024 * 1024
+INCLUDES = ("resources", "bases", "components")
+_OWN_KINDS = re.compile(
+    rb"""^[\s-]*["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
+    re.MULTILINE,
+)
+_DATA_KINDS = re.compile(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A tree, and what stands in it as text. Paths start at `root`; `below` is where to look."""
+
+    root: Path
+    files: tuple[str, ...]
+    below: str = "."
+    broken: list[Finding] = field(default_factory=list)
+
+    def is_below(self, path: str) -> bool:
+        return self.below == "." or path == self.below or path.startswith(f"{self.below}/")
+
+    @cached_property
+    def charts(self) -> frozenset[str]:
+        """The directories of charts."""
+        return frozenset(_folder(one) for one in self.files if posixpath.basename(one) == CHART)
+
+    @cached_property
+    def overlays(self) -> dict[str, str]:
+        """The directories with a kustomization, and the file of each."""
+        return {
+            _folder(one): one
+            for one in self.files
+            if posixpath.basename(one) in KUSTOMIZATION_NAMES and not self._is_hidden(one)
+        }
+
+    @cached_property
+    def declared(self) -> dict[str, Declared]:
+        """By file, what the dialects' own objects in it declare, as they stand there."""
+        found = {name: find_units(documents) for name, documents in self.documents.items()}
+        return {name: one for name, one in found.items() if one.units or one.sources or one.findings}
+
+    @cached_property
+    def documents(self) -> dict[str, tuple[Document, ...]]:
+        """By file, all objects of the files that have one of the dialects' own kinds."""
+        return dict(self._read_all(_OWN_KINDS))
+
+    @cached_property
+    def data(self) -> dict[str, tuple[Document, ...]]:
+        """By file, all objects of the files that have a ConfigMap or a Secret."""
+        return dict(self._read_all(_DATA_KINDS))
+
+    @property
+    def candidates(self) -> list[Unit]:
+        """The units that stand below the place to look at, file after file."""
+        return [
+            unit
+            for name, declared in self.declared.items()
+            if self.is_below(name)
+            for unit in declared.units
+        ]
+
+    def included_by(self, path: str) -> list[str]:
+        """The overlays that name a file or a directory."""
+        return self._including.get(path, [])
+
+    def tops_of(self, path: str) -> list[str]:
+        """The overlays that bring a file, and that no other overlay brings."""
+        seen, tops, pending = set[str](), list[str](), self.included_by(path)
+        while pending:
+            one, *pending = pending
+            if one in seen:
+                continue
+            seen.add(one)
+            above = [each for each in self.included_by(one) if each not in seen]
+            tops += [] if above else [one]
+            pending += above
+        return sorted(dict.fromkeys(tops))
+
+    @cached_property
+    def _including(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for folder, name in self.overlays.items():
+            for document in self._read(name):
+                for key in INCLUDES:
+                    for entry in listed(document.body, key):
+                        if isinstance(entry, str) and "://" not in entry:
+                            path = posixpath.normpath(posixpath.join(folder, entry))
+                            found.setdefault(path, []).append(folder)
+        return found
+
+    def _read_all(self, marks: re.Pattern[bytes]) -> Iterator[tuple[str, tuple[Document, ...]]]:
+        for name in self.files:
+            if name.endswith(MANIFESTS) and not self._is_hidden(name):
+                documents = self._read(name, marks)
+                if documents:
+                    yield name, documents
+
+    def _read(self, name: str, marks: re.Pattern[bytes] | None = None) -> tuple[Document, ...]:
+        """The objects of a file; what is broken is told, and stops nothing."""
+        try:
+            with open_file(follow(self.root / name, self.root)) as file:
+                content = file.read(LARGEST)
+        except (OSError, StrayPathError):
+            return ()
+        if marks is not None and not marks.search(content):
+            return ()
+        try:
+            return tuple(read(content, name))
+        except DocumentError as error:
+            self.broken.append(finding_of(error))
+            return ()
+
+    def _is_hidden(self, name: str) -> bool:
+        """Whether it lies in a dot-directory, or among the templates of a chart."""
+        folders = name.split("/")[:-1]
+        if any(one.startswith(".") for one in folders):
+            return True
+        return any(
+            one == TEMPLATES and ("/".join(folders[:at]) or ".") in self.charts
+            for at, one in enumerate(folders)
+        )
+
+
+def finding_of(error: DocumentError) -> Finding:
+    return Finding(
+        code=error.code,
+        severity=Severity.ERROR,
+        sentence=error.problem,
+        where=error.where,
+        fix=error.hint,
+    )
+
+
+def tops(folders: Iterable[str], scan: Scan) -> list[str]:
+    """Overlays and charts to point at: those that no other one is a part of."""
+    known = sorted(folders)
+    inside = {one for one in known if any(_is_inside(one, other) for other in known)}
+    return [one for one in known if one not in inside and not scan.included_by(one)]
+
+
+def _is_inside(path: str, other: str) -> bool:
+    return path != other and (other == "." or path.startswith(f"{other}/"))
+
+
+def _folder(name: str) -> str:
+    return posixpath.dirname(name) or "."

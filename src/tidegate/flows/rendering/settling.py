@@ -1,0 +1,186 @@
+"""What only a tree can settle of a source: which files are meant, what overrides it, which tool.
+
+A dialect reads a source before its tree is there. With the tree, the rest is filled in here: values
+files by their patterns, variables of the build, the files with which Argo CD overrides a source.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tidegate.dialect.argo.source import override_source, read_source
+from tidegate.documents import read
+from tidegate.errors import Place, RenderError, SourceError
+from tidegate.files import StrayPathError, follow, open_file
+from tidegate.flows.rendering.capabilities import Capabilities
+from tidegate.flows.rendering.values import fetch_values, find_values
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.model.objects import Json
+from tidegate.model.release import DEFAULT_KUBE_VERSION, Layer, Release, ValuesAddress, ValuesText
+from tidegate.model.rendering import (
+    ArgoDetails,
+    ArgoOverrides,
+    Detected,
+    Directory,
+    Overlay,
+    Plugin,
+    Request,
+    Tool,
+)
+from tidegate.model.source import Snapshot
+from tidegate.model.unit import UnitSource
+from tidegate.render.helm import ValueFiles, argo_layers, find_file_parameter
+from tidegate.render.helm.value_files import without_query
+from tidegate.render.tool_choice import detected_tool
+
+OVERRIDES = (".argocd-source.yaml", ".argocd-source-{}.yaml")
+LARGEST_OVERRIDE = 1_000_000
+
+
+async def settle(
+    wanted: UnitSource,
+    tree: Snapshot,
+    refs: Mapping[str, Path],
+    cluster: Capabilities,
+    workshop: Workshop,
+) -> Request:
+    """The request for a source, now that its tree is there. `refs` are trees by their names."""
+    details = wanted.details
+    if isinstance(details, ArgoDetails):
+        wanted = await asyncio.to_thread(_overridden, wanted, details, tree.root)
+    request = _chosen(wanted, tree.root)
+    if isinstance(details, ArgoDetails) and isinstance(wanted.details, ArgoDetails):
+        request = await _with_details(request, wanted.details, tree, refs, workshop)
+    return await _for_cluster(request, tree.root, cluster, workshop)
+
+
+def _overridden(wanted: UnitSource, details: ArgoDetails, root: Path) -> UnitSource:
+    """The source with what files of its directory say instead."""
+    names = (name.format(details.build.name) for name in OVERRIDES)
+    found = [_read_override(root, f"{wanted.path}/{name}") for name in names]
+    overrides = [one for one in found if one is not None]
+    if not overrides or isinstance(wanted.request, Plugin | None):
+        return wanted
+    body = override_source(details.written, overrides)
+    return msgspec.structs.replace(
+        read_source(body, details.build, namespace=_namespace_of(wanted)), source=wanted.source
+    )
+
+
+def _namespace_of(wanted: UnitSource) -> str:
+    chart = wanted.request.chart if isinstance(wanted.request, Detected) else wanted.request
+    return chart.namespace if isinstance(chart, Release) else ""
+
+
+def _read_override(root: Path, name: str) -> dict[str, Json] | None:
+    try:
+        with open_file(follow(root / name, root)) as file:
+            content = file.read(LARGEST_OVERRIDE)
+    except (OSError, StrayPathError):
+        return None
+    documents = read(content, name)
+    return documents[0].body if documents else None
+
+
+def _chosen(wanted: UnitSource, root: Path) -> Request:
+    """What the files speak for, as Argo CD decides it."""
+    request, where = wanted.request, str(wanted.source)
+    if isinstance(request, Plugin | None):
+        name = f" `{request.name}`" if request is not None and request.name else ""
+        problem = f"the plugin{name} of Argo CD, which renders this source, is not here"
+        hint = "point at what it renders to, or render it with a tool that Argo CD has itself"
+        raise RenderError("render.plugin", problem, where=Place(where), hint=hint)
+    _refuse_missing(wanted.path, root, where)
+    if not isinstance(request, Detected):
+        return request
+    choices: dict[Tool, Request] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
+    tool = detected_tool(entry.name for entry in (root / request.path).iterdir())
+    return choices.get(tool, request.directory)
+
+
+def _refuse_missing(path: str, root: Path, where: str) -> None:
+    try:
+        place = follow(root / path, root)
+    except StrayPathError:
+        place = None
+    if place is None or not place.exists():
+        problem = f"there is no `{path}` in {where}"
+        hint = "correct the path, or look whether the revision has it"
+        raise SourceError("source.path", problem, where=Place(where), hint=hint)
+
+
+async def _with_details(
+    request: Request,
+    details: ArgoDetails,
+    tree: Snapshot,
+    refs: Mapping[str, Path],
+    workshop: Workshop,
+) -> Request:
+    """The request with the files and variables that an Application names."""
+    build = msgspec.structs.replace(details.build, revision=tree.revision.hex)
+    variables = build.variables()
+    match request:
+        case Release():
+            among = ValueFiles(
+                root=tree.root,
+                chart=request.chart,
+                refs=refs,
+                variables=variables,
+                ignore_missing=details.ignore_missing,
+            )
+            layers = argo_layers(
+                await find_values(details.value_files, among, workshop),
+                text=details.values_text,
+                parameters=details.parameters,
+                file_parameters=[
+                    find_file_parameter(name, path, among) for name, path in details.file_parameters
+                ],
+                variables=variables,
+            )
+            return msgspec.structs.replace(request, layers=layers)
+        case Overlay(overrides=ArgoOverrides() as overrides):
+            known = msgspec.structs.replace(overrides, variables=variables)
+            return msgspec.structs.replace(request, overrides=known)
+        case Directory(jsonnet=jsonnet) if jsonnet is not None:
+            known_to = msgspec.structs.replace(jsonnet, variables=variables)
+            return msgspec.structs.replace(request, jsonnet=known_to)
+    return request
+
+
+async def _for_cluster(
+    request: Request, root: Path, cluster: Capabilities, workshop: Workshop
+) -> Request:
+    version = cluster.kube_version or DEFAULT_KUBE_VERSION
+    match request:
+        case Release() as chart:
+            return msgspec.structs.replace(
+                chart,
+                root=str(root),
+                layers=await _with_values(chart.layers, workshop),
+                kube_version=chart.kube_version or version,
+                api_versions=chart.api_versions or cluster.api_versions,
+            )
+        case Overlay(helm=helm) as overlay if helm is not None:
+            seen = msgspec.structs.replace(
+                helm,
+                kube_version=helm.kube_version or version,
+                api_versions=helm.api_versions or cluster.api_versions,
+            )
+            return msgspec.structs.replace(overlay, root=root, helm=seen)
+    return msgspec.structs.replace(request, root=root)
+
+
+async def _with_values(layers: tuple[Layer, ...], workshop: Workshop) -> tuple[Layer, ...]:
+    """The layers with what lies at web addresses."""
+    urls = [one.url for one in layers if isinstance(one, ValuesAddress)]
+    texts = await fetch_values(urls, workshop) if urls else {}
+    return tuple(
+        ValuesText(texts[one.url], without_query(one.url), is_file=True)
+        if isinstance(one, ValuesAddress)
+        else one
+        for one in layers
+    )

@@ -1,0 +1,231 @@
+"""Render a unit: its trees are fetched, its sources settled and rendered, and what is asked for
+behind the build is done.
+
+Data that other objects hold (`valuesFrom`, `substituteFrom`, keys) is looked up by whoever knows
+the objects around a unit; what nobody knows is told, and the unit has no objects then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.documents import Document
+from tidegate.documents.dump import to_yaml
+from tidegate.errors import RenderError, SourceError, TidegateError, errors_of
+from tidegate.flows.rendering.capabilities import Capabilities
+from tidegate.flows.rendering.outcome import Rendered, Unrendered
+from tidegate.flows.rendering.request import render_request
+from tidegate.flows.rendering.settling import settle
+from tidegate.flows.rendering.unsealing import fields_with
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, text
+from tidegate.model.release import Release
+from tidegate.model.rendering import (
+    ArgoDetails,
+    DataReference,
+    FluxDetails,
+    FluxOverrides,
+    Overlay,
+    Request,
+    Restriction,
+)
+from tidegate.model.source import LocalSource, Revision, Snapshot, SourceObject
+from tidegate.model.unit import Unit, UnitSource
+from tidegate.render.helm import Reference, flux_layers
+from tidegate.render.kustomize.override import add_common_metadata
+from tidegate.render.scratch import scratch_directory
+from tidegate.render.sops import Keys
+from tidegate.render.substitute import Source, collect, substitute
+
+Data: TypeAlias = Mapping[str, bytes]
+FindData: TypeAlias = Callable[[str, str, str], Data | None]
+"""The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows."""
+
+
+def knows_nothing(_kind: str, _namespace: str, _name: str) -> Data | None:
+    """For a unit without surroundings."""
+    return None
+
+
+def data_of(body: dict[str, Json]) -> dict[str, bytes]:
+    """The entries of a ConfigMap or Secret, decoded."""
+    found = {name: str(one).encode() for name, one in mapping(body, "stringData").items()}
+    entries = mapping(body, "data")
+    if text(body, "kind") != "Secret":
+        return {name: str(one).encode() for name, one in entries.items()}
+    for name, one in entries.items():
+        try:
+            found.setdefault(name, base64.b64decode(str(one), validate=True))
+        except ValueError:
+            continue  # the server would refuse it
+    return found
+
+
+async def render_unit(
+    unit: Unit, cluster: Capabilities, workshop: Workshop, find_data: FindData = knows_nothing
+) -> Rendered | Unrendered:
+    """The objects of a unit; what goes wrong is its own result."""
+    try:
+        trees = [await _tree(one, workshop) for one in unit.sources]
+        refs = {
+            one.details.ref: tree.root
+            for one, tree in zip(unit.sources, trees, strict=True)
+            if isinstance(one.details, ArgoDetails) and one.details.ref
+        }
+        parts = []
+        for one, tree in zip(unit.sources, trees, strict=True):
+            if one.request is not None:
+                asked = await settle(one, tree, refs, cluster, workshop)
+                parts.append(await _render(asked, one, unit, workshop, find_data))
+        return parts[0] if len(parts) == 1 else Rendered.together(parts)
+    except TidegateError as error:
+        return Unrendered((error,))
+    except ExceptionGroup as group:
+        ours, others = group.split(TidegateError)
+        if ours is None or others is not None:
+            raise
+        return Unrendered(tuple(errors_of(ours)))
+
+
+async def _tree(wanted: UnitSource, workshop: Workshop) -> Snapshot:
+    details, source = wanted.details, wanted.source
+    declared = details.declared if isinstance(details, FluxDetails) else None
+    if isinstance(source, SourceObject):
+        problem = declared.problem if declared else f"nothing here declares `{source}`"
+        hint = "add that object to the repository, or map its address to a directory"
+        raise SourceError("source.object", problem, where=declared and declared.where, hint=hint)
+    if isinstance(source, LocalSource):
+        return Snapshot(source, Revision(), Path(source.path), ())
+    return await workshop.fetch(source, declared.ignore if declared else "")
+
+
+async def _render(
+    asked: Request, wanted: UnitSource, unit: Unit, workshop: Workshop, find_data: FindData
+) -> Rendered:
+    details = wanted.details
+    if not isinstance(details, FluxDetails):
+        return await render_request(asked, workshop)
+    around = _Around(unit, details, find_data)
+    if isinstance(asked, Release) and details.values:
+        asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
+    rendered = await render_request(
+        asked, workshop, keys=around.keys(), keeps=not around.has_secrets
+    )
+    for overrides in details.post_renders:
+        rendered = await _post_render(rendered, overrides, workshop)
+    return around.finish(rendered)
+
+
+class _Around:
+    """What a Flux unit takes from the objects around it, and does to its own behind the build."""
+
+    def __init__(self, unit: Unit, details: FluxDetails, find_data: FindData) -> None:
+        self._unit = unit
+        self._details = details
+        self._find = find_data
+        self._secrets: set[str] = set()
+        self.has_secrets = False
+
+    def values(self) -> list[Reference]:
+        """The values that other objects hold, in their order."""
+        found = []
+        for one in self._details.values:
+            entries = self._entries(one)
+            if entries is None:
+                continue
+            if one.key not in entries:
+                if one.optional:
+                    continue
+                raise self._unknown(one, f"has no entry `{one.key}`")
+            said = entries[one.key].decode("utf-8", "replace")
+            name = f"{one.kind} {self._unit.id.namespace}/{one.name} ({one.key})"
+            found.append(Reference(said, name, one.target_path, one.literal))
+        return found
+
+    def keys(self) -> Keys | None:
+        """Those of the Secret that is named, where it is known; else the user's own."""
+        name = self._details.keys
+        entries = self._find("Secret", self._unit.id.namespace, name) if name else None
+        return None if entries is None else Keys.from_secret(entries)
+
+    def finish(self, rendered: Rendered) -> Rendered:
+        """Variables put in, and what goes onto every object."""
+        documents = rendered.documents
+        asked, details = self._details.substitution, self._details
+        if asked is not None:
+            sources = [self._variables(one) for one in asked.references]
+            variables = collect(sources, inline=asked.inline, where=self._unit.where)
+            documents = tuple(substitute(one, variables, always=asked.always) for one in documents)
+        if details.labels or details.annotations:
+            documents = add_common_metadata(
+                documents, labels=details.labels, annotations=details.annotations
+            )
+        hidden = tuple(
+            (*known, *fields_with(document.body, self._secrets))
+            for document, known in zip(documents, rendered.hidden, strict=True)
+        )
+        return replace(rendered, documents=documents, hidden=hidden)
+
+    def _variables(self, one: DataReference) -> Source:
+        entries = self._entries(one)
+        values = entries and {name: part.decode("utf-8", "replace") for name, part in entries.items()}
+        return Source(kind=one.kind, name=one.name, values=values, optional=one.optional)
+
+    def _entries(self, one: DataReference) -> Data | None:
+        """None where it is not known and need not be there."""
+        entries = self._find(one.kind, self._unit.id.namespace, one.name)
+        if entries is None and not one.optional:
+            raise self._unknown(one, "is not in the repository: only a cluster has it")
+        if entries is not None and one.kind == "Secret":
+            self.has_secrets = True
+            self._secrets |= {part.decode("utf-8", "replace") for part in entries.values()}
+        return entries
+
+    def _unknown(self, one: DataReference, what: str) -> RenderError:
+        problem = f"`{self._unit.id}` needs {one.kind} `{one.name}`, which {what}"
+        hint = "what it renders to is not known before; give the object in the repository"
+        return RenderError("render.data", problem, where=self._unit.where, hint=hint)
+
+
+async def _post_render(
+    rendered: Rendered, overrides: FluxOverrides, workshop: Workshop
+) -> Rendered:
+    """What kustomize makes of the objects of a chart; they keep their places."""
+    with scratch_directory() as place:
+        texts = "---\n".join(to_yaml(one.body) for one in rendered.documents)
+        await asyncio.to_thread((place / "all.yaml").write_text, texts, encoding="utf-8")
+        overlay = Overlay(root=place, overrides=overrides, restriction=Restriction.OWN_DIRECTORY)
+        made = await render_request(overlay, workshop, keeps=False)
+    known = dict(_by_name(rendered.documents, rendered.hidden))
+    pairs = [(one, known.get(_name_of(one))) for one in made.documents]
+    return replace(
+        rendered,
+        documents=tuple(
+            msgspec.structs.replace(one, place=old[0].place) if old else one for one, old in pairs
+        ),
+        hidden=tuple(old[1] if old else () for _, old in pairs),
+    )
+
+
+def _by_name(
+    documents: Iterable[Document], hidden: Iterable[tuple[tuple[str | int, ...], ...]]
+) -> Iterator[tuple[tuple[str, str, str], tuple[Document, tuple[tuple[str | int, ...], ...]]]]:
+    for document, paths in zip(documents, hidden, strict=True):
+        yield _name_of(document), (document, paths)
+
+
+def _name_of(document: Document) -> tuple[str, str, str]:
+    body = document.body
+    return (
+        text(body, "kind"),
+        text(body, "metadata", "namespace"),
+        text(body, "metadata", "name"),
+    )

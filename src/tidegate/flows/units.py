@@ -1,0 +1,54 @@
+"""The units of a repository, in order, for people to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.dialect.argo.waves import live_wave
+from tidegate.documents import Document
+from tidegate.flows.discover import Family, Member
+from tidegate.flows.rendering import Rendered
+from tidegate.model.policy import Order
+from tidegate.model.reading import text
+from tidegate.model.unit import UnitId
+from tidegate.report.units import UnitRow
+
+
+def unit_rows(families: Iterable[Family]) -> list[UnitRow]:
+    """Each entry, and below it those that it brings, by their waves."""
+    return [row for family in families for row in _rows(family)]
+
+
+def _rows(family: Family) -> list[UnitRow]:
+    members = {one.unit.id: one for one in family.members}
+    children: dict[UnitId | None, list[Member]] = {}
+    for one in family.members:
+        parent = one.unit.parent if one.unit.parent in members else None
+        children.setdefault(parent, []).append(one)
+    rows: list[UnitRow] = []
+
+    def walk(parent: UnitId | None, depth: int) -> None:
+        waves = _waves(members.get(parent) if parent else None)
+        mine = children.get(parent, [])
+        for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
+            count = len(one.documents) if isinstance(one.rendered, Rendered) else None
+            rows.append(UnitRow(one.unit, waves.get(_key(one.unit.id)), count, depth))
+            walk(one.unit.id, depth + 1)
+
+    walk(None, 0)
+    return rows
+
+
+def _waves(parent: Member | None) -> dict[tuple[str, str], int]:
+    """The wave of each object that a parent brings, where waves order it."""
+    if parent is None or parent.unit.policy.order is not Order.WAVES:
+        return {}
+    return {_name(one): live_wave(one.body) for one in parent.documents}
+
+
+def _name(document: Document) -> tuple[str, str]:
+    return (text(document.body, "kind"), text(document.body, "metadata", "name"))
+
+
+def _key(unit: UnitId) -> tuple[str, str]:
+    return (unit.kind, unit.name)

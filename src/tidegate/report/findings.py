@@ -1,0 +1,28 @@
+"""Findings as people read them: what, where, why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.errors import foreign
+from tidegate.model.finding import Finding, Severity
+
+
+def is_error(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
+
+
+def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """Each once, errors first, in the order of their places."""
+    ranks = {severity: rank for rank, severity in enumerate(Severity)}
+    ordered = sorted(
+        dict.fromkeys(findings), key=lambda one: (ranks[one.severity], str(one.where), one.code)
+    )
+    for one in ordered:
+        yield f"{one.severity.value}[{one.code}]: {foreign(one.sentence)}"
+        if one.where is not None:
+            yield f"  at {foreign(str(one.where))}"
+        if one.why:
+            yield f"  why: {foreign(one.why)}"
+        if one.fix:
+            yield f"  hint: {foreign(one.fix)}"

@@ -1,0 +1,89 @@
+"""Units as people and programs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tidegate.model.finding import Finding
+from tidegate.model.objects import Json
+from tidegate.model.unit import Unit
+from tidegate.report.rollout.layout import columns
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """A unit, the wave of its own object in its parent, and how many objects it has."""
+
+    unit: Unit
+    wave: int | None
+    objects: int | None
+    depth: int
+
+
+HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "OBJECTS", "PLACE")
+
+
+def unit_lines(rows: Iterable[UnitRow]) -> Iterator[str]:
+    """A table: children below their parents."""
+    cells = [HEADS, *(_cells(row) for row in rows)]
+    yield from columns(cells)
+
+
+def _cells(row: UnitRow) -> tuple[str, ...]:
+    unit = row.unit
+    return (
+        "  " * row.depth + str(unit.id),
+        ", ".join(one.place for one in unit.sources) or "-",
+        "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
+        or "-",
+        _after(row) or "-",
+        "?" if row.objects is None else str(row.objects),
+        str(unit.where or "-"),
+    )
+
+
+def _after(row: UnitRow) -> str:
+    waves = [f"wave {row.wave}"] if row.wave is not None else []
+    return ", ".join([*waves, *(str(one.unit) for one in row.unit.dependencies if one.unit)])
+
+
+def units_document(rows: Iterable[UnitRow], findings: Iterable[Finding]) -> dict[str, Json]:
+    """One document for programs."""
+    return {
+        "units": [_unit(row) for row in rows],
+        "findings": [_finding(one) for one in findings],
+    }
+
+
+def _unit(row: UnitRow) -> dict[str, Json]:
+    unit = row.unit
+    return {
+        "id": str(unit.id),
+        "kind": unit.id.kind,
+        "namespace": unit.id.namespace,
+        "name": unit.id.name,
+        "parent": str(unit.parent) if unit.parent else None,
+        "entry": unit.parent is None,
+        "place": str(unit.where) if unit.where else None,
+        "sources": [{"place": one.place, "path": one.path} for one in unit.sources],
+        "destination": {
+            "cluster": unit.destination.cluster,
+            "namespace": unit.destination.namespace,
+        },
+        "wave": row.wave,
+        "dependsOn": [str(one.unit) for one in unit.dependencies if one.unit],
+        "suspended": unit.suspended,
+        "objects": row.objects,
+    }
+
+
+def _finding(one: Finding) -> dict[str, Json]:
+    return {
+        "code": one.code,
+        "severity": one.severity.value,
+        "sentence": one.sentence,
+        "where": str(one.where) if one.where else None,
+        "why": one.why,
+        "fix": one.fix,
+    }
