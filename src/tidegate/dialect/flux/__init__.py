@@ -1,0 +1,1 @@
+"""Flux's custom resources: units, sources, and what its controllers are told."""

@@ -1,0 +1,208 @@
+"""Flux's HelmRelease: a chart, its values from many places, and how Helm is to go about it.
+
+A release is played as an install. What its upgrades do otherwise is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+import msgspec
+
+from tidegate.dialect.declared import Declared
+from tidegate.dialect.flux.fields import (
+    ENDLESS,
+    REPOSITORY,
+    read_chart,
+    read_cluster,
+    read_dependencies,
+    read_identity,
+    read_images,
+    read_patches,
+    read_references,
+    read_source,
+)
+from tidegate.dialect.flux.part import Part, Resource, open_resource
+from tidegate.dialect.semantics import KSTATUS
+from tidegate.documents import Document
+from tidegate.model.finding import Severity
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Json, Propagation
+from tidegate.model.policy import Gates, Handling, Policy, Tracking
+from tidegate.model.release import Release, ValuesFile
+from tidegate.model.rendering import FluxDetails, FluxOverrides
+from tidegate.model.semantics import FLUX, Retry
+from tidegate.model.source import SourceObject
+from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+
+CHART_REFS = ("OCIRepository", "HelmChart", "ExternalArtifact")
+MODES = ("enabled", "warn", "disabled")
+CRDS = ("Skip", "Create", "CreateReplace")
+LONGEST, KEPT, DIGITS = 53, 40, 12
+"""The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
+FIVE_MINUTES = Ms(5 * MINUTE)
+UNPLAYED = {
+    "chart.spec.verify": "signatures are not verified",
+    "driftDetection.ignore": "all that others change is a difference",
+    "healthCheckExprs": "objects are judged by the rules that are known of their kinds",
+    "install.disableHooks": "hooks are run",
+    "install.disableWaitForJobs": "Jobs are waited for like everything else",
+    "install.remediation": "a release that failed is not uninstalled before it is tried again",
+    "install.serverSideApply": "objects are applied by the server",
+    "postRenderStrategy": "post-renderers see the whole chart, hooks and all",
+    "rollback": "nothing is rolled back by itself",
+    "storageNamespace": "no record of the release is kept there",
+    "test.enable": "tests of the chart are not run",
+    "uninstall": "objects are deleted in the background, as a chart's are by default",
+    "upgrade.cleanupOnFail": "what a failed upgrade has made stays",
+    "upgrade.preserveValues": "values of earlier releases are not known",
+    "waitStrategy.name": "objects are judged one by one, as the poller does",
+}
+USUAL: dict[str, Json] = {
+    "install.serverSideApply": True,
+    "postRenderStrategy": "combined",
+    "waitStrategy.name": "poller",
+}
+"""What these are where nobody says anything."""
+ALIKE = (
+    *("crds", "disableHooks", "disableSchemaValidation", "disableWait", "disableWaitForJobs"),
+    *("remediation", "strategy", "timeout"),
+)
+"""What installs and upgrades can say each for itself."""
+
+
+def read_release(document: Document, namespace: str) -> Declared:
+    """The unit that a HelmRelease is; one that names no namespace is in this one."""
+    resource = open_resource(document, namespace)
+    if not resource.name:
+        return Declared(findings=resource.findings)
+    spec, own = resource.spec, UnitId("HelmRelease", "", resource.home, resource.name)
+    inside = spec.text("targetNamespace", default=resource.home)
+    unit = Unit(
+        id=own,
+        where=resource.place,
+        sources=tuple(_sources(resource, inside)),
+        destination=Destination(read_cluster(spec), inside),
+        policy=_policy(spec, own),
+        dependencies=tuple(read_dependencies(spec, own)),
+        suspended=spec.flag("suspend"),
+    )
+    spec.span("interval", needed=True)
+    spec.tell_unplayed(UNPLAYED, USUAL)
+    _tell_upgrades(spec)
+    return Declared(units=(unit,), findings=resource.findings)
+
+
+def release_name(spec: Part, name: str) -> str:
+    """The name that Helm knows it by: what does not fit is cut, and told apart by a digest."""
+    target = spec.text("targetNamespace")
+    whole = spec.text("releaseName") or (f"{target}-{name}" if target else name)
+    if len(spec.text("releaseName")) > LONGEST:
+        what = f"has more than {LONGEST} characters"
+        spec.tell("flux.length", "releaseName", what, fix="choose a shorter one")
+    if len(whole) <= LONGEST:
+        return whole
+    return f"{whole[:KEPT]}-{sha256(whole.encode()).hexdigest()[:DIGITS]}"
+
+
+def _sources(resource: Resource, inside: str) -> Iterator[UnitSource]:
+    spec, install, upgrade = resource.spec, *_actions(resource.spec)
+    source, path, defaults = _chart(resource)
+    metadata = spec.part("commonMetadata")
+    skips = install.text("crds", among=CRDS) == "Skip" or install.flag("skipCRDs")
+    unchecked = (one.flag("disableSchemaValidation") for one in (install, upgrade))
+    request = Release(
+        chart=path,
+        name=release_name(spec, resource.name),
+        namespace=inside,
+        values=spec.part("values").body,
+        defaults=defaults,
+        kube_version="",
+        include_crds=not skips,
+        skip_schema=any(list(unchecked)),
+        checks_lock=False,
+    )
+    details = FluxDetails(
+        values=read_references(spec, "valuesFrom", "values.yaml"),
+        labels=metadata.texts("labels"),
+        annotations=metadata.texts("annotations"),
+        post_renders=tuple(_post_renders(resource)),
+    )
+    if source is not None:
+        yield UnitSource(source=source, request=request, details=details)
+
+
+def _chart(resource: Resource) -> tuple[SourceObject | None, str, tuple[ValuesFile, ...]]:
+    """What holds the chart, the path in it, and the files in place of the chart's own values."""
+    spec = resource.spec
+    if spec.has("chart") == spec.has("chartRef"):
+        spec.tell("flux.exclusive", "", "needs one of `chart` and `chartRef`", fix="have one")
+    if spec.has("chartRef"):
+        return read_source(spec.part("chartRef"), resource.home, CHART_REFS), ".", ()
+    if not spec.has("chart"):
+        return None, ".", ()
+    chart = spec.part("chart").part("spec")
+    source, defaults = read_chart(chart, resource.home, is_old=resource.is_old)
+    if source is None or source.kind == REPOSITORY:
+        return source, ".", defaults
+    return msgspec.structs.replace(source, chart=""), source.chart, defaults
+
+
+def _post_renders(resource: Resource) -> Iterator[FluxOverrides]:
+    for one in resource.spec.parts("postRenderers"):
+        if one.has("kustomize"):
+            changes = one.part("kustomize")
+            patches = read_patches(changes, is_old=resource.is_old)
+            yield FluxOverrides(images=read_images(changes), patches=patches)
+
+
+def _actions(spec: Part) -> tuple[Part, Part]:
+    return spec.part("install"), spec.part("upgrade")
+
+
+def _policy(spec: Part, own: UnitId) -> Policy:
+    """Hooks go by their weights, as waves do, and the rest by kinds."""
+    install, upgrade = _actions(spec)
+    timeout, own_time = spec.span("timeout"), install.span("timeout")
+    return Policy(
+        semantics=FLUX,
+        rules=KSTATUS,
+        gates=Gates.NONE if install.flag("disableWait") else Gates.ALL,
+        prunes=True,
+        tracking=Tracking.FLUX,
+        manager="helm-controller",
+        handling=Handling(
+            replaces=upgrade.flag("force"),
+            checks=not install.flag("disableOpenAPIValidation"),
+            propagation=Propagation.BACKGROUND,
+        ),
+        creates_namespace=install.flag("createNamespace"),
+        refuses_shared=install.flag("disableTakeOwnership"),
+        identity=read_identity(spec, own.namespace),
+        heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
+        timeout=own_time or timeout or FIVE_MINUTES,
+        retry=_retry(install),
+    )
+
+
+def _retry(install: Part) -> Retry:
+    """Nothing is tried again unless somebody says how often; fewer than none is without end."""
+    strategy = install.part("strategy")
+    tries, pause = install.part("remediation").number("retries"), Ms(0)
+    if strategy.text("name", among=("RemediateOnFailure", "RetryOnFailure")) == "RetryOnFailure":
+        tries, pause = -1, strategy.span("retryInterval") or FIVE_MINUTES
+    limit = tries if tries >= 0 else ENDLESS
+    return Retry(limit=limit, first=pause, factor=1, cap=pause, whole=True, gates=True)
+
+
+def _tell_upgrades(spec: Part) -> None:
+    install, upgrade = _actions(spec)
+    for name in ALIKE:
+        if (install.value(name) or None) == (upgrade.value(name) or None):
+            continue
+        if upgrade.has(name):
+            upgrade.tell_difference(name, "upgrades are played as installs", Severity.NOTE)
+        else:
+            instead = f"`{name}` of installs counts for upgrades, too"
+            upgrade.tell_difference("", instead, Severity.NOTE)

@@ -1,0 +1,191 @@
+"""Flux's sources: objects that say where a tree of files comes from, by which units name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import replace
+
+from tidegate.dialect.declared import Declared
+from tidegate.dialect.flux.fields import read_chart
+from tidegate.dialect.flux.part import Part, Resource, open_resource
+from tidegate.documents import Document
+from tidegate.model.finding import Severity
+from tidegate.model.objects import Json
+from tidegate.model.source import (
+    ChartSource,
+    DeclaredSource,
+    GitRef,
+    GitSource,
+    OciSource,
+    RefKind,
+    SourceObject,
+    SourceRef,
+)
+
+REFS = {
+    "commit": RefKind.COMMIT,
+    "name": RefKind.NAME,
+    "semver": RefKind.RANGE,
+    "tag": RefKind.TAG,
+    "branch": RefKind.BRANCH,
+}
+"""The first of these that a GitRepository has counts."""
+DEFAULT_BRANCH = GitRef(RefKind.BRANCH, "master")
+OCI = "oci://"
+WEB = ("http://", "https://")
+SCHEMES = {"GitRepository": (*WEB, "ssh://"), "OCIRepository": (OCI,)}
+NOWHERE = {
+    "Bucket": "files in a bucket of a cloud are not fetched",
+    "ExternalArtifact": "another controller makes it, and only a cluster has it",
+}
+UNPLAYED = {
+    "certSecretRef": "certificates come from this machine",
+    "provider": "no cloud is asked for credentials",
+    "proxySecretRef": "the proxy is that of this machine",
+    "serviceAccountName": "no account of the cluster is used",
+    "sparseCheckout": "the whole tree is there",
+    "verify": "signatures are not verified",
+}
+USUAL: dict[str, Json] = {"provider": "generic"}
+
+
+def read_flux_source(document: Document, namespace: str) -> Declared:
+    """The source that an object stands for; one that names no namespace is in this one."""
+    resource = open_resource(document, namespace)
+    if not resource.name:
+        return Declared(findings=resource.findings)
+    kind, spec = resource.kind.name, resource.spec
+    declared = DeclaredSource(
+        id=SourceObject(kind, resource.home, resource.name),
+        where=resource.place,
+        ignore=spec.text("ignore"),
+        secret=spec.part("secretRef").text("name"),
+        suspended=spec.flag("suspend"),
+    )
+    if kind in NOWHERE:
+        declared = replace(declared, problem=NOWHERE[kind])
+    elif kind == "HelmChart":
+        declared = _chart(declared, resource)
+    else:
+        declared = _fetched(declared, resource)
+    if kind not in {"ExternalArtifact", "HelmRepository"}:
+        spec.span("interval", needed=True)
+    spec.tell_unplayed(UNPLAYED, USUAL)
+    spec.tell_ignored(("gitImplementation", "accessFrom"), "Flux does not read it", "remove it")
+    return Declared(sources=(declared,), findings=resource.findings)
+
+
+def resolve(
+    named: SourceObject, declared: Mapping[SourceObject, DeclaredSource]
+) -> DeclaredSource | None:
+    """What a unit's source is in the end; None where nobody declares it.
+
+    The `id` of what a HelmChart stands for says which chart: its name, or its path in the tree.
+    """
+    found = declared.get(SourceObject(named.kind, named.namespace, named.name))
+    if found is None:
+        return None
+    match found.source:
+        case ChartSource() as repository:
+            whole = replace(repository, chart=named.chart, version=named.version)
+            return replace(found, source=whole)
+        case SourceObject() as behind:
+            return _behind(found, behind, declared)
+        case _:
+            return found
+
+
+def _behind(
+    chart: DeclaredSource, behind: SourceObject, declared: Mapping[SourceObject, DeclaredSource]
+) -> DeclaredSource:
+    tree = resolve(behind, declared)
+    if tree is None:
+        return replace(chart, source=None, problem=f"nothing declares {behind}")
+    return replace(
+        tree,
+        id=replace(chart.id, chart=behind.chart, version=behind.version),
+        where=chart.where,
+        values_files=chart.values_files,
+        optional_values=chart.optional_values,
+        suspended=chart.suspended or tree.suspended,
+    )
+
+
+def _chart(declared: DeclaredSource, resource: Resource) -> DeclaredSource:
+    """A HelmChart names its source without a namespace: it is in its own."""
+    behind, files = read_chart(resource.spec, resource.home, is_old=resource.is_old)
+    if behind is None:
+        return replace(declared, problem="it does not say where the chart is")
+    return replace(
+        declared,
+        source=replace(behind, namespace=resource.home),
+        values_files=tuple(one.path for one in files),
+        optional_values=any(one.optional for one in files),
+    )
+
+
+def _fetched(declared: DeclaredSource, resource: Resource) -> DeclaredSource:
+    spec, kind = resource.spec, resource.kind.name
+    url, source = spec.text("url", needed=True), _source(spec, kind)
+    schemes = SCHEMES.get(kind) or _repository_schemes(spec)
+    if url and not url.startswith(schemes):
+        fix = f"begin it with {' or '.join(f'`{one}`' for one in schemes)}"
+        if kind == "HelmRepository" and url.startswith(OCI):
+            fix = "write `type: oci` beside it"
+        spec.tell("flux.address", "url", "is an address of another kind", fix=fix)
+    if not url.startswith(schemes):
+        return replace(declared, problem="it has no address that Flux would take")
+    return replace(declared, source=source, includes=tuple(_includes(spec, resource.home)))
+
+
+def _repository_schemes(spec: Part) -> tuple[str, ...]:
+    return (OCI,) if spec.text("type", among=("default", "oci")) == "oci" else WEB
+
+
+def _source(spec: Part, kind: str) -> SourceRef | None:
+    url, plain = spec.text("url"), spec.flag("insecure")
+    match kind:
+        case "GitRepository":
+            return GitSource(url, _git_ref(spec.part("ref")), spec.flag("recurseSubmodules"))
+        case "OCIRepository":
+            return _artifact(spec, url, plain=plain)
+        case "HelmRepository":
+            shares = spec.flag("passCredentials")
+            return ChartSource(url, "", shares_credentials=shares, plain=plain)
+        case _:
+            return None
+
+
+def _git_ref(ref: Part) -> GitRef:
+    said = [name for name in REFS if ref.text(name)]
+    if not said:
+        return DEFAULT_BRANCH
+    for name in said[1:]:
+        if (said[0], name) != ("commit", "branch"):
+            why = f"`{said[0]}` goes before it"
+            ref.tell("flux.ignored", name, "has no effect", severity=Severity.NOTE, why=why)
+    return GitRef(REFS[said[0]], ref.text(said[0]))
+
+
+def _artifact(spec: Part, url: str, *, plain: bool) -> OciSource:
+    ref, layer = spec.part("ref"), spec.part("layerSelector")
+    return OciSource(
+        url,
+        tag=ref.text("tag"),
+        range=ref.text("semver"),
+        filter=ref.text("semverFilter"),
+        digest=ref.text("digest"),
+        media_type=layer.text("mediaType"),
+        copies=layer.text("operation", among=("extract", "copy")) == "copy",
+        plain=plain,
+    )
+
+
+def _includes(spec: Part, home: str) -> Iterator[tuple[SourceObject, str, str]]:
+    """Trees of other GitRepositories: which, from where in them, and to where in this one."""
+    for one in spec.parts("include"):
+        name = one.part("repository").text("name", needed=True)
+        if name:
+            tree = SourceObject("GitRepository", home, name)
+            yield tree, one.text("fromPath"), one.text("toPath", default=name)

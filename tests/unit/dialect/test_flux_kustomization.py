@@ -1,0 +1,334 @@
+"""A Kustomization of Flux's: its tree, its overlay, its policy, and what is wrong with it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.unit.dialect.flux_objects import KUSTOMIZE, an_object, any_spec, field_of, the_unit, told
+from tidegate.dialect.declared import Declared
+from tidegate.dialect.flux.kustomization import read_kustomization
+from tidegate.documents import Document
+from tidegate.model.finding import Severity
+from tidegate.model.identity import Identity
+from tidegate.model.ignoring import Ignored
+from tidegate.model.moment import MINUTE, SECOND
+from tidegate.model.objects import Kind, Propagation, Ref
+from tidegate.model.policy import Consent, Gates, Order, Tracking
+from tidegate.model.rendering import (
+    DataReference,
+    FluxDetails,
+    FluxOverrides,
+    Image,
+    Overlay,
+    Patch,
+    Restriction,
+    Substitution,
+)
+from tidegate.model.source import SourceObject
+from tidegate.model.unit import Destination, UnitId
+
+LEAST = """
+interval: 10m
+prune: true
+sourceRef: {kind: GitRepository, name: shop}
+"""
+FULL = """
+interval: 10m
+retryInterval: 1m
+timeout: 3m
+prune: true
+force: true
+suspend: true
+path: ./apps/x/
+serviceAccountName: deployer
+targetNamespace: shop
+namePrefix: a-
+nameSuffix: -z
+sourceRef: {kind: OCIRepository, name: shop, namespace: trees}
+kubeConfig: {secretRef: {name: prod, key: value}}
+commonMetadata: {labels: {team: a}, annotations: {note: b}}
+components: [../part]
+ignoreMissingComponents: true
+buildMetadata: [originAnnotations]
+images: [{name: web, newName: w, newTag: v2, digest: sha256:0}]
+patches:
+- {patch: "- op: remove", target: {kind: Deployment, labelSelector: app=web}}
+postBuild:
+  substitute: {region: eu}
+  substituteFrom: [{kind: Secret, name: settings, optional: true}]
+  substituteStrategy: Always
+decryption: {provider: sops, secretRef: {name: keys}}
+dependsOn:
+- {name: infra, readyExpr: "dep.status.ready == true"}
+- {name: other, namespace: elsewhere}
+"""
+
+
+def declared(spec: str, version: str = "v1") -> Declared:
+    return read_kustomization(an_object(f"{KUSTOMIZE}/{version}", "Kustomization", spec), "default")
+
+
+def test_a_unit_knows_its_tree_and_the_overlay_in_it() -> None:
+    unit = the_unit(declared(FULL))
+    (source,) = unit.sources
+
+    assert unit.id == UnitId("Kustomization", "", "flux-system", "apps")
+    assert source.source == SourceObject("OCIRepository", "trees", "shop")
+    assert source.request == Overlay(
+        path="apps/x",
+        restriction=Restriction.WHOLE_TREE,
+        overrides=FluxOverrides(
+            target_namespace="shop",
+            name_prefix="a-",
+            name_suffix="-z",
+            images=(Image(name="web", new_name="w", new_tag="v2", digest="sha256:0"),),
+            patches=(
+                Patch(
+                    patch="- op: remove",
+                    target={"kind": "Deployment", "labelSelector": "app=web"},
+                ),
+            ),
+            components=("../part",),
+            ignore_missing_components=True,
+            build_metadata=("originAnnotations",),
+        ),
+    )
+
+
+def test_what_is_done_around_the_build_is_told_apart_from_it() -> None:
+    (source,) = the_unit(declared(FULL)).sources
+
+    assert source.details == FluxDetails(
+        substitution=Substitution(
+            inline={"region": "eu"},
+            references=(DataReference(kind="Secret", name="settings", optional=True),),
+            always=True,
+        ),
+        decrypts=True,
+        keys="keys",
+        labels={"team": "a"},
+        annotations={"note": "b"},
+    )
+
+
+def test_what_is_not_said_is_as_flux_has_it() -> None:
+    unit = the_unit(declared(LEAST))
+    (source,) = unit.sources
+
+    assert source.source == SourceObject("GitRepository", "flux-system", "shop")
+    assert source.request == Overlay(overrides=FluxOverrides(), restriction=Restriction.WHOLE_TREE)
+    assert source.details == FluxDetails()
+    assert unit.destination == Destination()
+    assert not unit.suspended
+    assert declared(LEAST).findings == ()
+
+
+def test_a_policy_is_that_of_fluxs_controller() -> None:
+    policy = the_unit(declared(FULL)).policy
+
+    assert (policy.semantics.name, policy.rules) == ("flux", "kstatus")
+    assert (policy.order, policy.tracking) == (Order.STAGES, Tracking.FLUX)
+    assert policy.manager == "kustomize-controller"
+    assert policy.prunes
+    assert policy.heals
+    assert policy.starts
+    assert policy.handling.forces
+    assert policy.handling.propagation is Propagation.BACKGROUND
+    assert policy.identity == Identity(user="system:serviceaccount:flux-system:deployer")
+
+
+def test_a_unit_says_where_it_goes_and_what_it_waits_for() -> None:
+    unit = the_unit(declared(FULL))
+
+    assert unit.destination == Destination("prod", "shop")
+    assert unit.suspended
+    assert [(one.unit, one.ready_when, str(one.where)) for one in unit.dependencies] == [
+        (
+            UnitId("Kustomization", "", "flux-system", "infra"),
+            "dep.status.ready == true",
+            "apps.yaml:1:1 (spec.dependsOn[0])",
+        ),
+        (
+            UnitId("Kustomization", "", "elsewhere", "other"),
+            "",
+            "apps.yaml:1:1 (spec.dependsOn[1])",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "timeout", "pause"),
+    [
+        ("interval: 10m\ntimeout: 3m\nretryInterval: 1m", 3 * MINUTE, MINUTE),
+        ("interval: 10m", 570 * SECOND, 10 * MINUTE),
+        ("interval: 20s", 30 * SECOND, 20 * SECOND),
+        ("interval: 1h\ntimeout: 1s", 30 * SECOND, 60 * MINUTE),
+    ],
+)
+def test_time_is_never_shorter_than_half_a_minute(spec: str, timeout: int, pause: int) -> None:
+    policy = the_unit(declared(spec)).policy
+
+    assert policy.timeout == timeout
+    assert policy.retry is not None
+    assert [policy.retry.pause(attempt) for attempt in (1, 1000)] == [pause, pause]
+
+
+@pytest.mark.parametrize(
+    ("spec", "consent"),
+    [
+        ("prune: true", Consent.YES),
+        ("prune: false", Consent.NO),
+        ("prune: true\ndeletionPolicy: Orphan", Consent.NO),
+        ("prune: false\ndeletionPolicy: Delete", Consent.YES),
+        ("prune: false\ndeletionPolicy: WaitForTermination", Consent.YES),
+    ],
+)
+def test_what_becomes_of_objects_in_the_end_is_the_policy_of_deletion(
+    spec: str, consent: Consent
+) -> None:
+    assert the_unit(declared(spec)).policy.handling.delete is consent
+
+
+def test_health_is_asked_of_all_of_the_listed_or_of_nobody() -> None:
+    checks = (
+        "healthChecks:\n"
+        "- {kind: Deployment, name: web, namespace: shop}\n"
+        "- {apiVersion: v1, kind: Namespace, name: shop}\n"
+        "- {apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: apps,"
+        " namespace: flux-system}"
+    )
+    listed, both = declared(LEAST + checks), declared(f"{LEAST}{checks}\nwait: true")
+
+    assert the_unit(declared(LEAST)).policy.gates is Gates.NONE
+    assert the_unit(listed).policy.gates is Gates.LISTED
+    assert the_unit(listed).policy.listed == (
+        Ref(Kind("apps", "v1", "Deployment"), "shop", "web"),
+        Ref(Kind("", "v1", "Namespace"), "", "shop"),
+    )
+    assert the_unit(both).policy.gates is Gates.ALL
+    assert the_unit(both).policy.listed == ()
+    assert told(both) == {"spec.healthChecks": "flux.ignored"}
+
+
+def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
+    spec = (
+        "ignore:\n"
+        "- {paths: [/spec/replicas], target: {kind: Deployment, group: apps}}\n"
+        "- {paths: [/data]}\n"
+        "- {paths: [/x], target: {name: web-.*}}\n"
+        "- {paths: [/x], target: {labelSelector: a=b}}"
+    )
+    found = declared(LEAST + spec)
+
+    assert the_unit(found).policy.keeps_ignored
+    assert the_unit(found).policy.ignores == (
+        Ignored(kind="Deployment", group="apps", pointers=("/spec/replicas",)),
+        Ignored(kind="*", group="*", pointers=("/data",)),
+    )
+    assert told(found) == {
+        "spec.ignore[2].target": "flux.unplayed",
+        "spec.ignore[3].target": "flux.unplayed",
+    }
+
+
+def test_old_versions_have_old_patches_and_are_told_of() -> None:
+    spec = (
+        "validation: client\n"
+        "patchesStrategicMerge: [{kind: Deployment}]\n"
+        "patchesJson6902: [{patch: [{op: remove, path: /a}], target: {kind: Service}}]"
+    )
+    old, new = declared(LEAST + spec, "v1beta1"), declared(LEAST + spec)
+    (source,) = the_unit(old).sources
+
+    assert isinstance(source.request, Overlay)
+    assert isinstance(source.request.overrides, FluxOverrides)
+    assert source.request.overrides.patches == (
+        Patch(patch='{"kind": "Deployment"}'),
+        Patch(patch='[{"op": "remove", "path": "/a"}]', target={"kind": "Service"}),
+    )
+    assert told(old) == {"apiVersion": "flux.version", "spec.validation": "flux.ignored"}
+    assert "since 2.7" in old.findings[0].sentence
+    assert told(new) == {
+        "spec.patchesStrategicMerge": "flux.ignored",
+        "spec.patchesJson6902": "flux.ignored",
+        "spec.validation": "flux.ignored",
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "code"),
+    [
+        ("interval: soon", "spec.interval", "flux.duration"),
+        ("interval: -5m", "spec.interval", "flux.duration"),
+        ("interval: 5", "spec.interval", "flux.type"),
+        ("interval: 1m", "spec.sourceRef", "flux.required"),
+        ("prune: yes please", "spec.prune", "flux.type"),
+        ("path: x", "spec.prune", "flux.required"),
+        ("sourceRef: {kind: GitRepository}", "spec.sourceRef.name", "flux.required"),
+        ("sourceRef: {kind: HelmRepository, name: x}", "spec.sourceRef.kind", "flux.choice"),
+        ("decryption: {provider: vault}", "spec.decryption.provider", "flux.choice"),
+        ("dependsOn: [{name: apps}]", "spec.dependsOn[0]", "flux.itself"),
+        ("dependsOn: [apps]", "spec.dependsOn[0]", "flux.type"),
+        ("kubeConfig: {}", "spec.kubeConfig", "flux.exclusive"),
+        (
+            "kubeConfig: {secretRef: {name: a}, configMapRef: {name: b}}",
+            "spec.kubeConfig",
+            "flux.exclusive",
+        ),
+        ("deletionPolicy: Keep", "spec.deletionPolicy", "flux.choice"),
+        ("postBuild: {substitute: {count: 3}}", "spec.postBuild.substitute.count", "flux.type"),
+        ("components: [1]", "spec.components[0]", "flux.type"),
+        ("healthCheckExprs: [{kind: X}]", "spec.healthCheckExprs", "flux.unplayed"),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_field(spec: str, field: str, code: str) -> None:
+    found = declared(spec)
+
+    assert (field, code) in [(field_of(one), one.code) for one in found.findings]
+    assert the_unit(found).id.name == "apps"
+
+
+def test_a_unit_that_depends_on_itself_does_not_wait_for_itself() -> None:
+    assert the_unit(declared("dependsOn: [{name: apps}]")).dependencies == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "walked"), [("../../x", "x"), ("a/../..", "."), ("/x//y/", "x/y")]
+)
+def test_a_path_stops_at_the_root_of_its_tree(path: str, walked: str) -> None:
+    found = declared(f"{LEAST}path: {path}")
+    (source,) = the_unit(found).sources
+
+    assert source.path == walked
+    leaves = path != "/x//y/"
+    assert [one.severity for one in found.findings] == [Severity.WARNING] * leaves
+    assert set(told(found).values()) == ({"flux.path"} if leaves else set())
+
+
+def test_no_value_of_a_variable_is_told() -> None:
+    found = declared(LEAST + "postBuild: {substitute: {password: [hunter2]}}")
+
+    assert "hunter2" not in repr(found.findings)
+
+
+def test_an_object_without_a_name_is_no_unit() -> None:
+    document = Document({"apiVersion": f"{KUSTOMIZE}/v1"}, an_object("v1", "X", "a: 1").place)
+    found = read_kustomization(document, "default")
+
+    assert found.units == ()
+    assert told(found)["metadata.name"] == "flux.required"
+
+
+NAMES = (
+    *("interval", "timeout", "sourceRef", "kind", "name", "namespace", "path", "patches", "target"),
+    *("patchesJson6902", "patchesStrategicMerge", "images", "dependsOn", "healthChecks", "ignore"),
+    *("postBuild", "substitute", "substituteFrom", "decryption", "kubeConfig", "secretRef", "wait"),
+)
+
+
+@given(any_spec(*NAMES))
+def test_whatever_stands_there_is_read(document: Document) -> None:
+    for finding in read_kustomization(document, "default").findings:
+        assert finding.code.startswith("flux.")
+        assert finding.why

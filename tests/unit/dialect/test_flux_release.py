@@ -1,0 +1,268 @@
+"""A HelmRelease of Flux's: its chart, its values, its policy, and what is not played of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.unit.dialect.flux_objects import HELM, an_object, any_spec, field_of, the_unit, told
+from tidegate.dialect.declared import Declared
+from tidegate.dialect.flux.release import read_release
+from tidegate.documents import Document
+from tidegate.model.identity import Identity
+from tidegate.model.moment import MINUTE
+from tidegate.model.objects import Propagation
+from tidegate.model.policy import Gates, Order, Tracking
+from tidegate.model.release import Inline, Release, ValuesFile
+from tidegate.model.rendering import DataReference, FluxDetails, FluxOverrides, Image, Patch
+from tidegate.model.source import SourceObject
+from tidegate.model.unit import Destination, UnitId
+
+LEAST = """
+interval: 10m
+chart: {spec: {chart: web, version: ">=1", sourceRef: {kind: HelmRepository, name: shop}}}
+"""
+GIT = """
+interval: 10m
+chart:
+  spec:
+    chart: ./charts/web
+    version: 9.9.9
+    sourceRef: {kind: GitRepository, name: shop, namespace: trees}
+    valuesFiles: [charts/web/values.yaml, ./prod.yaml]
+    ignoreMissingValuesFiles: true
+"""
+
+
+def declared(spec: str, version: str = "v2", name: str = "apps") -> Declared:
+    document = an_object(f"{HELM}/{version}", "HelmRelease", spec, name=name)
+    return read_release(document, "default")
+
+
+def request(found: Declared) -> Release:
+    (source,) = the_unit(found).sources
+    assert isinstance(source.request, Release)
+    return source.request
+
+
+def details(found: Declared) -> FluxDetails:
+    (source,) = the_unit(found).sources
+    assert isinstance(source.details, FluxDetails)
+    return source.details
+
+
+def test_a_chart_of_a_repository_has_a_name_and_a_version() -> None:
+    found = declared(LEAST + "values: {replicas: 2}")
+    (source,) = the_unit(found).sources
+
+    assert the_unit(found).id == UnitId("HelmRelease", "", "flux-system", "apps")
+    assert source.source == SourceObject("HelmRepository", "flux-system", "shop", "web", ">=1")
+    assert source.request == Release(
+        name="apps",
+        namespace="flux-system",
+        values={"replicas": 2},
+        layers=(Inline(),),
+        kube_version="",
+        checks_lock=False,
+    )
+    assert found.findings == ()
+
+
+def test_a_chart_in_a_tree_has_a_path_and_its_values_files_start_at_the_root() -> None:
+    found = declared(GIT)
+    (source,) = the_unit(found).sources
+
+    assert source.source == SourceObject("GitRepository", "trees", "shop")
+    assert request(found).chart == "charts/web"
+    assert request(found).defaults == (
+        ValuesFile("/charts/web/values.yaml", optional=True),
+        ValuesFile("/prod.yaml", optional=True),
+    )
+
+
+def test_values_files_of_a_packed_chart_are_its_own() -> None:
+    spec = (
+        "interval: 1m\nchart: {spec: {chart: web, valuesFile: a.yaml, valuesFiles: [b.yaml],"
+        " sourceRef: {kind: HelmRepository, name: shop}}}"
+    )
+
+    assert request(declared(spec, "v2beta1")).defaults == (
+        ValuesFile("a.yaml"),
+        ValuesFile("b.yaml"),
+    )
+    assert request(declared(spec)).defaults == (ValuesFile("b.yaml"),)
+    assert told(declared(spec)) == {"spec.chart.spec.valuesFile": "flux.ignored"}
+
+
+@pytest.mark.parametrize("kind", ["OCIRepository", "HelmChart", "ExternalArtifact"])
+def test_a_chart_may_be_what_another_object_holds(kind: str) -> None:
+    found = declared(f"interval: 1m\nchartRef: {{kind: {kind}, name: web, namespace: charts}}")
+    (source,) = the_unit(found).sources
+
+    assert source.source == SourceObject(kind, "charts", "web")
+    assert request(found).chart == "."
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "helm"),
+    [
+        ("suspend: true", "web", "web"),
+        ("releaseName: shop-web", "web", "shop-web"),
+        ("targetNamespace: shop", "web", "shop-web"),
+        (
+            "targetNamespace: a-rather-long-namespace",
+            "and-a-release-with-a-name-that-is-long-too",
+            "a-rather-long-namespace-and-a-release-wi-deaac0f1cf6e",
+        ),
+    ],
+)
+def test_the_name_of_a_release_is_cut_as_flux_cuts_it(spec: str, name: str, helm: str) -> None:
+    assert request(declared(LEAST + spec, name=name)).name == helm
+
+
+def test_values_of_other_objects_are_named_and_left_to_the_cluster() -> None:
+    spec = (
+        "valuesFrom:\n"
+        "- {kind: ConfigMap, name: a}\n"
+        "- {kind: Secret, name: b, valuesKey: k, targetPath: x.y, optional: true, literal: true}"
+    )
+
+    assert details(declared(LEAST + spec)).values == (
+        DataReference(kind="ConfigMap", name="a", key="values.yaml"),
+        DataReference(
+            kind="Secret", name="b", key="k", target_path="x.y", optional=True, literal=True
+        ),
+    )
+
+
+def test_what_is_done_to_the_rendered_chart_comes_in_its_order() -> None:
+    spec = (
+        "commonMetadata: {labels: {team: a}, annotations: {note: b}}\n"
+        "postRenderers:\n"
+        '- kustomize: {patches: [{patch: "x", target: {kind: Service}}]}\n'
+        "- kustomize: {images: [{name: web, newTag: v2}]}"
+    )
+    found = details(declared(LEAST + spec))
+
+    assert (found.labels, found.annotations) == ({"team": "a"}, {"note": "b"})
+    assert found.post_renders == (
+        FluxOverrides(patches=(Patch(patch="x", target={"kind": "Service"}),)),
+        FluxOverrides(images=(Image(name="web", new_tag="v2"),)),
+    )
+
+
+def test_a_policy_is_that_of_fluxs_controller() -> None:
+    policy = the_unit(declared(LEAST)).policy
+
+    assert (policy.semantics.name, policy.rules, policy.order) == ("flux", "kstatus", Order.WAVES)
+    assert (policy.tracking, policy.manager) == (Tracking.FLUX, "helm-controller")
+    assert policy.gates is Gates.ALL
+    assert policy.prunes
+    assert not policy.heals
+    assert policy.timeout == 5 * MINUTE
+    assert policy.retry is not None
+    assert policy.retry.limit == 0
+    assert policy.handling.propagation is Propagation.BACKGROUND
+
+
+def test_options_of_helm_are_read_into_the_policy() -> None:
+    spec = """
+timeout: 10m
+targetNamespace: shop
+serviceAccountName: deployer
+suspend: true
+kubeConfig: {configMapRef: {name: prod}}
+driftDetection: {mode: enabled}
+dependsOn: [{name: db}]
+install: &same
+  disableWait: true
+  timeout: 2m
+  crds: Skip
+  disableSchemaValidation: true
+  createNamespace: true
+  disableOpenAPIValidation: true
+  disableTakeOwnership: true
+  strategy: {name: RetryOnFailure, retryInterval: 1m}
+upgrade:
+  <<: *same
+  force: true
+"""
+    found = declared(LEAST + spec)
+    unit, policy = the_unit(found), the_unit(found).policy
+
+    assert found.findings == ()
+    assert (policy.gates, policy.timeout, policy.heals) == (Gates.NONE, 2 * MINUTE, True)
+    assert policy.creates_namespace
+    assert policy.refuses_shared
+    assert (policy.handling.replaces, policy.handling.checks) == (True, False)
+    assert policy.retry is not None
+    assert policy.retry.pause(9) == MINUTE
+    assert policy.identity == Identity(user="system:serviceaccount:flux-system:deployer")
+    assert not request(found).include_crds
+    assert request(found).skip_schema
+    assert unit.destination == Destination("prod", "shop")
+    assert [one.unit for one in unit.dependencies] == [
+        UnitId("HelmRelease", "", "flux-system", "db")
+    ]
+    assert unit.suspended
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ("test: {enable: true}", "spec.test.enable"),
+        ("storageNamespace: x", "spec.storageNamespace"),
+        ("postRenderStrategy: nohooks", "spec.postRenderStrategy"),
+        ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
+        ("install: {disableHooks: true}", "spec.install.disableHooks"),
+        ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
+        ("install: {timeout: 1m}", "spec.upgrade"),
+        ("upgrade: {crds: CreateReplace}", "spec.upgrade.crds"),
+        ("upgrade: {preserveValues: true}", "spec.upgrade.preserveValues"),
+    ],
+)
+def test_what_is_not_played_is_told(spec: str, field: str) -> None:
+    assert told(declared(LEAST + spec))[field] == "flux.unplayed"
+
+
+def test_what_says_the_usual_is_not_told() -> None:
+    spec = "waitStrategy: {name: poller}\npostRenderStrategy: combined\ntest: {enable: false}"
+
+    assert told(declared(LEAST + spec)) == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "code"),
+    [
+        ("interval: 1m", "spec", "flux.exclusive"),
+        (LEAST + "chartRef: {kind: HelmChart, name: x}", "spec", "flux.exclusive"),
+        ("chart: {spec: {chart: x}}", "spec.chart.spec.sourceRef.kind", "flux.required"),
+        ("chartRef: {kind: Bucket, name: x}", "spec.chartRef.kind", "flux.choice"),
+        ("chartRef: {kind: HelmChart, name: x}", "spec.interval", "flux.required"),
+        (LEAST + "timeout: 5", "spec.timeout", "flux.type"),
+        (LEAST + "values: [a]", "spec.values", "flux.type"),
+        (LEAST + f"releaseName: {'x' * 54}", "spec.releaseName", "flux.length"),
+        (LEAST + "install: {crds: Maybe}", "spec.install.crds", "flux.choice"),
+        (LEAST + "valuesFrom: [{kind: Pod, name: x}]", "spec.valuesFrom[0].kind", "flux.choice"),
+        (LEAST + "driftDetection: {mode: on}", "spec.driftDetection.mode", "flux.type"),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_field(spec: str, field: str, code: str) -> None:
+    found = declared(spec)
+
+    assert (field, code) in [(field_of(one), one.code) for one in found.findings]
+    assert the_unit(found).id.name == "apps"
+
+
+NAMES = (
+    *("interval", "chart", "chartRef", "spec", "sourceRef", "kind", "name", "version", "values"),
+    *("valuesFrom", "valuesFiles", "install", "upgrade", "crds", "timeout", "remediation"),
+    *("retries", "strategy", "postRenderers", "kustomize", "patches", "driftDetection", "test"),
+)
+
+
+@given(any_spec(*NAMES))
+def test_whatever_stands_there_is_read(document: Document) -> None:
+    for finding in read_release(document, "default").findings:
+        assert finding.code.startswith("flux.")
+        assert finding.why

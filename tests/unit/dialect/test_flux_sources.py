@@ -1,0 +1,224 @@
+"""Sources of Flux's: where trees come from, and what a unit's source is in the end."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.unit.dialect.flux_objects import SOURCE, an_object, any_spec, field_of, told
+from tidegate.dialect.declared import Declared
+from tidegate.dialect.flux.sources import read_flux_source, resolve
+from tidegate.documents import Document
+from tidegate.model.source import (
+    ChartSource,
+    DeclaredSource,
+    GitRef,
+    GitSource,
+    OciSource,
+    RefKind,
+    SourceObject,
+    SourceRef,
+)
+
+URL = "https://git.example/shop"
+GIT = f"interval: 1m\nurl: {URL}\n"
+
+
+def declared(kind: str, spec: str, version: str = "v1") -> Declared:
+    return read_flux_source(an_object(f"{SOURCE}/{version}", kind, spec), "default")
+
+
+def the_source(found: Declared) -> DeclaredSource:
+    (source,) = found.sources
+    return source
+
+
+@pytest.mark.parametrize(
+    ("ref", "at"),
+    [
+        ("", GitRef(RefKind.BRANCH, "master")),
+        ("ref: {branch: main}", GitRef(RefKind.BRANCH, "main")),
+        ("ref: {branch: main, tag: v1}", GitRef(RefKind.TAG, "v1")),
+        ("ref: {tag: v1, semver: '>=1'}", GitRef(RefKind.RANGE, ">=1")),
+        ("ref: {semver: '>=1', name: refs/pull/1/head}", GitRef(RefKind.NAME, "refs/pull/1/head")),
+        ("ref: {name: refs/x, commit: 0a1b}", GitRef(RefKind.COMMIT, "0a1b")),
+    ],
+)
+def test_a_git_repository_is_at_what_goes_before_the_others(ref: str, at: GitRef) -> None:
+    assert the_source(declared("GitRepository", GIT + ref)).source == GitSource(URL, at)
+
+
+def test_a_commit_may_name_its_branch_and_other_pairs_are_told() -> None:
+    assert told(declared("GitRepository", f"{GIT}ref: {{commit: 0a, branch: main}}")) == {}
+    assert told(declared("GitRepository", f"{GIT}ref: {{tag: v1, branch: main}}")) == {
+        "spec.ref.branch": "flux.ignored"
+    }
+
+
+def test_a_git_repository_says_what_is_part_of_its_tree_and_what_opens_it() -> None:
+    spec = GIT + (
+        "recurseSubmodules: true\nignore: '*.md'\nsuspend: true\nsecretRef: {name: key}\n"
+        "include: [{repository: {name: lib}}, {repository: {name: a}, fromPath: x, toPath: to}]"
+    )
+    found = the_source(declared("GitRepository", spec))
+
+    assert found.id == SourceObject("GitRepository", "flux-system", "apps")
+    assert found.source == GitSource(URL, GitRef(RefKind.BRANCH, "master"), submodules=True)
+    assert (found.ignore, found.secret, found.suspended) == ("*.md", "key", True)
+    assert found.includes == (
+        (SourceObject("GitRepository", "flux-system", "lib"), "", "lib"),
+        (SourceObject("GitRepository", "flux-system", "a"), "x", "to"),
+    )
+
+
+def test_an_artifact_is_chosen_by_its_ref_and_its_layer() -> None:
+    spec = (
+        "interval: 1m\nurl: oci://r.example/shop\ninsecure: true\n"
+        "ref: {tag: v1, semver: '>=1', semverFilter: '.*-rc', digest: 'sha256:0'}\n"
+        "layerSelector: {mediaType: application/x, operation: copy}"
+    )
+
+    assert the_source(declared("OCIRepository", spec)).source == OciSource(
+        "oci://r.example/shop",
+        tag="v1",
+        range=">=1",
+        filter=".*-rc",
+        digest="sha256:0",
+        media_type="application/x",
+        copies=True,
+        plain=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "source"),
+    [
+        (
+            "url: https://charts.example\npassCredentials: true",
+            ChartSource("https://charts.example", "", shares_credentials=True),
+        ),
+        (
+            "url: oci://r.example/charts\ntype: oci\ninsecure: true",
+            ChartSource("oci://r.example/charts", "", plain=True),
+        ),
+    ],
+)
+def test_a_helm_repository_is_an_address_alone(spec: str, source: SourceRef) -> None:
+    found = declared("HelmRepository", spec)
+
+    assert the_source(found).source == source
+    assert found.findings == ()
+
+
+def test_a_helm_chart_is_a_part_of_another_source() -> None:
+    spec = (
+        "interval: 1m\nchart: web\nversion: 1.x\nsourceRef: {kind: HelmRepository, name: shop}\n"
+        "valuesFiles: [prod.yaml]\nignoreMissingValuesFiles: true"
+    )
+    found = the_source(declared("HelmChart", spec))
+
+    assert found.source == SourceObject("HelmRepository", "flux-system", "shop", "web", "1.x")
+    assert (found.values_files, found.optional_values) == (("prod.yaml",), True)
+
+
+@pytest.mark.parametrize("kind", ["Bucket", "ExternalArtifact"])
+def test_what_only_a_cluster_has_is_a_problem(kind: str) -> None:
+    found = the_source(declared(kind, "interval: 1m\nendpoint: s3.example"))
+
+    assert found.source is None
+    assert found.problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field", "code"),
+    [
+        ("GitRepository", "interval: 1m", "spec.url", "flux.required"),
+        ("GitRepository", f"url: {URL}", "spec.interval", "flux.required"),
+        ("GitRepository", "url: git@git.example:a/b", "spec.url", "flux.address"),
+        ("OCIRepository", "url: https://x", "spec.url", "flux.address"),
+        ("HelmRepository", "url: oci://x", "spec.url", "flux.address"),
+        ("HelmRepository", "url: https://x\ntype: git", "spec.type", "flux.choice"),
+        ("HelmChart", "chart: x", "spec.sourceRef.name", "flux.required"),
+        ("GitRepository", GIT + "verify: {mode: HEAD}", "spec.verify", "flux.unplayed"),
+        ("GitRepository", GIT + "provider: azure", "spec.provider", "flux.unplayed"),
+        ("GitRepository", GIT + "sparseCheckout: [a]", "spec.sparseCheckout", "flux.unplayed"),
+        ("GitRepository", GIT + "gitImplementation: go", "spec.gitImplementation", "flux.ignored"),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_field(kind: str, spec: str, field: str, code: str) -> None:
+    found = declared(kind, spec)
+
+    assert (field, code) in [(field_of(one), one.code) for one in found.findings]
+    refused = code in {"flux.address", "flux.required"} and field != "spec.interval"
+    assert (the_source(found).source is None) == refused
+
+
+def test_a_generic_provider_is_the_usual() -> None:
+    assert told(declared("GitRepository", f"{GIT}provider: generic")) == {}
+
+
+def test_an_old_version_is_told() -> None:
+    assert told(declared("GitRepository", GIT, "v1beta2")) == {"apiVersion": "flux.version"}
+
+
+def test_an_address_with_a_password_is_not_repeated() -> None:
+    found = declared("OCIRepository", "interval: 1m\nurl: https://me:hunter2@x")
+
+    assert "hunter2" not in repr(found.findings)
+
+
+def known(**sources: SourceRef | SourceObject) -> dict[SourceObject, DeclaredSource]:
+    ids = {name: SourceObject(name.split("_")[0], "ns", name.split("_")[1]) for name in sources}
+    return {
+        ids[name]: DeclaredSource(id=ids[name], source=source, secret=name)
+        for name, source in sources.items()
+    }
+
+
+def test_a_chart_is_filled_into_its_repository() -> None:
+    declared = known(HelmRepository_shop=ChartSource("https://c", ""))
+    found = resolve(SourceObject("HelmRepository", "ns", "shop", "web", "1.x"), declared)
+
+    assert found is not None
+    assert found.source == ChartSource("https://c", "web", "1.x")
+
+
+def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
+    declared = known(
+        HelmRepository_shop=ChartSource("https://c", ""),
+        GitRepository_tree=GitSource("https://g"),
+        HelmChart_web=SourceObject("HelmRepository", "ns", "shop", "web", "1.x"),
+        HelmChart_own=SourceObject("GitRepository", "ns", "tree", "charts/web"),
+        HelmChart_lost=SourceObject("GitRepository", "ns", "gone", "x"),
+    )
+    web, own, lost = (
+        resolve(SourceObject("HelmChart", "ns", name), declared) for name in ("web", "own", "lost")
+    )
+
+    assert web is not None
+    assert web.source == ChartSource("https://c", "web", "1.x")
+    assert web.secret == "HelmRepository_shop"
+    assert own is not None
+    assert own.source == GitSource("https://g")
+    assert own.id == SourceObject("HelmChart", "ns", "own", "charts/web")
+    assert lost is not None
+    assert (lost.source, lost.problem) == (None, "nothing declares GitRepository/ns/gone")
+
+
+def test_what_nobody_declares_is_nothing() -> None:
+    assert resolve(SourceObject("GitRepository", "ns", "x"), {}) is None
+
+
+NAMES = (
+    *("interval", "url", "ref", "branch", "tag", "semver", "layerSelector", "include"),
+    *("repository", "name", "secretRef", "sourceRef", "kind", "chart", "valuesFiles", "verify"),
+)
+
+
+@pytest.mark.parametrize("kind", ["GitRepository", "OCIRepository", "HelmRepository", "HelmChart"])
+@given(document=any_spec(*NAMES))
+def test_whatever_stands_there_is_read(kind: str, document: Document) -> None:
+    document.body["kind"] = kind
+    for finding in read_flux_source(document, "default").findings:
+        assert finding.code.startswith("flux.")
+        assert finding.why
