@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import Unit
-from tidegate.report.rollout.layout import columns
+from tidegate.report.rollout.rows import cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,11 @@ HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "OBJECTS", "PLACE")
 
 def unit_lines(rows: Iterable[UnitRow]) -> Iterator[str]:
     """A table: children below their parents."""
-    cells = [HEADS, *(_cells(row) for row in rows)]
-    yield from columns(cells)
+    table = [HEADS, *(_cells(row) for row in rows)]
+    widths = [max(map(cells, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        padded = (one + " " * (width - cells(one)) for one, width in zip(line, widths, strict=True))
+        yield "  ".join(padded).rstrip()
 
 
 def _cells(row: UnitRow) -> tuple[str, ...]:
