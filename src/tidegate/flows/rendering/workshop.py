@@ -19,7 +19,7 @@ from tidegate.render.footprint import KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
 from tidegate.render.sops import Keys
-from tidegate.source import Access, Cache, Checkout, find_checkouts, keyring_of
+from tidegate.source import Access, Cache, Checkout, VendoredChart, find_checkouts, keyring_of
 
 
 def has_helm() -> bool:
@@ -35,12 +35,15 @@ def count_cores() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How things may be had and opened. `maps` are directories that stand for addresses."""
+    """How things may be had and opened. `maps` are directories that stand for addresses, and
+    `vendored` charts that will do where their repository cannot be asked.
+    """
 
     cache: Cache
     keys: Keys = field(default_factory=Keys)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     maps: tuple[Checkout, ...] = ()
+    vendored: tuple[VendoredChart, ...] = ()
     offline: bool = False
     cores: int = field(default_factory=count_cores)
 
@@ -96,6 +99,7 @@ class Workshop:
             offline=setting.offline,
             environment=setting.environment,
             checkouts=setting.maps,
+            vendored=setting.vendored,
         )
         if near is None:
             return access
