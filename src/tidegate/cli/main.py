@@ -19,6 +19,7 @@ from tidegate.errors import TidegateError, errors_of
 VERBS = {
     "cache": "Show or clear what was fetched and rendered before.",
     "completion": "Print what a shell needs to complete commands.",
+    "config": "Show what counts for a repository, and where it comes from.",
     "delete": "Delete what a unit has brought, in reverse order.",
     "doctor": "Show which tools were found, and what is missing.",
     "health": "Show how objects in files are, and which rule says so.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.policy import Order, Policy
+from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.semantics import FLUX, Semantics
 
 KSTATUS = "kstatus"
@@ -13,7 +13,7 @@ KSTATUS = "kstatus"
 def run_by(policy: Policy, rules: Semantics) -> Policy:
     """The policy by these rules, with its own word for how long and how often.
 
-    Flux knows stages and kstatus, and no waves.
+    Flux knows stages and kstatus, and no waves; what is Flux's own is ordered as it says itself.
     """
     retry = policy.retry and msgspec.structs.replace(
         policy.retry, whole=rules.retry.whole, gates=rules.retry.gates
@@ -21,6 +21,6 @@ def run_by(policy: Policy, rules: Semantics) -> Policy:
     ruled = msgspec.structs.replace(
         rules, deadline=policy.timeout or rules.deadline, retry=retry or rules.retry
     )
-    if rules.name == FLUX.name:
+    if rules.name == FLUX.name and policy.tracking is not Tracking.FLUX:
         return msgspec.structs.replace(policy, semantics=ruled, order=Order.STAGES, rules=KSTATUS)
     return msgspec.structs.replace(policy, semantics=ruled)

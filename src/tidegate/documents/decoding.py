@@ -24,7 +24,7 @@ from msgspec import inspect
 from tidegate.documents.build import build
 from tidegate.documents.document import FieldPath, path_text
 from tidegate.documents.outline import Outline, outline
-from tidegate.documents.stream import split
+from tidegate.documents.stream import FilePart, split
 from tidegate.errors import DocumentError, FileError, Place, TidegateError, foreign
 from tidegate.model.moment import Ms, format_duration, parse_duration
 from tidegate.model.objects import Json
@@ -74,20 +74,34 @@ def decode_one(
     text: str | bytes, name: str, into: type[_T], *, noun: str, check: Check[_T] = lambda _: ()
 ) -> _T:
     """The same for a file of one document; of an empty one, what there is without any key."""
+    return _decode_one(text, name, into, noun, check)[0]
+
+
+def decode_placed(
+    text: str | bytes, name: str, into: type[_T], *, noun: str, check: Check[_T] = lambda _: ()
+) -> tuple[_T, Callable[[FieldPath], Place]]:
+    """The same, with what tells where a key or an entry is written."""
+    value, part = _decode_one(text, name, into, noun, check)
+    return value, outline(part).find if part else lambda _: Place(name)
+
+
+def _decode_one(
+    text: str | bytes, name: str, into: type[_T], noun: str, check: Check[_T]
+) -> tuple[_T, FilePart | None]:
     found = _decode(text, name, into, noun, check)
     if len(found) > 1:
         problem = f"a {noun} is one document, and here begins another"
-        where, hint = found[1][1], "put them into files of their own"
+        where, hint = outline(found[1][1]).find(()), "put them into files of their own"
         error = FileError("file.documents", problem, where=where, hint=hint)
         raise ExceptionGroup(f"{noun} {name} cannot be used", [error])
-    return found[0][0] if found else msgspec.convert({}, into)
+    return found[0] if found else (msgspec.convert({}, into), None)
 
 
 def _decode(
     text: str | bytes, name: str, into: type[_T], noun: str, check: Check[_T]
-) -> list[tuple[_T, Place]]:
-    """Values, and where they begin."""
-    found: list[tuple[_T, Place]] = []
+) -> list[tuple[_T, FilePart]]:
+    """Values, and the parts of the file that they are made of."""
+    found: list[tuple[_T, FilePart]] = []
     wrong: list[TidegateError] = []
     try:
         for part in split(text, name):
@@ -97,7 +111,7 @@ def _decode(
             walk = _Walk(noun)
             made = walk.read(_type_info(cast("Hashable", into)), built.value, ())
             if not walk.flaws:
-                found.append((msgspec.convert(made, into), built.place))
+                found.append((msgspec.convert(made, into), part))
                 walk.flaws += check(found[-1][0])
             if walk.flaws or built.suspicious:
                 wrong += _placed(outline(part), walk.flaws)

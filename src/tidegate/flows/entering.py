@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tidegate.errors import PlanError
+from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
@@ -70,25 +72,42 @@ async def open_found(
 ) -> AsyncIterator[tuple[Session, Found]]:
     """The world of a target, and what is pointed at, rendered for it.
 
-    A simulated world has a cluster for each destination.
+    A unit may be for a cluster that nobody has named so far: of simulated ones there is one for
+    each, of real ones the configuration says which context it is.
     """
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(open_session(target, setting))
-        known = target.contexts
-
-        async def ask(cluster: str) -> Capabilities:
-            return await session.capabilities(cluster if cluster in known else next(iter(known)))
-
-        found = Found.of(await discover(pointed, setting, ask), pointed)
-        missing = [one for one in clusters_of(found.families) if one not in known]
-        if missing and target.simulation is None:
-            raise _no_context(missing)
+        session, found = await _enter(pointed, target, setting, stack)
+        missing = [one for one in clusters_of(found.families) if one not in target.contexts]
         if missing:
             await stack.aclose()
-            named = tuple((name, context or "") for name, context in known.items())
-            grown = replace(target, clusters=(*named, *((name, "") for name in missing)))
-            session = await stack.enter_async_context(open_session(grown, setting))
+            named = _named(missing, pointed, target)
+            grown = replace(target, clusters=(*target.contexts.items(), *named))
+            session, found = await _enter(pointed, grown, setting, stack)
         yield session, found
+
+
+async def _enter(
+    pointed: Pointed, target: Target, setting: Setting, stack: AsyncExitStack
+) -> tuple[Session, Found]:
+    session = await stack.enter_async_context(open_session(target, setting))
+    known = target.contexts
+
+    async def ask(cluster: str) -> Capabilities:
+        return await session.capabilities(cluster if cluster in known else next(iter(known)))
+
+    return session, Found.of(await discover(pointed, setting, ask), pointed)
+
+
+def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:
+    """The contexts of clusters, by the repository's configuration. Raises where it has none."""
+    if target.simulation is not None:
+        return [(name, None) for name in missing]
+    config = config_at(Path(pointed.what))
+    found = {name: config.find_cluster(name) for name in missing}
+    strange = [name for name, one in found.items() if one is None]
+    if strange:
+        raise _no_context(strange)
+    return [(name, one.context) for name, one in found.items() if one is not None]
 
 
 async def find(pointed: Pointed, setting: Setting) -> Found:
@@ -109,5 +128,5 @@ def clusters_of(families: Iterable[Family]) -> list[str]:
 def _no_context(missing: list[str]) -> PlanError:
     names = ", ".join(f"`{one}`" for one in missing)
     problem = f"units are for clusters that nobody has named here: {names}"
-    hint = "`--cluster NAME=CONTEXT` says which context of the kubeconfig each is"
+    hint = "`--cluster NAME=CONTEXT`, or `clusters` in tidegate.yaml, says which context each is"
     return PlanError("plan.cluster", problem, hint=hint)

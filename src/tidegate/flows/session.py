@@ -47,7 +47,7 @@ class Target:
 
     kubeconfig: str | None = None
     context: str | None = None
-    clusters: tuple[tuple[str, str], ...] = ()
+    clusters: tuple[tuple[str, str | None], ...] = ()
     simulation: Simulation | None = None
     health_rules: Path | None = None
 

@@ -10,6 +10,7 @@ from tidegate.source.credentials import keyring_of
 from tidegate.source.fetch import fetch, fetch_all, leave_out, with_digest
 from tidegate.source.local import find_checkouts, read_repository_map
 from tidegate.source.secrets import keyring_of_secret
+from tidegate.source.vendored import VendoredChart, find_vendored
 from tidegate.source.web.file import fetch_file
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "Checkout",
     "Holding",
     "Kept",
+    "VendoredChart",
     "default_cache_root",
     "fetch",
     "fetch_all",
     "fetch_file",
     "find_checkouts",
+    "find_vendored",
     "keyring_of",
     "keyring_of_secret",
     "leave_out",

@@ -13,6 +13,7 @@ from tidegate.source.cache import Cache, CachedTree, Fill, Kept
 from tidegate.source.credentials import Keyring, Keyrings
 from tidegate.source.tree import TreeLimits
 from tidegate.source.urls import SCHEMES, without_password
+from tidegate.source.vendored import VendoredChart
 
 
 class Checkout(msgspec.Struct, frozen=True):
@@ -20,7 +21,8 @@ class Checkout(msgspec.Struct, frozen=True):
 
     `always` is for what a user maps by hand: the directory counts whatever revision is asked for.
     `branch` is what is checked out, `default` the branch that the remote shows to visitors; both
-    are empty where they are not known.
+    are empty where they are not known. With a `chart` it is this chart of the repository, and
+    nothing else of it; if its `version` is told, only where that is in the range asked for.
     """
 
     url: str
@@ -28,6 +30,8 @@ class Checkout(msgspec.Struct, frozen=True):
     always: bool = False
     branch: str = ""
     default: str = ""
+    chart: str = ""
+    version: str = ""
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +39,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     With `uses_own_git`, git reads the user's configuration and asks the user's credential helpers
     and ssh agent; without it, git is alone with what `keyring` has. `environment` is where git's
-    own variables are looked up; only a few are passed on.
+    own variables are looked up; only a few are passed on. `vendored` are charts that will do where
+    their repository cannot be asked.
     """
 
     cache: Cache
@@ -47,6 +52,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     uses_own_git: bool = True
     environment: Mapping[str, str] = {}
     checkouts: tuple[Checkout, ...] = ()
+    vendored: tuple[VendoredChart, ...] = ()
 
     def __repr__(self) -> str:
         return f"Access({self.cache.root})"  # an environment holds secrets

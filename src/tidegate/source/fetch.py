@@ -25,10 +25,12 @@ from tidegate.source.git.fetching import fetch_git
 from tidegate.source.git.refs import branch_of, is_pinned, is_range
 from tidegate.source.helm_repository import fetch_chart
 from tidegate.source.ignore import kept_files
-from tidegate.source.local import fetch_local
+from tidegate.source.local import fetch_local, fetch_own_chart
 from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
+from tidegate.source.semver import is_in_range
 from tidegate.source.tree import digest_entries, look_at
 from tidegate.source.urls import same_repository
+from tidegate.source.vendored import pick_vendored
 from tidegate.source.web.download import shown
 
 AT_ONCE = 8
@@ -36,19 +38,16 @@ AT_ONCE = 8
 
 async def fetch(source: SourceRef, access: Access) -> Snapshot:
     """Get the tree of files that a source means now."""
-    mapped = _mapped(source, access)
+    mapped = next((one for one in access.checkouts if _stands_for(one, source)), None)
     if mapped is not None:
-        local = await fetch_local(mapped, access)
-        return msgspec.structs.replace(local, source=source)
+        return await _fetch_mapped(source, mapped, access)
     match source:
         case LocalSource():
             return await fetch_local(source, access)
         case GitSource():
             return await _fetch_repository(source, access)
-        case ChartSource(repository=repository) if repository.startswith("oci://"):
-            return await fetch_oci_chart(source, access)
         case ChartSource():
-            return await fetch_chart(source, access)
+            return await _fetch_chart(source, access)
         case OciSource():
             return await fetch_oci(source, access)
 
@@ -105,31 +104,52 @@ async def with_digest(snapshot: Snapshot) -> Snapshot:
     return msgspec.structs.replace(snapshot, digest=digest)
 
 
-def _mapped(source: SourceRef, access: Access) -> LocalSource | None:
-    """The directory that a user put in the place of a Helm repository or an artifact.
-
-    Below the directory for a repository lies one for each chart.
-    """
+def _stands_for(checkout: Checkout, source: SourceRef) -> bool:
+    """Whether a user put the directory in the place of this Helm repository, chart or artifact."""
+    url, chart = checkout.url.rstrip("/"), checkout.chart
     match source:
-        case ChartSource(repository=address, chart=inside):
-            pass
-        case OciSource(url=address):
-            inside = "."
+        case ChartSource(repository=address, version=wanted):
+            is_same = address.rstrip("/") == url and chart in {"", source.chart}
+        case OciSource(url=address, range=wanted):
+            is_same = address.rstrip("/") == (f"{url}/{chart}" if chart else url)
+            wanted = wanted or source.tag.replace("_", "+")
         case _:
-            return None
-    for checkout in access.checkouts:
-        if checkout.always and checkout.url.rstrip("/") == address.rstrip("/"):
-            try:
-                return LocalSource(str(checkout.path / tidy(inside)))
-            except StrayPathError:
-                problem = f"there is no chart `{foreign(inside)}`"
-                where = Place(shown(address))
-                raise SourceError("source.chart.missing", problem, where=where) from None
-    return None
+            return False
+    fits = not checkout.version or is_in_range(checkout.version, wanted)
+    return checkout.always and is_same and fits
+
+
+async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -> Snapshot:
+    """Below the directory for a repository lies one for each chart."""
+    if checkout.chart:
+        local = await fetch_own_chart(checkout.path, access)
+    else:
+        inside = source.chart if isinstance(source, ChartSource) else "."
+        try:
+            place = checkout.path / tidy(inside)
+        except StrayPathError:
+            problem, where = f"there is no chart `{foreign(inside)}`", Place(shown(checkout.url))
+            raise SourceError("source.chart.missing", problem, where=where) from None
+        local = await fetch_local(LocalSource(str(place)), access)
+    return msgspec.structs.replace(local, source=source)
+
+
+async def _fetch_chart(source: ChartSource, access: Access) -> Snapshot:
+    """From its repository; where that cannot be, the one that the user's own repository has."""
+    in_registry = source.repository.startswith("oci://")
+    try:
+        return await (fetch_oci_chart if in_registry else fetch_chart)(source, access)
+    except SourceError:
+        here = pick_vendored(access.vendored, source)
+        if here is None:
+            raise
+    local = await fetch_own_chart(here.path, access)
+    return msgspec.structs.replace(local, source=source)
 
 
 async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
-    checkout = next((c for c in access.checkouts if same_repository(c.url, source.url)), None)
+    whole = (one for one in access.checkouts if not one.chart)
+    checkout = next((one for one in whole if same_repository(one.url, source.url)), None)
     if checkout is None:
         return await fetch_git(source, access)
     if uses_working_tree(source, checkout):

@@ -37,6 +37,11 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     def _shapes(self) -> tuple[re.Pattern[str] | None, ...]:
         return tuple(_shape(segment) for segment in self.segments)
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether there is anything that it could cover."""
+        return None not in self._shapes
+
     def covers(self, path: Sequence[str], *, is_directory: bool) -> bool:
         depth = len(self.below)
         if len(path) <= depth or tuple(path[:depth]) != self.below:
@@ -77,6 +82,12 @@ def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[Rule, ...]:
         for line in lines
         if line.strip() and not line.startswith("#")
     )
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is one rule, and written as it should be."""
+    rules = read_rules(line)
+    return len(rules) == 1 and rules[0].is_sound
 
 
 def load_rules(root: Path, files: Iterable[str]) -> tuple[Rule, ...]:

@@ -11,6 +11,7 @@ from tidegate.errors import Place, ProcessError, SourceError, foreign
 from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
 from tidegate.source.archive import unpack
+from tidegate.source.chart import check_chart
 from tidegate.source.git.program import Git, git_for
 from tidegate.source.tree import TreeEntry, look_at, part_links, walk_tree
 from tidegate.source.urls import GitUrl
@@ -20,14 +21,14 @@ ARCHIVES = (".tgz", ".tar.gz", ".tar", ".zip")
 ORIGIN_HEAD = "refs/remotes/origin/HEAD"
 
 
-async def fetch_local(source: LocalSource, access: Access) -> Snapshot:
-    """A directory as it lies there, or what is in an archive.
+async def fetch_local(source: LocalSource, access: Access, *, strip: int = 0) -> Snapshot:
+    """A directory as it lies there, or what is in an archive, below `strip` directories of it.
 
     In a checkout only those files count that Git knows or would add.
     """
     path = _place(source.path)
     if path.is_file() and path.name.endswith(ARCHIVES):
-        return await _unpacked(source, path, access)
+        return await _unpacked(source, path, access, strip)
     if not path.is_dir():
         reason = "is not a directory or an archive" if path.exists() else "is not there"
         problem = f"`{foreign(source.path)}` {reason}"
@@ -35,6 +36,13 @@ async def fetch_local(source: LocalSource, access: Access) -> Snapshot:
     entries = await list_entries(path, access)
     files, escaping = await asyncio.to_thread(part_links, path, entries)
     return Snapshot(source, WORKING_TREE, path, files, escaping)
+
+
+async def fetch_own_chart(path: Path, access: Access) -> Snapshot:
+    """A chart on this machine, as its own directory: packed ones have one more above it."""
+    found = await fetch_local(LocalSource(str(path)), access, strip=1)
+    check_chart(found.root, str(path))
+    return found
 
 
 async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
@@ -97,13 +105,15 @@ def _local_url(path: Path) -> GitUrl:
     return GitUrl("file", "", 0, str(path), "", f"file://{path}")
 
 
-async def _unpacked(source: LocalSource, path: Path, access: Access) -> Snapshot:
+async def _unpacked(source: LocalSource, path: Path, access: Access, strip: int) -> Snapshot:
     with path.open("rb") as file:
         packed = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
     digest = f"sha256:{packed.hexdigest()}"
 
     async def fill(place: Path) -> None:
-        await asyncio.to_thread(unpack, path, place, name=str(path), limits=access.limits)
+        limits = access.limits
+        await asyncio.to_thread(unpack, path, place, name=str(path), limits=limits, strip=strip)
 
-    tree = await access.cache.find_or_keep(f"archive {digest}", fill, shown=str(path))
+    name = f"archive {digest}" + (f" without {strip}" if strip else "")
+    tree = await access.cache.find_or_keep(name, fill, shown=str(path))
     return Snapshot(source, Revision("", digest), tree.root, tree.files, digest=tree.digest)

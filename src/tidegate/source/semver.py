@@ -175,6 +175,12 @@ def require_range(text: str) -> Range:
     return found
 
 
+def is_in_range(version: str, wanted: str) -> bool:
+    """Whether a version will do; an empty range takes all that are no prereleases."""
+    found, takers = read_version(version), read_range(wanted or "*")
+    return version == wanted or (found is not None and takers is not None and takers.takes(found))
+
+
 def pick_highest(wanted: Range, texts: Iterable[str]) -> Version | None:
     """The highest version that the range takes; what is no version is passed over.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from tidegate.documents.decoding import Flaw, decode, decode_one
+from tidegate.documents.decoding import Flaw, decode, decode_one, decode_placed
 from tidegate.errors import FileError, TidegateError
 from tidegate.model.moment import Ms, Seconds, Span
 
@@ -148,3 +148,19 @@ def test_a_file_of_one_document_may_be_empty_and_has_no_second() -> None:
     assert decode_one(b"# later\n", "p.yaml", Pier, noun="pier") == Pier()
     assert isinstance(error, FileError)
     assert (error.code, str(error.where)) == ("file.documents", "p.yaml:3:1")
+
+
+def test_where_a_part_is_written_can_be_asked() -> None:
+    text = b"# a harbour\n---\nname: here\nships:\n- {form: raft}\n"
+
+    found, place_of = decode_placed(text, "h.yaml", Harbour, noun="harbour")
+
+    assert found.name == "here"
+    assert (place_of(("name",)).line, place_of(("ships", 0)).line) == (3, 5)
+    assert place_of(("ships", 0, "drifts")) == place_of(("ships", 0))
+
+
+def test_of_an_empty_file_there_is_the_file_alone() -> None:
+    found, place_of = decode_placed(b"", "r.yaml", Raft, noun="raft")
+
+    assert (found, str(place_of(("drifts",)))) == (Raft(), "r.yaml")

@@ -19,8 +19,10 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.dialect.units import find_units
 from tidegate.errors import Place, PlanError, RenderError
 from tidegate.flows.checking import check_units
+from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.families import (
     Family,
     Growing,
@@ -39,12 +41,13 @@ from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.units import FindData, render_unit
+from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import Directory, Tool
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
-from tidegate.source import fetch
+from tidegate.source import fetch, find_vendored
 
 __all__ = ["Discovered", "Family", "Member", "choose", "discover"]
 
@@ -52,6 +55,8 @@ AskCluster = Callable[[str], Awaitable[Capabilities]]
 AT_ONCE = 16
 """Units on their way at a time: what they wait for is limited elsewhere."""
 MOST_NAMED = 12
+SET = "argo.set"
+"""The code of what is said of an ApplicationSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +76,43 @@ class Discovered:
 async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
     path = Path(pointed.what)
+    config = config_at(path) if path.exists() else Config()
+    setting = replace(setting, maps=(*setting.maps, *checkouts_of(config)))
     is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
     is_file = path.is_file() and path.name.endswith(MANIFESTS)
     if not (is_tree or is_file):
         return await _plain(pointed, _units(pointed), setting, ask)
     scan = await _scan(path.resolve(), setting)
+    setting = replace(setting, vendored=find_vendored(scan.files, scan.root))
     if not scan.candidates:
         _refuse_overlays(pointed.what, scan)
         units = _file_unit(pointed, scan) if is_file else _units(pointed)
         return await _plain(pointed, units, setting, ask, scan)
-    return await _repository(scan, setting, ask)
+    found = await _repository(scan, setting, ask)
+    return _only_entries(found, config)
+
+
+def _only_entries(found: Discovered, config: Config) -> Discovered:
+    """What the configuration takes for entries, where it names some."""
+    if not config.entries:
+        return found
+    kept = [
+        one
+        for one in found.families
+        if any(_is_called(one.members[0].unit, entry.text) for entry in config.entries)
+    ]
+    strange = [
+        Finding(
+            code="config.entry",
+            severity=Severity.ERROR,
+            sentence=f"there is no entry `{entry.text}`",
+            where=entry.where,
+            fix="`tidegate units` shows all, with the list removed",
+        )
+        for entry in config.entries
+        if not any(_is_called(one.members[0].unit, entry.text) for one in found.families)
+    ]
+    return Discovered(tuple(kept), (*found.findings, *strange))
 
 
 def _tool_of(path: Path) -> Tool:
@@ -117,7 +149,8 @@ async def _scan(path: Path, setting: Setting) -> Scan:
     root = root_of(path if path.is_dir() else path.parent)
     async with Workshop(setting) as workshop:
         tree = await fetch(LocalSource(str(root)), await workshop.access(None))
-    return Scan(root, tree.files, path.relative_to(root).as_posix())
+    files = without_ignored(tree.files, root, config_at(path))
+    return Scan(root, files, path.relative_to(root).as_posix())
 
 
 async def _plain(
@@ -132,7 +165,7 @@ async def _plain(
         nodes = await Growing(scan, _renderer(workshop, ask)).grow(units)
     families = tuple(family_of(node) for node in nodes)
     grown = any(len(one.members) > 1 for one in families)
-    return Discovered(families, (*(homes.findings if grown else ()), *_said(families)))
+    return Discovered(families, (*(homes.findings if grown else ()), *_said(families, scan)))
 
 
 def _renderer(workshop: Workshop, ask: AskCluster) -> Render:
@@ -166,7 +199,7 @@ async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discover
         for parent, mine in folders_over(families, scan):
             (node,) = await grow([parent])
             families = [one for one in families if one not in mine] + [family_of(node)]
-    findings = (*homes.findings, *circles, *more, *scan.broken, *_said(families))
+    findings = (*homes.findings, *circles, *more, *scan.broken, *_said(families, scan))
     return Discovered(_sorted(families), findings)
 
 
@@ -174,14 +207,30 @@ def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:
     return tuple(sorted(families, key=lambda one: (str(one.members[0].unit.where), one.entry)))
 
 
-def _said(families: Iterable[Family]) -> Iterator[Finding]:
-    """What is to be said of the units themselves, of their objects, and of what was not rendered."""
+def _said(families: Iterable[Family], scan: Scan) -> Iterator[Finding]:
+    """What is to be said of the units themselves, of their objects, and of what was not rendered.
+
+    Of entries, and of sets that nobody brings, the files speak.
+    """
+    for name, declared in scan.declared.items() if families else ():
+        if scan.is_below(name):
+            yield from (one for one in declared.findings if one.code == SET)
     for family in families:
         yield from family.findings
+        yield from _of_entry(family, scan)
         for member in family.members:
             yield from member.declared.findings
             yield from check_units(member.documents)
             yield from _not_rendered(member)
+
+
+def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
+    place = family.members[0].unit.where
+    if place is None or not family.entry.kind:
+        return
+    documents = [one for one in scan.documents.get(place.name, ()) if one.place == place]
+    yield from find_units(documents).findings
+    yield from check_units(documents)
 
 
 def _not_rendered(member: Member) -> Iterator[Finding]:

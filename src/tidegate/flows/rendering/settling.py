@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.dialect.argo.source import override_source, read_source
+from tidegate.dialect.argo.source import Owner, override_source, read_source
 from tidegate.documents import read
 from tidegate.errors import Place, RenderError, SourceError
 from tidegate.files import StrayPathError, follow, open_file
@@ -65,15 +65,26 @@ def _overridden(wanted: UnitSource, details: ArgoDetails, root: Path) -> UnitSou
     overrides = [one for one in found if one is not None]
     if not overrides or isinstance(wanted.request, Plugin | None):
         return wanted
-    body = override_source(details.written, overrides)
-    return msgspec.structs.replace(
-        read_source(body, details.build, namespace=_namespace_of(wanted)), source=wanted.source
+    build = details.build
+    owner = Owner(
+        name=build.name,
+        where=Place(f"{wanted.path}/{OVERRIDES[0]}"),
+        namespace=build.namespace,
+        project=build.project,
     )
+    again, findings = read_source(override_source(details.written, overrides), owner)
+    if again is None:
+        told = "; ".join(one.sentence for one in findings)
+        problem = f"with its overrides the source cannot be read: {told}"
+        raise RenderError("render.override", problem, where=owner.where)
+    kept = msgspec.structs.replace(again, source=wanted.source)
+    return msgspec.structs.replace(kept, details=_with_ref(again, details))
 
 
-def _namespace_of(wanted: UnitSource) -> str:
-    chart = wanted.request.chart if isinstance(wanted.request, Detected) else wanted.request
-    return chart.namespace if isinstance(chart, Release) else ""
+def _with_ref(again: UnitSource, details: ArgoDetails) -> ArgoDetails:
+    """A source keeps its name, and the application that it is of, whatever overrides it."""
+    found = again.details if isinstance(again.details, ArgoDetails) else details
+    return msgspec.structs.replace(found, ref=details.ref, build=details.build)
 
 
 def _read_override(root: Path, name: str) -> dict[str, Json] | None:

@@ -24,6 +24,7 @@ from tidegate.source import (
     Access,
     Cache,
     Checkout,
+    VendoredChart,
     fetch,
     find_checkouts,
     keyring_of,
@@ -44,12 +45,15 @@ def count_cores() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How things may be had and opened. `maps` are directories that stand for addresses."""
+    """How things may be had and opened. `maps` are directories that stand for addresses, and
+    `vendored` charts that will do where their repository cannot be asked.
+    """
 
     cache: Cache
     keys: Keys = field(default_factory=Keys)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     maps: tuple[Checkout, ...] = ()
+    vendored: tuple[VendoredChart, ...] = ()
     offline: bool = False
     cores: int = field(default_factory=count_cores)
 
@@ -117,6 +121,7 @@ class Workshop:
             offline=setting.offline,
             environment=setting.environment,
             checkouts=setting.maps,
+            vendored=setting.vendored,
         )
         if near is None:
             return access

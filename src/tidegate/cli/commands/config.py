@@ -1,0 +1,31 @@
+"""`tidegate config`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tidegate.cli import options
+
+
+@click.command()
+@click.argument("path", default=".", type=click.Path(exists=True, path_type=Path))
+@options.text_or_json
+def config(path: Path, output: str) -> None:
+    """Show what counts for the repository at PATH, and where it comes from.
+
+    It is what the nearest `tidegate.yaml` says, from PATH up to the root of its Git repository, and
+    the default for the rest. The text can be such a file itself.
+
+    \b
+    Examples:
+      tidegate config
+      tidegate config clusters/prod
+      tidegate config -o json
+    """
+    from tidegate.flows.config import config_at
+    from tidegate.report.config import config_lines
+
+    found = config_at(path)
+    options.show(output, [found], config_lines(found))

@@ -1,0 +1,83 @@
+"""What a repository's `tidegate.yaml` says. Without one, all of it is as it is by default."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.errors import Place
+
+CONFIG_FILE = "tidegate.yaml"
+
+
+class ClusterMap(msgspec.Struct, frozen=True):
+    """A cluster that units name as their destination, and its context in a kubeconfig."""
+
+    name: str
+    context: str
+    server: str
+    where: Place
+
+
+class RepositoryMap(msgspec.Struct, frozen=True):
+    """A directory, seen from the file, in the place of a repository."""
+
+    address: str
+    path: str
+    where: Place
+
+
+class ChartMap(msgspec.Struct, frozen=True):
+    """A directory or archive, seen from the file, in the place of one chart of a repository.
+
+    If its `version` is told, it counts only where that is in the range asked for.
+    """
+
+    repository: str
+    chart: str
+    path: str
+    version: str
+    where: Place
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A text, and where it stands."""
+
+    text: str
+    where: Place
+
+
+class Switch(msgspec.Struct, frozen=True):
+    """How a real controller is set."""
+
+    name: str
+    value: str | bool
+    where: Place
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """What counts for a repository. `file` is how people call it, `folder` where it really lies.
+
+    `entries`: paths or names of units that alone count as entries; with none, what nobody brings
+    does. `ignore`: patterns of paths that are not looked at.
+    """
+
+    file: str = ""
+    folder: str = ""
+    clusters: tuple[ClusterMap, ...] = ()
+    repositories: tuple[RepositoryMap, ...] = ()
+    charts: tuple[ChartMap, ...] = ()
+    entries: tuple[Written, ...] = ()
+    ignore: tuple[Written, ...] = ()
+    settings: tuple[Switch, ...] = ()
+
+    @property
+    def contexts(self) -> tuple[tuple[str, str], ...]:
+        """The clusters by name, each with its context."""
+        return tuple((one.name, one.context) for one in self.clusters)
+
+    def find_cluster(self, destination: str) -> ClusterMap | None:
+        """The cluster that a destination means by its name or by its server's address."""
+        address = destination.rstrip("/")
+        return next((one for one in self.clusters if one.name == destination), None) or next(
+            (one for one in self.clusters if one.server and one.server == address), None
+        )

@@ -1,0 +1,59 @@
+"""What counts for a repository, as YAML that could be its file, and where each part comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidegate.documents.dump import to_yaml
+from tidegate.errors import Place, foreign
+from tidegate.model.config import CONFIG_FILE, Config
+from tidegate.model.objects import Json
+
+Part = tuple[Json, Place]
+"""A mapping with one key, or a list of one, and where it is written."""
+Row = tuple[str, str]
+"""A line, and what is said beside it."""
+
+
+def config_lines(config: Config) -> Iterator[str]:
+    """Every key, with the line that says it or that it is the default."""
+    rows = [*_rows(config)]
+    width = max((len(text) for text, note in rows if note), default=0)
+    yield f"# {foreign(config.file) or f'there is no {CONFIG_FILE}'}"
+    for text, note in rows:
+        yield f"{text:{width}}  # {note}" if note else text
+
+
+def _rows(config: Config) -> Iterator[Row]:
+    clusters: list[Part] = [
+        ({one.name: _told(context=one.context, server=one.server)}, one.where)
+        for one in config.clusters
+    ]
+    charts: list[Part] = [
+        (
+            [_told(repository=one.repository, chart=one.chart, path=one.path, version=one.version)],
+            one.where,
+        )
+        for one in config.charts
+    ]
+    yield from _key("clusters: {}", clusters)
+    yield from _key(
+        "repositories: {}", [({one.address: one.path}, one.where) for one in config.repositories]
+    )
+    yield from _key("charts: []", charts)
+    yield from _key("entries: []", [([one.text], one.where) for one in config.entries])
+    yield from _key("ignore: []", [([one.text], one.where) for one in config.ignore])
+    yield from _key("settings: {}", [({one.name: one.value}, one.where) for one in config.settings])
+
+
+def _key(empty: str, parts: Sequence[Part]) -> Iterator[Row]:
+    """A key and its parts; the text that it has without any."""
+    yield (empty.partition(" ")[0], "") if parts else (empty, "default")
+    for body, where in parts:
+        first, *rest = (f"  {line}" if line else "" for line in to_yaml(body).split("\n")[:-1])
+        yield first, f"line {where.line}"
+        yield from ((line, "") for line in rest)
+
+
+def _told(**values: str) -> Json:
+    return {key: value for key, value in values.items() if value}

@@ -1,0 +1,207 @@
+"""Charts in a repository: which there are, and when they stand for those of a Helm repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.fakes.chart_archives import a_chart
+from tests.fakes.fetching import an_access
+from tidegate.errors import SourceError
+from tidegate.model.source import ChartSource, GitSource, OciSource, SourceRef
+from tidegate.source import Access, Checkout, VendoredChart, fetch, find_vendored
+from tidegate.source.vendored import pick_vendored
+
+CHARTS = "https://charts.example.com/stable"
+
+
+def write_chart(place: Path, name: str, version: str, more: str = "") -> Path:
+    place.mkdir(parents=True, exist_ok=True)
+    text = f"apiVersion: v2\nname: {name}\nversion: {version}\n{more}"
+    (place / "Chart.yaml").write_text(text)
+    return place
+
+
+def found_in(root: Path) -> list[tuple[str, str, str]]:
+    files = (path.relative_to(root).as_posix() for path in root.rglob("*") if not path.is_dir())
+    found = find_vendored(files, root)
+    return [(one.name, one.version, one.path.relative_to(root).as_posix()) for one in found]
+
+
+def test_every_chart_of_a_tree_is_found(tmp_path: Path) -> None:
+    web = write_chart(tmp_path / "apps" / "web", "web", "0.1.0")
+    write_chart(web / "charts" / "redis", "redis", "17.0.1")
+    (web / "charts" / "cert-manager-v1.14.0-rc.1.tgz").touch()
+    (tmp_path / "app-2-1.0.0.tgz").touch()
+
+    assert found_in(tmp_path) == [
+        ("app-2", "1.0.0", "app-2-1.0.0.tgz"),
+        ("cert-manager", "v1.14.0-rc.1", "apps/web/charts/cert-manager-v1.14.0-rc.1.tgz"),
+        ("redis", "17.0.1", "apps/web/charts/redis"),
+        ("web", "0.1.0", "apps/web"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "name: {{ .Name }}\nversion: 1.0.0\n",
+        "name: web\n",
+        "name: web\nversion: 1.0\n",
+        "- web\n",
+        "name: web\nversion: 1.0.0\n---\nname: web\nversion: 1.0.0\n",
+    ],
+)
+def test_what_cannot_be_read_is_no_chart(tmp_path: Path, text: str) -> None:
+    (tmp_path / "Chart.yaml").write_text(text)
+    (tmp_path / "notes-final.tgz").touch()
+
+    assert found_in(tmp_path) == []
+
+
+def test_a_link_out_of_the_tree_is_not_followed(tmp_path: Path) -> None:
+    outside = write_chart(tmp_path / "outside", "web", "1.0.0")
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "Chart.yaml").symlink_to(outside / "Chart.yaml")
+
+    assert found_in(tmp_path / "tree") == []
+
+
+def test_a_chart_around_its_namesake_is_not_taken_for_it(tmp_path: Path) -> None:
+    needs = f"dependencies: [{{name: redis, version: 17.0.1, repository: '{CHARTS}'}}]\n"
+    write_chart(tmp_path / "redis", "redis", "17.0.1", needs)
+
+    assert found_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "path"),
+    [
+        ("", "new"),
+        ("^17", "b"),
+        ("17.0.1", "a"),
+        ("v17.0.1", "a"),
+        (">=19.0.0-0", "early"),
+        ("16.x", None),
+        ("no range", None),
+    ],
+)
+def test_the_highest_version_in_the_range_is_taken(wanted: str, path: str | None) -> None:
+    charts = [
+        VendoredChart("redis", "18.0.0", Path("new")),
+        VendoredChart("redis", "17.0.1", Path("z")),
+        VendoredChart("redis", "17.0.1", Path("a")),
+        VendoredChart("redis", "17.2.0", Path("b")),
+        VendoredChart("redis", "19.0.0-rc.1", Path("early")),
+        VendoredChart("valkey", "20.0.0", Path("other")),
+    ]
+
+    found = pick_vendored(charts, ChartSource(CHARTS, "redis", wanted))
+
+    assert (str(found.path) if found else None) == path
+
+
+def having(tmp_path: Path, *charts: VendoredChart, checkouts: tuple[Checkout, ...] = ()) -> Access:
+    access = an_access(tmp_path, offline=True, checkouts=checkouts)
+    return msgspec.structs.replace(access, vendored=charts)
+
+
+@pytest.mark.parametrize("repository", [CHARTS, "oci://registry.example.com/acme"])
+async def test_a_chart_that_cannot_be_fetched_is_the_one_of_the_repository(
+    tmp_path: Path, repository: str
+) -> None:
+    place = write_chart(tmp_path / "redis", "redis", "17.0.1")
+    access = having(tmp_path, VendoredChart("redis", "17.0.1", place))
+
+    found = await fetch(ChartSource(repository, "redis", "^17"), access)
+
+    assert (found.root, found.files) == (place, ("Chart.yaml",))
+    with pytest.raises(SourceError) as caught:
+        await fetch(ChartSource(repository, "redis", "^18"), access)
+    assert caught.value.code == "source.offline"
+
+
+async def test_a_packed_chart_is_its_own_directory(tmp_path: Path) -> None:
+    (tmp_path / "web-1.0.0.tgz").write_bytes(a_chart())
+    access = having(tmp_path, VendoredChart("web", "1.0.0", tmp_path / "web-1.0.0.tgz"))
+
+    found = await fetch(ChartSource(CHARTS, "web"), access)
+
+    assert found.files == ("Chart.yaml", "templates/service.yaml")
+
+
+def mapped(path: Path, version: str = "", url: str = CHARTS) -> Checkout:
+    return Checkout(url, path, always=True, chart="redis", version=version)
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        (ChartSource(f"{CHARTS}/", "redis", "^17"), "old"),
+        (ChartSource(CHARTS, "redis", "18.0.0"), "new"),
+        (ChartSource(CHARTS, "redis", "16.0.0"), "any"),
+        (OciSource("oci://ghcr.io/acme/redis", tag="17.0.1"), "oci"),
+    ],
+    ids=str,
+)
+async def test_a_map_of_one_chart_counts_where_its_version_fits(
+    tmp_path: Path, source: SourceRef, path: str
+) -> None:
+    old, new, other, oci = (
+        write_chart(tmp_path / name, "redis", version)
+        for name, version in (("old", "17.0.1"), ("new", "18.0.0"), ("any", "9.0.0"), ("oci", "1"))
+    )
+    maps = (
+        *(mapped(old, "17.0.1"), mapped(new, "18.0.0"), mapped(other)),
+        mapped(oci, "17.0.1", "oci://ghcr.io/acme"),
+    )
+
+    found = await fetch(source, having(tmp_path, checkouts=maps))
+
+    assert (found.source, found.root) == (source, tmp_path / path)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ChartSource(CHARTS, "valkey"),
+        ChartSource("https://elsewhere.example.com", "redis"),
+        ChartSource(CHARTS, "redis", "18.0.0"),
+        GitSource(CHARTS),
+        OciSource("oci://charts.example.com/stable"),
+    ],
+    ids=str,
+)
+async def test_a_map_of_one_chart_stands_for_nothing_else(
+    tmp_path: Path, source: SourceRef
+) -> None:
+    place = write_chart(tmp_path / "redis", "redis", "17.0.1")
+
+    with pytest.raises(SourceError) as caught:
+        await fetch(source, having(tmp_path, checkouts=(mapped(place, "17.0.1"),)))
+
+    assert caught.value.code == "source.offline"
+
+
+async def test_what_is_mapped_and_is_no_chart_is_told(tmp_path: Path) -> None:
+    (tmp_path / "redis").mkdir()
+
+    with pytest.raises(SourceError) as caught:
+        await fetch(
+            ChartSource(CHARTS, "redis"), having(tmp_path, checkouts=(mapped(tmp_path / "redis"),))
+        )
+
+    assert caught.value.code == "source.chart.archive"
+
+
+async def test_of_several_maps_the_first_that_fits_counts(tmp_path: Path) -> None:
+    whole = Checkout(CHARTS, tmp_path / "flag", always=True)
+    write_chart(tmp_path / "flag" / "redis", "redis", "1.0.0")
+    own = mapped(write_chart(tmp_path / "own", "redis", "1.0.0"))
+
+    found = await fetch(ChartSource(CHARTS, "redis"), having(tmp_path, checkouts=(whole, own)))
+
+    assert found.root == tmp_path / "flag" / "redis"
