@@ -1,1 +1,1 @@
-"""Argo CD's words: waves, hooks, sync options, ignored differences."""
+"""Argo CD's words: Applications and their sources, waves, hooks, options, ignored differences."""

@@ -1,8 +1,8 @@
-"""Argo CD's list of differences to ignore, from a file: entries with a place for each mistake."""
+"""Argo CD's list of differences to ignore, of a file or of an Application: entries and mistakes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -11,6 +11,8 @@ import msgspec
 from tidegate.documents.decoding import Flaw, decode
 from tidegate.errors import DialectError, foreign
 from tidegate.model.ignoring import Ignored
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping
 
 POINTERS, EXPRESSIONS, MANAGERS = "jsonPointers", "jqPathExpressions", "managedFieldsManagers"
 Check: TypeAlias = Callable[[str], None]
@@ -25,6 +27,9 @@ class _Entry(Ignored, frozen=True, kw_only=True, forbid_unknown_fields=True):
     managers: tuple[str, ...] = msgspec.field(default=(), name=MANAGERS)
 
 
+_FIELDS = frozenset(_Entry.__struct_encode_fields__)
+
+
 class _Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     entries: tuple[_Entry, ...] = msgspec.field(default=(), name="ignoreDifferences")
 
@@ -37,9 +42,29 @@ def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]
     noun = "list of differences to ignore"
     flaws = partial(_flaws, check)
     files = decode(content, name, cast("type[_File]", _File), noun=noun, check=flaws)
-    return tuple(
-        Ignored(**msgspec.structs.asdict(entry)) for file in files for entry in _entries(file)
-    )
+    return tuple(_plain(entry) for file in files for entry in _entries(file))
+
+
+def take_ignored(entries: Sequence[Json]) -> tuple[tuple[Ignored, ...], tuple[Flaw, ...]]:
+    """The entries of an Application, and what is wrong with them. jq's expressions are not checked.
+
+    Fields that are not known, and entries whose types are wrong, are left out without a word.
+    """
+    taken: list[Ignored] = []
+    flaws: list[Flaw] = []
+    for place, body in enumerate(entries):
+        known = {key: one for key, one in mapping(body).items() if key in _FIELDS and one}
+        try:
+            entry = msgspec.convert(known, _Entry)
+        except msgspec.ValidationError:
+            continue
+        taken.append(_plain(entry))
+        flaws += (((place, *path), flaw) for path, flaw in _mistakes(entry, lambda _: None))
+    return tuple(taken), tuple(flaws)
+
+
+def _plain(entry: _Entry) -> Ignored:
+    return Ignored(**msgspec.structs.asdict(entry))
 
 
 def _entries(file: _File) -> tuple[_Entry, ...]:

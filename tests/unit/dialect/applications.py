@@ -1,0 +1,75 @@
+"""Applications for tests: a whole one, of which each test changes what it cares about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.dialect.argo.application import read_application
+from tidegate.dialect.argo.source import Owner, read_source
+from tidegate.dialect.declared import Declared
+from tidegate.documents import Document
+from tidegate.errors import Place
+from tidegate.model.finding import Finding
+from tidegate.model.objects import Json
+from tidegate.model.policy import Policy
+from tidegate.model.rendering import ArgoDetails
+from tidegate.model.unit import Unit, UnitSource
+
+Body = dict[str, Json]
+GIT = "https://git.example/shop.git"
+CHARTS = "https://charts.example"
+WEB: Body = {"repoURL": GIT, "path": "web"}
+OWNER = Owner(name="web", where=Place("apps.yaml", 1), namespace="shop", project="team")
+
+
+def an_application(metadata: Body | None = None, **spec: Json) -> Document:
+    """`web` of the directory `web`, in the namespace `shop`; None takes a field away."""
+    whole: Body = {
+        "project": "default",
+        "source": WEB,
+        "destination": {"name": "in-cluster", "namespace": "shop"},
+        **spec,
+    }
+    body: Body = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "web", "namespace": "argocd", **(metadata or {})},
+        "spec": {key: one for key, one in whole.items() if one is not None},
+    }
+    return Document(body, Place("apps.yaml", 7))
+
+
+def declared(**spec: Json) -> Declared:
+    return read_application(an_application(None, **spec), "default")
+
+
+def unit(**spec: Json) -> Unit:
+    """The unit of an Application that nothing is wrong with."""
+    found = declared(**spec)
+    assert [str(one) for one in found.findings] == []
+    return found.units[0]
+
+
+def policy(**sync: Json) -> Policy:
+    return unit(syncPolicy=sync).policy
+
+
+def a_source(**body: Json) -> UnitSource:
+    """A source that nothing is wrong with, read by itself."""
+    source, findings = read_source({**WEB, **body}, OWNER)
+    assert findings == ()
+    assert source is not None
+    return source
+
+
+def details(**body: Json) -> ArgoDetails:
+    found = a_source(**body).details
+    assert isinstance(found, ArgoDetails)
+    return found
+
+
+def codes(findings: Iterable[Finding]) -> list[str]:
+    """Findings as `error argo.ref at spec.sources[1].ref`."""
+    return [
+        f"{one.severity} {one.code} at {one.where.field if one.where else ''}" for one in findings
+    ]

@@ -1,0 +1,307 @@
+"""Applications as units: who they are, where they go, what counts of them, what is wrong."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.dialect.applications import (
+    CHARTS,
+    GIT,
+    WEB,
+    Body,
+    an_application,
+    codes,
+    declared,
+    unit,
+)
+from tidegate.dialect.argo.application import read_application
+from tidegate.dialect.argo.fields import SPEC
+from tidegate.documents import Document
+from tidegate.errors import Place
+from tidegate.model.finding import Severity
+from tidegate.model.objects import Json
+from tidegate.model.policy import Tracking
+from tidegate.model.source import ChartSource, GitSource
+from tidegate.model.unit import Destination, UnitId
+
+CHART: Body = {"repoURL": CHARTS, "chart": "redis", "targetRevision": "1.2.3"}
+SERVER = "https://kubernetes.default.svc"
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def test_an_application_is_a_unit_by_its_namespace_and_name() -> None:
+    found = unit()
+
+    assert found.id == UnitId("Application", "", "argocd", "web")
+    assert found.where == Place("apps.yaml", 7)
+    assert found.policy.semantics.name == "argocd"
+    assert found.policy.manager == "argocd-controller"
+    assert found.policy.tracking is Tracking.ARGO
+
+
+def test_an_application_that_names_no_namespace_is_in_the_given_one() -> None:
+    document = an_application({"namespace": None})
+
+    assert read_application(document, "gitops").units[0].id.namespace == "gitops"
+
+
+def test_an_application_without_a_name_is_no_unit() -> None:
+    found = read_application(an_application({"name": ""}), "argocd")
+
+    assert found.units == ()
+    assert codes(found.findings) == ["error argo.name at metadata"]
+
+
+@pytest.mark.parametrize(
+    ("destination", "cluster"),
+    [
+        ({"server": SERVER}, ""),
+        ({"server": f"{SERVER}/"}, ""),
+        ({"name": "in-cluster"}, ""),
+        ({"name": "prod"}, "prod"),
+        ({"server": "https://10.0.0.1:6443"}, "https://10.0.0.1:6443"),
+    ],
+)
+def test_the_own_cluster_has_no_name(destination: Body, cluster: str) -> None:
+    found = unit(destination={**destination, "namespace": "shop"})
+
+    assert found.destination == Destination(cluster, "shop")
+
+
+@pytest.mark.parametrize(
+    "destination", [{}, {"namespace": "shop"}, {"server": SERVER, "name": "in-cluster"}]
+)
+def test_a_destination_must_say_which_cluster_once(destination: Body) -> None:
+    found = declared(destination=destination)
+
+    assert codes(found.findings) == ["error argo.destination at spec.destination"]
+    assert len(found.units) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "suspended"),
+    [("true", True), ("1", True), ("T", True), ("yes", False), ("false", False), (True, False)],
+)
+def test_an_application_that_is_not_reconciled_is_suspended(word: Json, suspended: bool) -> None:  # noqa: FBT001
+    document = an_application({"annotations": {"argocd.argoproj.io/skip-reconcile": word}})
+
+    assert read_application(document, "argocd").units[0].suspended is suspended
+
+
+def test_many_sources_come_before_one_and_that_is_told() -> None:
+    found = declared(sources=[CHART, {"repoURL": GIT, "ref": "values"}])
+
+    assert codes(found.findings) == ["warning argo.sources at spec.source"]
+    chart, values = found.units[0].sources
+    assert isinstance(chart.source, ChartSource)
+    assert isinstance(values.source, GitSource)
+    assert values.request is None
+
+
+def test_an_empty_list_of_sources_does_not_count() -> None:
+    assert [one.path for one in unit(sources=[]).sources] == ["web"]
+
+
+@pytest.mark.parametrize("spec", [{"source": None}, {"source": None, "sources": []}])
+def test_an_application_without_sources_is_told_and_still_a_unit(spec: Body) -> None:
+    found = declared(**spec)
+
+    assert codes(found.findings) == ["error argo.source at spec"]
+    assert [one.sources for one in found.units] == [()]
+
+
+def test_one_source_that_cannot_be_read_leaves_the_others() -> None:
+    found = declared(source=None, sources=[WEB, {"path": "other"}])
+
+    assert codes(found.findings) == ["error argo.source at spec.sources[1].repoURL"]
+    assert [one.path for one in found.units[0].sources] == ["web"]
+
+
+def test_the_dry_source_of_a_hydrator_is_rendered_and_that_is_told() -> None:
+    hydrator: Body = {
+        "drySource": {"repoURL": GIT, "path": "dry", "targetRevision": "main"},
+        "syncSource": {"targetBranch": "prod", "path": "web"},
+    }
+
+    found = declared(sourceHydrator=hydrator)
+
+    assert [one.path for one in found.units[0].sources] == ["dry"]
+    assert codes(found.findings) == [
+        "warning argo.sources at spec.source",
+        "warning argo.hydrator at spec.sourceHydrator",
+    ]
+
+
+def test_a_hydrator_without_its_parts_is_told() -> None:
+    found = declared(source=None, sourceHydrator={"syncSource": {"path": "web"}})
+
+    assert codes(found.findings)[:2] == [
+        "error argo.missing at spec.sourceHydrator.syncSource",
+        "error argo.missing at spec.sourceHydrator",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("refs", "told"),
+    [
+        (["a", "b"], []),
+        (["a", "a"], ["error argo.ref at spec.sources[2].ref"]),
+        (["a/b", "ä"], ["error argo.ref at spec.sources[1].ref"] * 2),
+    ],
+)
+def test_refs_are_words_and_each_is_there_once(refs: list[str], told: list[str]) -> None:
+    named: list[Json] = [{"repoURL": GIT, "ref": ref} for ref in refs]
+
+    found = codes(declared(source=None, sources=[WEB, *named]).findings)
+
+    assert found == [one.replace("[1]", f"[{place + 1}]") for place, one in enumerate(told)]
+
+
+@pytest.mark.parametrize(
+    ("helm", "told"),
+    [
+        ({"valueFiles": ["values.yaml", "$values/web.yaml"]}, []),
+        ({"fileParameters": [{"name": "a", "path": "$values/a"}]}, []),
+        ({"valueFiles": ["$other/a"]}, ["error argo.ref at spec.sources[0].helm.valueFiles[0]"]),
+        (
+            {"fileParameters": [{"name": "a", "path": "$other/a"}]},
+            ["error argo.ref at spec.sources[0].helm.fileParameters[0].path"],
+        ),
+    ],
+)
+def test_files_of_values_begin_with_a_ref_that_is_there(helm: Body, told: list[str]) -> None:
+    sources: list[Json] = [{**CHART, "helm": helm}, {"repoURL": GIT, "ref": "values"}]
+
+    assert codes(declared(source=None, sources=sources).findings) == told
+
+
+def test_one_source_alone_has_no_ref_to_name() -> None:
+    sources: list[Json] = [{**CHART, "ref": "values", "helm": {"valueFiles": ["$values/a"]}}]
+
+    found = declared(source=None, sources=sources)
+
+    assert codes(found.findings) == ["error argo.ref at spec.sources[0].helm.valueFiles[0]"]
+
+
+def test_in_one_source_a_dollar_is_a_variable() -> None:
+    unit(source={**CHART, "helm": {"valueFiles": ["$ARGOCD_APP_NAME/a.yaml"]}})
+
+
+@pytest.mark.parametrize(
+    ("files", "severity"), [([], Severity.WARNING), (["$it/a"], Severity.ERROR)]
+)
+def test_a_chart_has_no_files_for_others(files: list[Json], severity: Severity) -> None:
+    sources: list[Json] = [{**CHART, "ref": "it"}, {**WEB, "helm": {"valueFiles": files}}]
+
+    (finding,) = declared(source=None, sources=sources).findings
+
+    assert (finding.code, finding.severity) == ("argo.ref", severity)
+
+
+def test_an_operation_is_told() -> None:
+    document = an_application()
+    body: Body = {**document.body, "operation": {"sync": {}}}
+
+    found = read_application(Document(body, document.place), "argocd")
+
+    assert codes(found.findings) == ["note argo.operation at operation"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"project": None}, "error argo.missing at spec"),
+        ({"destination": None}, "error argo.missing at spec"),
+        ({"syncpolicy": {}}, "warning argo.field at spec.syncpolicy"),
+        ({"syncPolicy": []}, "error argo.type at spec.syncPolicy"),
+        ({"syncPolicy": {"automated": True}}, "error argo.type at spec.syncPolicy.automated"),
+        ({"sources": ["web"]}, "error argo.type at spec.sources[0]"),
+        ({"sources": {"a": 1}}, "error argo.type at spec.sources"),
+        ({"source": "web"}, "error argo.type at spec.source"),
+        ({"revisionHistoryLimit": "3"}, "error argo.type at spec.revisionHistoryLimit"),
+        ({"info": [{"name": "a"}]}, "error argo.missing at spec.info[0]"),
+    ],
+)
+def test_fields_that_the_api_server_drops_or_refuses_are_told(spec: Body, told: str) -> None:
+    assert told in codes(declared(**spec).findings)
+
+
+def test_a_misspelt_field_is_told_with_the_right_one() -> None:
+    (finding,) = declared(syncPolicy={"automatd": {}}).findings
+
+    assert finding.sentence == "there is no field `automatd` in `spec.syncPolicy`"
+    assert finding.fix.startswith("did you mean `automated`?")
+    assert str(finding.where) == "apps.yaml:7 (spec.syncPolicy.automatd)"
+
+
+def test_a_version_without_quotes_is_told_with_what_to_do() -> None:
+    (finding,) = declared(source={**CHART, "targetRevision": 1.2}).findings
+
+    assert finding.sentence == "`spec.source.targetRevision` must be text, not a number"
+    assert finding.fix == "put it in quotes"
+
+
+def test_no_finding_holds_a_value() -> None:
+    secret = "hunter2"
+    helm: Body = {
+        "values": secret,
+        "valuesObject": secret,
+        "parameters": [{"name": "a", "value": [secret]}, secret],
+        "fileParameters": secret,
+    }
+    plugin: Body = {"env": [{"name": "A", "value": {"b": secret}}]}
+
+    found = declared(source={**WEB, "path": [secret], "helm": helm, "plugin": plugin})
+
+    assert len(found.findings) >= 5
+    assert secret not in msgspec.json.encode(found.findings).decode()
+
+
+KEYS = st.sampled_from([key.rstrip("!") for key in SPEC])
+SOURCES = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("repoURL", "path", "chart", "ref", "targetRevision"), st.text() | JSON),
+        **dict.fromkeys(("helm", "kustomize", "directory", "plugin"), JSON),
+    },
+)
+
+
+@given(st.dictionaries(KEYS, JSON), SOURCES, st.lists(SOURCES | JSON, max_size=3), JSON)
+def test_whatever_is_written_is_read_and_the_unit_stays_the_same(
+    spec: Body, source: Body, sources: list[Json], hydrator: Json
+) -> None:
+    for body in (
+        spec,
+        {**spec, "source": source},
+        {**spec, "sources": sources},
+        {**spec, "sourceHydrator": {"drySource": hydrator}},
+    ):
+        found = read_application(_with(body), "a")
+
+        assert [one.id.mark for one in found.units] == ["Application/argocd/web"]
+
+
+@given(JSON)
+def test_any_spec_is_read(spec: Json) -> None:
+    found = read_application(_with(spec), "a")
+
+    assert [one.id.mark for one in found.units] == ["Application/argocd/web"]
+
+
+def _with(spec: Json) -> Document:
+    document = an_application()
+    return Document({**document.body, "spec": spec}, document.place)

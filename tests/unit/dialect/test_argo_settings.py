@@ -1,0 +1,89 @@
+"""Settings of an installation of Argo CD, and ApplicationSets, which are not planned yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.dialect.applications import Body, codes
+from tidegate.dialect.argo.sets import read_set
+from tidegate.dialect.argo.settings import KNOWN, read_chart_values, read_settings
+from tidegate.documents import Document, read
+from tidegate.errors import Place
+
+MAPS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm, namespace: argocd}
+data:
+  application.resourceTrackingMethod: label
+  resource.customizations.health.argoproj.io_Application: "hs = {}"
+  kustomize.buildOptions.v5: --enable-helm
+  dex.config: secret
+  helm.enable: null
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cmd-params-cm}
+data: {applicationsetcontroller.enable.progressive.syncs: "true"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: another}
+data: {helm.enable: "false"}
+---
+apiVersion: example.com/v1
+kind: ConfigMap
+metadata: {name: argocd-cm}
+data: {helm.enable: "false"}
+"""
+
+
+def test_settings_are_found_in_the_config_maps_with_their_place() -> None:
+    found = read_settings(read(MAPS.encode(), "argo.yaml"))
+
+    assert [(one.name, one.value) for one in found] == [
+        ("tracking", "label"),
+        ("customizations", "hs = {}"),
+        ("kustomize options", "--enable-helm"),
+        ("progressive syncs", "true"),
+    ]
+    assert found[1].key == "resource.customizations.health.argoproj.io_Application"
+    assert str(found[0].where) == 'argo.yaml:1:1 (data["application.resourceTrackingMethod"])'
+
+
+def test_settings_are_found_among_the_values_of_the_chart() -> None:
+    values: Body = {
+        "configs": {
+            "cm": {"kustomize.buildOptions": "--enable-helm", "admin.enabled": True},
+            "params": {"controller.sync.wave.delay.seconds": 0, "helm.enable": False},
+        }
+    }
+
+    found = read_chart_values(values, Place("values.yaml"))
+
+    assert [(one.name, one.value) for one in found] == [
+        ("kustomize options", "--enable-helm"),
+        ("wave pause", "0"),
+        ("helm", "false"),
+    ]
+    assert str(found[0].where) == 'values.yaml (configs.cm["kustomize.buildOptions"])'
+
+
+@pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])
+def test_values_that_say_nothing_have_no_settings(values: Body) -> None:
+    assert read_chart_values(values, Place("values.yaml")) == ()
+
+
+def test_each_setting_has_a_word_of_its_own_and_a_meaning() -> None:
+    assert len({known.name for known in KNOWN.values()}) == len(KNOWN)
+    assert all(known.meaning for known in KNOWN.values())
+
+
+def test_a_set_is_told_by_its_name() -> None:
+    body: Body = {"metadata": {"name": "apps"}}
+
+    found = read_set(Document(body, Place("sets.yaml", 3)), "argocd")
+
+    assert found.units == ()
+    assert codes(found.findings) == ["warning argo.set at spec.generators"]
+    assert "`argocd/apps`" in found.findings[0].sentence

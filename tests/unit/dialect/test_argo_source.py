@@ -1,0 +1,339 @@
+"""Sources of Applications: which tree, which tool, every field, and what is wrong with them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.unit.dialect.applications import CHARTS, GIT, OWNER, WEB, Body, a_source, codes, details
+from tidegate.dialect.argo.requests import said_tools, without_silent_blocks
+from tidegate.dialect.argo.source import read_source
+from tidegate.model.objects import Json
+from tidegate.model.release import How, Parameter, Release
+from tidegate.model.rendering import (
+    ArgoBuild,
+    ArgoOverrides,
+    Detected,
+    Directory,
+    Jsonnet,
+    Overlay,
+    Patch,
+    Plugin,
+    Restriction,
+    Tool,
+    Variable,
+)
+from tidegate.model.source import ChartSource, GitRef, GitSource, OciSource, RefKind, SourceRef
+
+ARTIFACT = "oci://registry.example/web"
+CHART: Body = {"chart": "redis", "path": None, "targetRevision": "1.2.3"}
+BUILD = ArgoBuild(name="web", namespace="shop", project="team", repository=GIT, path="web")
+
+
+def helm(**fields: Json) -> Release:
+    request = a_source(helm={"releaseName": "web", **fields}).request
+    assert isinstance(request, Release)
+    return request
+
+
+@pytest.mark.parametrize(
+    ("body", "source"),
+    [
+        ({}, GitSource(GIT, submodules=True)),
+        ({"targetRevision": "HEAD"}, GitSource(GIT, submodules=True)),
+        ({"targetRevision": "v1.*"}, GitSource(GIT, GitRef(RefKind.ANY, "v1.*"), submodules=True)),
+        (
+            {"targetRevision": "1.*", "tagPrefix": "web-"},
+            GitSource(GIT, GitRef(RefKind.ANY, "1.*", "web-"), submodules=True),
+        ),
+        ({**CHART, "repoURL": CHARTS}, ChartSource(CHARTS, "redis", "1.2.3")),
+        (
+            {**CHART, "repoURL": CHARTS, "helm": {"passCredentials": True}},
+            ChartSource(CHARTS, "redis", "1.2.3", shares_credentials=True),
+        ),
+        (
+            {**CHART, "repoURL": "registry.example/charts/"},
+            ChartSource("oci://registry.example/charts", "redis", "1.2.3"),
+        ),
+        (
+            {**CHART, "repoURL": "localhost:5000/charts"},
+            ChartSource("oci://localhost:5000/charts", "redis", "1.2.3"),
+        ),
+        ({"repoURL": ARTIFACT}, OciSource(ARTIFACT)),
+        ({"repoURL": ARTIFACT, "targetRevision": "v1"}, OciSource(ARTIFACT, tag="v1")),
+        ({"repoURL": ARTIFACT, "targetRevision": "1.x"}, OciSource(ARTIFACT, range="1.x")),
+        ({"repoURL": ARTIFACT, "targetRevision": ">=1, <2"}, OciSource(ARTIFACT, range=">=1, <2")),
+        (
+            {"repoURL": ARTIFACT, "targetRevision": "sha256:ab"},
+            OciSource(ARTIFACT, digest="sha256:ab"),
+        ),
+    ],
+)
+def test_an_address_says_what_kind_of_tree_it_is(body: Body, source: SourceRef) -> None:
+    assert a_source(**body).source == source
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"repoURL": ""}, "error argo.source at spec.source.repoURL"),
+        ({"path": ""}, "error argo.source at spec.source.path"),
+        ({"path": None, "ref": "a"}, "error argo.source at spec.source.path"),
+        ({"path": None, "repoURL": ARTIFACT}, "error argo.source at spec.source.path"),
+        ({"path": "/web"}, "error argo.path at spec.source.path"),
+        ({"path": "a/../../web"}, "error argo.path at spec.source.path"),
+        ({"path": 3}, "error argo.type at spec.source.path"),
+        ({"helm": {}, "kustomize": {}}, "error argo.tools at spec.source"),
+    ],
+)
+def test_of_some_sources_nothing_can_be_had(body: Body, told: str) -> None:
+    source, findings = read_source({**WEB, **body}, OWNER)
+
+    assert source is None
+    assert codes(findings) == [told]
+
+
+def test_a_chart_needs_a_version() -> None:
+    source, findings = read_source({**WEB, "chart": "redis"}, OWNER)
+
+    assert source is not None
+    assert codes(findings) == ["error argo.source at spec.source.targetRevision"]
+
+
+def test_a_chart_in_a_registry_is_found_and_its_scheme_is_told() -> None:
+    source, findings = read_source({**WEB, **CHART, "repoURL": ARTIFACT}, OWNER)
+
+    assert source is not None
+    assert source.source == ChartSource(ARTIFACT, "redis", "1.2.3")
+    assert codes(findings) == ["warning argo.registry at spec.source.repoURL"]
+
+
+def test_a_source_among_others_may_have_a_ref_alone() -> None:
+    among = msgspec.structs.replace(OWNER, path=("spec", "sources", 0))
+
+    source, findings = read_source({"repoURL": GIT, "ref": "values"}, among)
+
+    assert findings == ()
+    assert source is not None
+    assert source.request is None
+    assert source.path == "."
+
+
+def test_without_a_block_the_files_will_decide() -> None:
+    request = a_source(path="./web/").request
+
+    assert isinstance(request, Detected)
+    assert request.path == request.chart.chart == request.overlay.path == "web"
+    assert request.chart.name == "web"
+    assert request.directory.path == "web"
+    assert request.directory.jsonnet == Jsonnet(
+        variables=msgspec.structs.replace(BUILD, path="./web/").variables()
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "tools"),
+    [
+        ({"kustomize": {"namePrefix": "a-"}}, [Tool.KUSTOMIZE]),
+        ({"kustomize": {"commonLabels": {"team": ""}}}, [Tool.KUSTOMIZE]),
+        ({"kustomize": {"forceCommonLabels": True}}, []),
+        ({"helm": {"releaseName": "web"}}, [Tool.HELM]),
+        ({"helm": {"valuesObject": {}}}, [Tool.HELM]),
+        ({"helm": {"valuesObject": None, "values": ""}}, []),
+        ({"directory": {"recurse": True}}, [Tool.DIRECTORY]),
+        ({"directory": {"jsonnet": {"libs": ["vendor"]}}}, [Tool.DIRECTORY]),
+        ({"directory": {"recurse": False, "jsonnet": {"extVars": []}}}, []),
+        ({"directory": {"include": "*.yaml"}}, [Tool.DIRECTORY]),
+        ({"plugin": {}}, [Tool.PLUGIN]),
+        ({"chart": "web"}, [Tool.HELM]),
+        ({"helm": {"values": "a: 1"}, "kustomize": {}, "directory": {}}, [Tool.HELM]),
+        (
+            {"helm": {"values": "a: 1"}, "kustomize": {"namePrefix": "a-"}},
+            [Tool.KUSTOMIZE, Tool.HELM],
+        ),
+    ],
+)
+def test_a_block_that_says_something_decides(source: Body, tools: list[Tool]) -> None:
+    assert said_tools(without_silent_blocks(source)) == tools
+
+
+@pytest.mark.parametrize(
+    ("block", "tool"),
+    [("helm", Release), ("kustomize", Overlay), ("directory", Directory), ("plugin", Plugin)],
+)
+def test_a_block_that_was_kept_decides_even_if_it_is_empty(block: str, tool: type[object]) -> None:
+    assert isinstance(a_source(**{block: {}}).request, tool)
+
+
+def test_a_chart_has_its_directory_to_itself() -> None:
+    request = a_source(**{**CHART, "repoURL": CHARTS}, helm={"values": "a: 1"}).request
+
+    assert isinstance(request, Release)
+    assert request.chart == "."
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({}, "chart", "web"),
+        ({"releaseName": "other"}, "name", "other"),
+        ({}, "namespace", "shop"),
+        ({"namespace": "other"}, "namespace", "other"),
+        ({"valuesObject": {"a": 1}}, "values", {"a": 1}),
+        ({}, "include_crds", True),
+        ({"skipCrds": True}, "include_crds", False),
+        ({}, "skip_schema", False),
+        ({"skipSchemaValidation": True}, "skip_schema", True),
+        ({}, "kube_version", ""),
+        ({"kubeVersion": "1.30"}, "kube_version", "1.30"),
+        ({"apiVersions": ["v1/Pod"]}, "api_versions", ("v1/Pod",)),
+        ({}, "checks_lock", True),
+    ],
+)
+def test_helm_is_told_what_its_block_says(fields: Body, name: str, value: object) -> None:
+    assert getattr(helm(**fields), name) == value
+
+
+def test_a_release_goes_by_the_name_of_its_application_and_into_some_namespace() -> None:
+    owner = msgspec.structs.replace(OWNER, namespace="")
+
+    source, _ = read_source({**WEB, "helm": {"values": "a: 1"}}, owner)
+
+    assert source is not None
+    assert isinstance(source.request, Release)
+    assert (source.request.name, source.request.namespace) == ("web", "default")
+
+
+def test_values_are_left_to_those_who_have_the_tree() -> None:
+    found = details(
+        helm={
+            "valueFiles": ["a.yaml", "$values/b.yaml"],
+            "ignoreMissingValueFiles": True,
+            "values": "a: 1",
+            "parameters": [
+                {"name": "a", "value": "1"},
+                {"name": "b", "value": "2", "forceString": True},
+            ],
+            "fileParameters": [{"name": "c", "path": "c.txt"}],
+        },
+        ref="web",
+    )
+
+    assert found.build == BUILD
+    assert found.ref == "web"
+    assert found.value_files == ("a.yaml", "$values/b.yaml")
+    assert found.ignore_missing
+    assert found.values_text == "a: 1"
+    assert found.parameters == (Parameter("a", "1"), Parameter("b", "2", How.STRING))
+    assert found.file_parameters == (("c", "c.txt"),)
+    assert msgspec.json.decode(found.written)["ref"] == "web"
+
+
+@pytest.mark.parametrize(("values", "text"), [({}, ""), ({"b": 2}, ""), (None, "a: 1")])
+def test_values_as_an_object_take_the_place_of_the_text(values: Json, text: str) -> None:
+    assert details(helm={"values": "a: 1", "valuesObject": values}).values_text == text
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({"namePrefix": "a-"}, "name_prefix", "a-"),
+        ({"nameSuffix": "-a"}, "name_suffix", "-a"),
+        ({"namespace": "other"}, "namespace", "other"),
+        ({"images": ["web=web:2"]}, "images", ("web=web:2",)),
+        (
+            {"replicas": [{"name": "a", "count": 2}, {"name": "b", "count": "3"}]},
+            "replicas",
+            {"a": 2, "b": 3},
+        ),
+        ({"commonLabels": {"a": "b"}}, "common_labels", {"a": "b"}),
+        ({"forceCommonLabels": True}, "force_common_labels", True),
+        ({"labelWithoutSelector": True}, "label_without_selector", True),
+        ({"labelIncludeTemplates": True}, "label_include_templates", True),
+        ({"commonAnnotations": {"a": "b"}}, "common_annotations", {"a": "b"}),
+        ({"forceCommonAnnotations": True}, "force_common_annotations", True),
+        ({"commonAnnotationsEnvsubst": True}, "annotation_variables", True),
+        (
+            {
+                "patches": [
+                    {
+                        "path": "a.yaml",
+                        "patch": "b",
+                        "target": {"kind": "Pod"},
+                        "options": {"allowNameChange": True},
+                    }
+                ]
+            },
+            "patches",
+            (
+                Patch(
+                    path="a.yaml",
+                    patch="b",
+                    target={"kind": "Pod"},
+                    options={"allowNameChange": True},
+                ),
+            ),
+        ),
+        ({"components": ["../a"]}, "components", ("../a",)),
+        ({"ignoreMissingComponents": True}, "ignore_missing_components", True),
+        ({}, "variables", BUILD.variables()),
+    ],
+)
+def test_kustomize_is_told_what_its_block_says(fields: Body, name: str, value: object) -> None:
+    request = a_source(kustomize=fields).request
+
+    assert isinstance(request, Overlay)
+    assert isinstance(request.overrides, ArgoOverrides)
+    assert getattr(request.overrides, name) == value
+    assert request.restriction is Restriction.OWN_DIRECTORY
+
+
+def test_a_directory_is_told_what_its_block_says() -> None:
+    jsonnet: Body = {
+        "extVars": [{"name": "a", "value": "1"}],
+        "tlas": [{"name": "b", "value": "2", "code": True}],
+        "libs": ["vendor"],
+    }
+    block: Body = {"recurse": True, "include": "*.yaml", "exclude": "x*", "jsonnet": jsonnet}
+
+    assert a_source(directory=block).request == Directory(
+        path="web",
+        recurse=True,
+        include="*.yaml",
+        exclude="x*",
+        jsonnet=Jsonnet(
+            external=(Variable("a", "1"),),
+            arguments=(Variable("b", "2", code=True),),
+            libraries=("vendor",),
+            variables=BUILD.variables(),
+        ),
+    )
+
+
+def test_a_plugin_goes_by_its_name() -> None:
+    assert a_source(plugin={"name": "cue"}).request == Plugin(path="web", name="cue")
+
+
+@pytest.mark.parametrize(
+    ("block", "field", "value"),
+    [
+        ("helm", "skipTests", True),
+        ("helm", "version", "v3"),
+        ("kustomize", "version", "v5"),
+        ("kustomize", "kubeVersion", "1.30"),
+        ("kustomize", "apiVersions", ["v1"]),
+    ],
+)
+def test_what_cannot_be_played_is_told(block: str, field: str, value: Json) -> None:
+    source, findings = read_source({**WEB, block: {field: value}}, OWNER)
+
+    assert source is not None
+    assert codes(findings) == [f"note argo.unplayed at spec.source.{block}.{field}"]
+
+
+def test_replicas_that_are_no_number_are_told() -> None:
+    replicas: Json = [{"name": "a", "count": "many"}]
+
+    _, findings = read_source({**WEB, "kustomize": {"replicas": replicas}}, OWNER)
+
+    assert codes(findings) == ["error argo.replicas at spec.source.kustomize.replicas[0].count"]

@@ -1,0 +1,191 @@
+"""How an Application is synced: what starts it, prunes, heals, tries again, and is ignored."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.dialect.applications import Body, codes, declared, policy, unit
+from tidegate.dialect.argo.options import UNIT_OPTIONS, with_options
+from tidegate.dialect.argo.syncing import FOR_EVER
+from tidegate.dialect.semantics import run_by
+from tidegate.model.ignoring import Ignored
+from tidegate.model.moment import MINUTE, SECOND
+from tidegate.model.objects import Json
+from tidegate.model.policy import Policy
+from tidegate.model.semantics import ARGOCD, TIDEGATE, Retry
+
+SYNC_OPTIONS = [f"{name}={value}" for name, values in UNIT_OPTIONS.items() for value in values]
+ALL: Body = {"prune": True, "selfHeal": True, "allowEmpty": True}
+
+
+@pytest.mark.parametrize(
+    ("automated", "starts"),
+    [
+        (None, False),
+        ({}, True),
+        ({"enabled": True}, True),
+        ({"enabled": None}, True),
+        ({"enabled": False}, False),
+    ],
+)
+def test_an_application_starts_by_itself_where_it_is_automated(
+    automated: Json,
+    starts: bool,  # noqa: FBT001
+) -> None:
+    assert policy(automated=automated).starts is starts
+
+
+def test_what_is_automated_prunes_and_heals_where_it_says_so() -> None:
+    bare, full = policy(automated={}), policy(automated=ALL)
+
+    assert (bare.prunes, bare.heals, bare.allows_empty) == (False, False, False)
+    assert (full.prunes, full.heals, full.allows_empty) == (True, True, True)
+
+
+def test_what_is_switched_off_neither_prunes_nor_heals() -> None:
+    off = policy(automated={**ALL, "enabled": False})
+
+    assert (off.prunes, off.heals, off.allows_empty) == (False, False, False)
+
+
+def test_without_a_word_on_retries_the_rules_decide() -> None:
+    assert policy(automated={}).retry is None
+
+
+def test_a_retry_without_pauses_has_those_of_argo_cd() -> None:
+    assert policy(retry={"limit": 5}).retry == ARGOCD.retry
+
+
+def test_a_retry_says_how_often_and_after_which_pauses() -> None:
+    backoff: Body = {"duration": "10s", "factor": 3, "maxDuration": "5m"}
+
+    found = policy(retry={"limit": 2, "backoff": backoff}).retry
+
+    assert found is not None
+    assert found.limit == 2
+    assert [found.pause(attempt) // SECOND for attempt in (1, 2, 3, 4)] == [30, 90, 270, 300]
+
+
+@pytest.mark.parametrize(
+    ("duration", "first"), [("5", 10 * SECOND), ("1m", 2 * MINUTE), ("", 10 * SECOND), ("-5s", 0)]
+)
+def test_a_pause_without_a_unit_is_in_seconds(duration: str, first: int) -> None:
+    found = policy(retry={"limit": 1, "backoff": {"duration": duration}}).retry
+
+    assert found is not None
+    assert found.first == first
+
+
+def test_less_than_no_retries_are_retries_for_ever_and_no_cap_is_none() -> None:
+    found = policy(retry={"limit": -1, "backoff": {"maxDuration": "0"}}).retry
+
+    assert found is not None
+    assert (found.limit, found.cap) == (FOR_EVER, FOR_EVER)
+
+
+def test_a_retry_keeps_its_limit_under_other_rules() -> None:
+    ruled = run_by(policy(retry={"limit": 2}), TIDEGATE).semantics.retry
+
+    assert ruled == Retry(limit=2, first=ARGOCD.retry.first, factor=2, cap=ARGOCD.retry.cap)
+
+
+@pytest.mark.parametrize(
+    ("retry", "told"),
+    [
+        ({}, "warning argo.retry at spec.syncPolicy.retry.limit"),
+        (
+            {"limit": 1, "backoff": {"duration": "soon"}},
+            "error argo.retry at spec.syncPolicy.retry.backoff.duration",
+        ),
+        (
+            {"limit": 1, "backoff": {"maxDuration": "1d"}},
+            "error argo.retry at spec.syncPolicy.retry.backoff.maxDuration",
+        ),
+        (
+            {"limit": 1, "backoff": {"factor": 0}},
+            "warning argo.retry at spec.syncPolicy.retry.backoff.factor",
+        ),
+    ],
+)
+def test_a_retry_that_does_not_retry_is_told(retry: Body, told: str) -> None:
+    assert codes(declared(syncPolicy={"retry": retry}).findings) == [told]
+
+
+@given(st.lists(st.sampled_from(SYNC_OPTIONS)))
+def test_options_are_those_of_the_list(options: list[str]) -> None:
+    found, wanted = policy(syncOptions=[*options]), with_options(Policy(), tuple(options))
+
+    assert found.handling == wanted.handling
+    for name in ("creates_namespace", "changed_only", "refuses_shared", "leaves_others"):
+        assert getattr(found, name) == getattr(wanted, name)
+    assert found.keeps_ignored == wanted.keeps_ignored
+
+
+@pytest.mark.parametrize("option", ["CreateNamespaces=true", "Prune", "Force=true", " Prune=false"])
+def test_an_option_that_does_nothing_is_told(option: str) -> None:
+    (finding,) = declared(syncPolicy={"syncOptions": ["Validate=false", option]}).findings
+
+    assert codes([finding]) == ["warning argo.option at spec.syncPolicy.syncOptions[1]"]
+    assert finding.why
+
+
+def test_a_namespace_that_is_created_has_labels_and_annotations() -> None:
+    metadata: Body = {"labels": {"team": "a"}, "annotations": {"note": "b"}}
+
+    found = policy(syncOptions=["CreateNamespace=true"], managedNamespaceMetadata=metadata)
+
+    assert found.namespace_labels == {"team": "a"}
+    assert found.namespace_notes == {"note": "b"}
+
+
+def test_labels_of_a_namespace_that_nobody_creates_are_told() -> None:
+    found = declared(syncPolicy={"managedNamespaceMetadata": {"labels": {"team": "a"}}})
+
+    assert codes(found.findings) == [
+        "warning argo.namespace at spec.syncPolicy.managedNamespaceMetadata"
+    ]
+
+
+def test_differences_are_ignored_as_a_file_says_it() -> None:
+    entries: list[Json] = [
+        {"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]},
+        {
+            "kind": "*",
+            "name": "web",
+            "namespace": "shop",
+            "jqPathExpressions": ["no jq ("],
+            "managedFieldsManagers": ["scaler"],
+        },
+    ]
+
+    assert unit(ignoreDifferences=entries).policy.ignores == (
+        Ignored(group="apps", kind="Deployment", pointers=("/spec/replicas",)),
+        Ignored(
+            kind="*",
+            name="web",
+            namespace="shop",
+            expressions=("no jq (",),
+            managers=("scaler",),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"kind": "Pod"}, ["warning argo.ignored at spec.ignoreDifferences[0]"]),
+        (
+            {"kind": "Pod", "jsonPointers": ["spec"]},
+            ["warning argo.ignored at spec.ignoreDifferences[0].jsonPointers[0]"],
+        ),
+        (
+            {"jsonPointers": ["/spec"]},
+            ["error argo.missing at spec.ignoreDifferences[0]"],
+        ),
+        ("Pod", ["error argo.type at spec.ignoreDifferences[0]"]),
+    ],
+)
+def test_an_entry_that_ignores_nothing_is_told(entry: Json, told: list[str]) -> None:
+    assert codes(declared(ignoreDifferences=[entry]).findings) == told
