@@ -33,6 +33,7 @@ from tidegate.flows.rollout import Rolling
 from tidegate.flows.session import Target, open_session
 from tidegate.model.event import Event
 from tidegate.model.objects import Json
+from tidegate.testing.families import a_family
 
 WAVES, OBJECTS, HOOKS = 10, 100, 10
 DEPLOYMENTS = 10
@@ -135,7 +136,7 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
     unit = point_at(str(folder), namespace=NAME)
     on_terminal = TimedScreen.on(stream, TERMINAL)
     async with on_terminal as screen, open_session(target, own_setting()) as session:
-        plan = (await make_plan([unit], session)).plan
+        plan = (await make_plan([await a_family(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         screen.introduce(NAME)
         told: Told = {"pace": None, "timeout": None}

@@ -24,6 +24,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.live import View, frame
 from tidegate.report.rollout.rows import Row, Span, Style, cells
+from tidegate.testing.families import a_family
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "rollout.svg"
@@ -49,7 +50,9 @@ async def view_of_shop() -> list[Row]:
     """The live view of the shop's rollout at that moment."""
     target, events = Target(simulation=Simulation()), list[Event]()
     async with open_session(target, own_setting()) as session:
-        plan = (await make_plan([point_at(str(ROOT / UNIT))], session)).plan
+        plan = (
+            await make_plan([await a_family(point_at(str(ROOT / UNIT)), session)], session)
+        ).plan
         start = session.world.now()
         await drive(make_driver(plan, session, Rolling(holder="picture"), events.append))
     course, now = Course(start), Ms(start + AFTER)

@@ -23,6 +23,7 @@ from tidegate.flows.delete import plan_deletion
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Kind
+from tidegate.testing.families import a_read
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
@@ -95,7 +96,8 @@ async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Pat
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
 
-    ending = await plan_deletion(ruled(chosen, semantics=ONCE), a_session(world))
+    session = a_session(world)
+    ending = await plan_deletion(await a_read(ruled(chosen, semantics=ONCE), session), session)
     failed = await run(world, ending.plan)
     kept = await names(world, SETTINGS)
     hook = shop / "1.yaml"

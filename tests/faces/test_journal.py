@@ -22,6 +22,7 @@ from tidegate.flows.rollout import Rolling, make_driver
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import SECOND, Ms
 from tidegate.plan.build import plan_unit
+from tidegate.testing.families import a_family
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
 CHOSEN = point_at(str(FIRST), namespace="default")
@@ -39,7 +40,7 @@ async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
     """The Secrets of a rollout that had so long; by name."""
     world = make_living(Simulation())
     session = a_session(world)
-    plan = (await make_plan([CHOSEN], session)).plan
+    plan = (await make_plan([await a_family(CHOSEN, session)], session)).plan
     driver = make_driver(plan, session, Rolling(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
     secrets = (await read_journal(plan_unit(CHOSEN), session.world)).secrets

@@ -21,6 +21,7 @@ from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import failing_spots
+from tidegate.testing.families import a_family
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
 
@@ -52,7 +53,7 @@ async def tell_first(*, ignores_waves: bool = False) -> Story:
     world = make_living(Simulation())
     session = a_session(world)
     policy = Policy(order=Order.NONE if ignores_waves else Order.WAVES)
-    planned = await make_plan([point_at(str(FIRST), policy)], session)
+    planned = await make_plan([await a_family(point_at(str(FIRST), policy), session)], session)
     plan, start, events = planned.plan, world.now(), list[Event]()
     await drive(make_driver(plan, session, Rolling(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()

@@ -61,7 +61,9 @@ class Found:
         faults = [one for one in (*self.findings, *more) if one.severity is Severity.ERROR]
         if faults and not keeps_going:
             count = f"{len(faults)} error{'s' if len(faults) != 1 else ''}"
-            problem = f"nothing is written: there {'is' if len(faults) == 1 else 'are'} {count} above"
+            problem = (
+                f"nothing is written: there {'is' if len(faults) == 1 else 'are'} {count} above"
+            )
             hint = "`--keep-going` leaves out the units at fault, and what waits for them"
             raise PlanError("plan.faults", problem, hint=hint)
 

@@ -157,9 +157,7 @@ async def read_members(members: Iterable[Member], session: Session) -> tuple[Rea
     return tuple(read)
 
 
-def _brought(
-    manifest: Manifest, ids: Collection[UnitId], unit: Unit, scope: _Scope
-) -> Manifest:
+def _brought(manifest: Manifest, ids: Collection[UnitId], unit: Unit, scope: _Scope) -> Manifest:
     """An object of a dialect's own kind: the unit that it is, and whether anybody takes it."""
     kind = manifest.ref.kind
     if not is_own_kind(kind):

@@ -60,7 +60,7 @@ def keep_items(step: Step, wanted: Callable[[Item], bool]) -> Step | None:
     kept = (tuple(item for item in batch if wanted(item)) for batch in step.batches)
     batches = tuple(batch for batch in kept if batch)
     if batches == step.batches:
-        return step  # a joint stays, too: without it every unit before it would lead to every one behind
+        return step  # joints stay: without them each unit before one would lead to each behind
     if not batches:
         return None
     return msgspec.structs.replace(step, batches=batches, digest=digest_step(batches, step.expands))

@@ -10,10 +10,11 @@ import msgspec
 from tests.fakes.sessions import a_session, ruled
 from tidegate.dialect.argo.options import with_options
 from tidegate.engine.drive import drive
-from tidegate.flows.delete import finish_deletion, plan_deletion
+from tidegate.flows.delete import Deletion, finish_deletion, plan_deletion
 from tidegate.flows.journal import Remembered, read_journal
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import point_at
+from tidegate.flows.preview import Preview, preview
 from tidegate.flows.rollout import Rolling, make_driver
 from tidegate.model.event import Event, Told
 from tidegate.model.objects import Kind
@@ -21,6 +22,7 @@ from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
+from tidegate.testing.families import a_family, a_read
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
@@ -80,13 +82,25 @@ async def run(world: World, plan: Plan, rolling: Rolling = SOMEBODY) -> list[Eve
 
 
 async def bring(world: World, unit: Unit, *resources: str) -> None:
-    events = await run(world, (await make_plan([unit], a_session(world), resources)).plan)
+    session = a_session(world)
+    family = await a_family(unit, session)
+    events = await run(world, (await make_plan([family], session, resources)).plan)
     assert events[-1].reason == "passed"
+
+
+async def deletion_of(unit: Unit, world: World) -> Deletion:
+    session = a_session(world)
+    return await plan_deletion(await a_read(unit, session), session)
+
+
+async def preview_of(unit: Unit, world: World) -> Preview:
+    session = a_session(world)
+    return await preview([await a_family(unit, session)], session)
 
 
 async def delete(world: World, unit: Unit, *, confirmed: bool = False) -> list[Event]:
     """Delete a unit to its end."""
-    found = await plan_deletion(ruled(unit, consents=confirmed), a_session(world))
+    found = await deletion_of(ruled(unit, consents=confirmed), world)
     events = await run(world, found.plan)
     assert events[-1].reason == "passed"
     await finish_deletion(found, Exchange(world))

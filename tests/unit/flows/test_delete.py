@@ -18,6 +18,7 @@ from tests.unit.flows.deletions import (
     a_setting,
     bring,
     delete,
+    deletion_of,
     names,
     remembered_of,
     waves_of,
@@ -37,6 +38,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.policy import Policy
 from tidegate.plan.build import plan_unit
 from tidegate.testing.builders import an_object
+from tidegate.testing.families import a_read
 from tidegate.world.ask import ask
 from tidegate.world.calls import Get, Verb, Write
 from tidegate.world.exchange import Exchange
@@ -56,7 +58,7 @@ async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
     pruned = {event.ref for event in events if event.told is Told.OBJECT_PRUNED}
     assert waves_of(events) == [1, 0, -1, -2, -3]
     assert len(pruned) == 10
-    again = await plan_deletion(chosen, a_session(world))
+    again = await deletion_of(chosen, world)
     assert (again.going, again.staying) == ((), ())
     assert await names(world, JOB) == []
 
@@ -137,7 +139,7 @@ async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
     chosen = a_directory(tmp_path, a_setting("one"), kept)
     await bring(world, chosen)
 
-    found = await plan_deletion(chosen, a_session(world))
+    found = await deletion_of(chosen, world)
     await delete(world, chosen)
 
     assert [ref.name for ref in found.staying] == ["kept"]
@@ -170,7 +172,7 @@ async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> Non
     await bring(world, chosen)
     await bring(world, other)
 
-    found = await plan_deletion(chosen, a_session(world))
+    found = await deletion_of(chosen, world)
 
     assert found.going == ()
 
@@ -179,15 +181,15 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
     world = make_living(Simulation())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
-    seen = await plan_deletion(chosen, a_session(world))
+    seen = await deletion_of(chosen, world)
     (tmp_path / "more.yaml").write_text(a_setting("two"))
     await bring(world, chosen)
 
-    found: Deletion = await plan_deletion(chosen, a_session(world))
+    found: Deletion = await deletion_of(chosen, world)
 
-    refuse_other(seen, seen.plan.digest)
+    refuse_other([seen], seen.plan.digest)
     with pytest.raises(PlanError, match="changed meanwhile"):
-        refuse_other(found, seen.plan.digest)
+        refuse_other([found], seen.plan.digest)
 
 
 @pytest.mark.parametrize("lives", [True, False])
@@ -229,7 +231,7 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
     await bring(world, chosen)
     session = a_session(world)
-    plan = (await plan_deletion(chosen, session)).plan
+    plan = (await plan_deletion(await a_read(chosen, session), session)).plan
     stopped = make_driver(plan, session, Rolling(holder="stopped"), lambda _: None)
     result = await drive(stopped, until=Ms(world.now() + 5 * SECOND))
     left = await names(world, SETTINGS)
@@ -267,7 +269,7 @@ async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> N
 
     await bring(world, chosen, ":ConfigMap:one")
 
-    found = await plan_deletion(chosen, a_session(world))
+    found = await deletion_of(chosen, world)
     assert [ref.name for ref in found.going] == ["one", "two"]
     journal = (await remembered_of(world, chosen)).journal
     assert sorted(ref.name for ref in journal.entries) == ["one", "two"]

@@ -16,6 +16,7 @@ from tests.unit.flows.deletions import (
     a_setting,
     bring,
     delete,
+    deletion_of,
     names,
     remembered_of,
     run,
@@ -27,6 +28,7 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
+from tidegate.testing.families import a_read
 from tidegate.world.exchange import Exchange
 from tidegate.world.protocol import World
 
@@ -36,7 +38,7 @@ FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
 async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) -> list[Event]:
     """A deletion that somebody stops when it tells of something."""
     session = a_session(world)
-    plan = (await plan_deletion(chosen, session)).plan
+    plan = (await plan_deletion(await a_read(chosen, session), session)).plan
     events: list[Event] = []
     driver: Driver
 
@@ -114,7 +116,7 @@ async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_o
     await bring(world, chosen)
     await stopped_at(world, chosen, passes("delete/0"))
 
-    found = await plan_deletion(chosen, a_session(world))
+    found = await deletion_of(chosen, world)
     events = await delete(world, chosen)
 
     assert (found.going, found.is_due) == ((), True)
@@ -132,7 +134,7 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     store = world.clusters[""].server.store
     before = store.version
 
-    found = await plan_deletion(chosen, a_session(world))
+    found = await deletion_of(chosen, world)
     await finish_deletion(found, Exchange(world))
 
     assert (found.going, found.is_due) == ((), False)
@@ -144,7 +146,7 @@ async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) 
     assert isinstance(world, Sandbox)
     chosen = a_directory(shop, a_setting("one"))
     await bring(world, chosen)
-    found = await plan_deletion(chosen, a_session(world))
+    found = await deletion_of(chosen, world)
     await delete(world, chosen)
     store = world.clusters[""].server.store
     before = store.version
@@ -162,9 +164,7 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
 
-    tries = [
-        await run(world, (await plan_deletion(chosen, a_session(world))).plan) for _ in range(2)
-    ]
+    tries = [await run(world, (await deletion_of(chosen, world)).plan) for _ in range(2)]
     kept = await names(world, SETTINGS)
     mend(shop / "1.yaml")
     events = await delete(world, chosen)

@@ -13,6 +13,7 @@ from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.event import Event, Told
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
+from tidegate.testing.families import a_family
 from tidegate.world.protocol import World
 
 NO_SETTINGS = "faults: [{effect: error, when: {verb: apply, name: one}, times: %s}]\n"
@@ -28,7 +29,9 @@ def a_cluster(folder: Path, scenario: str) -> World:
 
 
 async def sync(world: World, chosen: Unit, rules: Semantics = TIDEGATE) -> list[Event]:
-    planned = await make_plan([ruled(chosen, semantics=rules)], a_session(world))
+    session = a_session(world)
+    family = await a_family(ruled(chosen, semantics=rules), session)
+    planned = await make_plan([family], session)
     return await run(world, planned.plan)
 
 

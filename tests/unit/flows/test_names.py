@@ -14,6 +14,7 @@ from tidegate.flows.pointing import point_at
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Unit
+from tidegate.testing.families import a_family
 
 PRUNES = Policy(prunes=True)
 
@@ -47,7 +48,9 @@ async def test_a_name_that_another_directory_has_is_refused_before_the_first_wri
     root, world = a_repository(tmp_path), make_living(Simulation())
     await bring(world, a_unit(root, "web", name="shop"))
 
-    plan = (await make_plan([a_unit(root, "api", name="shop")], a_session(world))).plan
+    session = a_session(world)
+    family = await a_family(a_unit(root, "api", name="shop"), session)
+    plan = (await make_plan([family], session)).plan
     with pytest.raises(PlanError) as caught:
         await run(world, plan)
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.fakes.sessions import a_session
-from tests.unit.flows.deletions import SETTINGS, a_directory, a_setting, bring
-from tidegate.flows.preview import preview
+from tests.unit.flows.deletions import SETTINGS, a_directory, a_setting, bring, preview_of
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.change import Fate
 from tidegate.model.objects import Ref, Spot
@@ -36,9 +34,9 @@ async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Pat
     await bring(world, chosen)
 
     await add(world, "some-controller")
-    kept = (await preview([chosen], a_session(world))).differences[Spot("", ONE)]
+    kept = (await preview_of(chosen, world)).differences[Spot("", ONE)]
     await add(world, "kubectl-edit")
-    found = (await preview([chosen], a_session(world))).differences[Spot("", ONE)]
+    found = (await preview_of(chosen, world)).differences[Spot("", ONE)]
 
     assert kept.deed is Fate.KEEP
     assert found.deed is Fate.REPLACE

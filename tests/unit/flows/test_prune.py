@@ -26,6 +26,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
+from tidegate.testing.families import a_family
 from tidegate.testing.rollouts import PolicyChanges
 from tidegate.world.ask import ask
 from tidegate.world.calls import Verb, Write
@@ -62,7 +63,9 @@ spec:
 
 async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> list[Event]:
     pruning = ruled(ruled(unit, prunes=True), **changes)
-    events = await run(world, (await make_plan([pruning], a_session(world))).plan)
+    session = a_session(world)
+    plan = (await make_plan([await a_family(pruning, session)], session)).plan
+    events = await run(world, plan)
     assert events[-1].reason == "passed"
     return events
 
@@ -184,7 +187,9 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
 async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
     pruning = ruled(a_directory(tmp_path), prunes=True)
 
+    session = a_session(make_living(Simulation()))
+    family = await a_family(pruning, session)
     with pytest.raises(PlanError) as caught:
-        await make_plan([pruning], a_session(make_living(Simulation())), (":ConfigMap:one",))
+        await make_plan([family], session, (":ConfigMap:one",))
 
     assert caught.value.code == "plan.part"

@@ -12,6 +12,7 @@ from tidegate.flows.session import Target, open_session
 from tidegate.flows.status import read_status
 from tidegate.flows.wiring import Simulation
 from tidegate.model.verdict import Health
+from tidegate.testing.families import a_family
 
 DATABASE = """
 apiVersion: kinda.rocks/v1beta1
@@ -51,6 +52,8 @@ async def test_scripts_go_before_rows(
     )
 
     async with open_session(target, own_setting()) as session:
-        (found,) = await read_status([point_at(str(tmp_path / "unit"))], session)
+        (found,) = await read_status(
+            [await a_family(point_at(str(tmp_path / "unit")), session)], session
+        )
 
     assert (found.verdict.health, found.verdict.sentence) == (health, sentence)

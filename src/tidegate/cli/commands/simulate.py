@@ -55,10 +55,7 @@ def simulate(what: str, **told: Unpack[Told]) -> int:
     doing.clear()
     options.say_notes(runs[0].notes)
     options.say_findings(runs[0].findings)
-    shown = [
-        EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited)
-        for one in runs
-    ]
+    shown = [EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited) for one in runs]
     options.show(told["output"], _documents(shown), side_by_side(shown))
     results = {one.result for one in runs}
     if results == {Result.PASSED}:

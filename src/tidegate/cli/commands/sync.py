@@ -87,7 +87,9 @@ def sync(what: str, **told: Unpack[Told]) -> int:
         return asyncio.run(_sync(pointed, told, doing))
     doing.say(f"comparing {what} with what lives")
     only = told["resources"]
-    found, previews = in_found(pointed, told, lambda session, one: preview_found(session, one, only))
+    found, previews = in_found(
+        pointed, told, lambda session, one: preview_found(session, one, only)
+    )
     doing.clear()
     return show_found(found, previews, json=told["output"] == "json")
 

@@ -43,7 +43,7 @@ from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.units import FindData, render_unit
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import Directory, Tool
+from tidegate.model.rendering import NOWHERE, Directory, Tool
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
@@ -55,6 +55,7 @@ AskCluster = Callable[[str], Awaitable[Capabilities]]
 AT_ONCE = 16
 """Units on their way at a time: what they wait for is limited elsewhere."""
 MOST_NAMED = 12
+NO_CONFIG = Config()
 SET = "argo.set"
 """The code of what is said of an ApplicationSet."""
 
@@ -75,21 +76,38 @@ class Discovered:
 
 async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
-    path = Path(pointed.what)
-    config = config_at(path) if path.exists() else Config()
-    setting = replace(setting, maps=(*setting.maps, *checkouts_of(config)))
+    spot = _look(pointed.what)
+    setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
+    scan = await _scan(spot, setting)
+    setting = replace(setting, vendored=find_vendored(scan.files, scan.root))
+    if not (spot.is_tree or spot.is_file):
+        return await _plain(_units(pointed), scan, setting, ask)
+    if scan.candidates:
+        return _only_entries(await _repository(scan, setting, ask), spot.config)
+    _refuse_overlays(pointed.what, scan)
+    units = _file_unit(pointed, scan) if spot.is_file else _units(pointed)
+    return await _plain(units, scan, setting, ask)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """What lies where the user points: nothing for an address."""
+
+    path: Path | None = None
+    root: Path = NOWHERE
+    is_tree: bool = False
+    is_file: bool = False
+    config: Config = NO_CONFIG
+
+
+def _look(what: str) -> _Spot:
+    path = Path(what).resolve()
+    if not path.exists():
+        return _Spot()
+    root = root_of(path if path.is_dir() else path.parent)
     is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
     is_file = path.is_file() and path.name.endswith(MANIFESTS)
-    if not (is_tree or is_file):
-        return await _plain(pointed, _units(pointed), setting, ask)
-    scan = await _scan(path.resolve(), setting)
-    setting = replace(setting, vendored=find_vendored(scan.files, scan.root))
-    if not scan.candidates:
-        _refuse_overlays(pointed.what, scan)
-        units = _file_unit(pointed, scan) if is_file else _units(pointed)
-        return await _plain(pointed, units, setting, ask, scan)
-    found = await _repository(scan, setting, ask)
-    return _only_entries(found, config)
+    return _Spot(path, root, is_tree, is_file, config_at(path))
 
 
 def _only_entries(found: Discovered, config: Config) -> Discovered:
@@ -144,28 +162,25 @@ def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
     ]
 
 
-async def _scan(path: Path, setting: Setting) -> Scan:
+async def _scan(spot: _Spot, setting: Setting) -> Scan:
     """The repository of a path, with what is below it to be looked at."""
-    root = root_of(path if path.is_dir() else path.parent)
+    if spot.path is None:
+        return Scan(NOWHERE, ())
     async with Workshop(setting) as workshop:
-        tree = await fetch(LocalSource(str(root)), await workshop.access(None))
-    files = without_ignored(tree.files, root, config_at(path))
-    return Scan(root, files, path.relative_to(root).as_posix())
+        tree = await fetch(LocalSource(str(spot.root)), await workshop.access(None))
+    files = without_ignored(tree.files, spot.root, spot.config)
+    return Scan(spot.root, files, spot.path.relative_to(spot.root).as_posix())
 
 
-async def _plain(
-    pointed: Pointed, units: list[Unit], setting: Setting, ask: AskCluster, scan: Scan | None = None
-) -> Discovered:
-    """A plain unit, and all that it brings."""
-    path = Path(pointed.what)
-    if scan is None:
-        scan = await _scan(path.resolve(), setting) if path.exists() else Scan(Path(), ())
+async def _plain(units: list[Unit], scan: Scan, setting: Setting, ask: AskCluster) -> Discovered:
+    """Plain units, and all that they bring."""
     homes = await find_homes(scan, setting)
     async with Workshop(homes.setting) as workshop:
         nodes = await Growing(scan, _renderer(workshop, ask)).grow(units)
     families = tuple(family_of(node) for node in nodes)
-    grown = any(len(one.members) > 1 for one in families)
-    return Discovered(families, (*(homes.findings if grown else ()), *_said(families, scan)))
+    if all(len(one.members) == 1 for one in families):
+        return Discovered(families)
+    return Discovered(families, (*homes.findings, *_said(families, scan)))
 
 
 def _renderer(workshop: Workshop, ask: AskCluster) -> Render:
@@ -303,4 +318,6 @@ def _names(unit: Unit) -> list[str]:
 def _unknown(noun: str, name: str, known: Sequence[str]) -> PlanError:
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean `{near[0]}`? " if near else ""
-    return PlanError("plan.named", f"there is no {noun} `{name}`", hint=f"{hint}`tidegate units` shows all")
+    return PlanError(
+        "plan.named", f"there is no {noun} `{name}`", hint=f"{hint}`tidegate units` shows all"
+    )

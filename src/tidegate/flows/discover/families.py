@@ -2,7 +2,7 @@
 
     scan ── candidates         units as they stand in files
       │
-    render each ── children    unit objects in what it renders; each rendered once, whoever brings it
+    render each ── children    unit objects in what it renders
       │
     entries ── families        what nobody brings, and all that comes of it
 
@@ -32,6 +32,7 @@ from tidegate.model.rendering import Directory, FluxDetails, Overlay
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
+NOTHING = Declared()
 Render = Callable[[Unit, FindData], Awaitable[Rendered | Unrendered]]
 
 
@@ -41,7 +42,7 @@ class Member:
 
     unit: Unit
     rendered: Rendered | Unrendered
-    declared: Declared = Declared()
+    declared: Declared = NOTHING
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -85,7 +86,8 @@ class Growing:
     def __init__(self, scan: Scan, render: Render) -> None:
         self._scan = scan
         self._render = render
-        self._rendered: dict[tuple[bytes, int], asyncio.Task[Rendered | Unrendered]] = {}
+        self._rendered: dict[tuple[bytes, int], Rendered | Unrendered] = {}
+        self._locks: dict[tuple[bytes, int], asyncio.Lock] = {}
 
     async def grow(self, units: Iterable[Unit]) -> list[_Node]:
         """The nodes of these units, each with all that comes of it."""
@@ -118,10 +120,10 @@ class Growing:
         )
         text = msgspec.json.encode((unit.id, unit.sources, unit.destination))
         key = (text, id(around) if takes else 0)
-        if key not in self._rendered:
-            rendering = self._render(unit, around.find_data(unit))
-            self._rendered[key] = asyncio.ensure_future(rendering)
-        return await self._rendered[key]
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if key not in self._rendered:
+                self._rendered[key] = await self._render(unit, around.find_data(unit))
+        return self._rendered[key]
 
 
 def _child(unit: Unit, parent: Unit) -> Unit:

@@ -54,9 +54,7 @@ async def find_homes(scan: Scan, setting: Setting) -> Homes:
 
 def _asked(scan: Scan) -> Iterator[tuple[str, str]]:
     """Each address of a repository, with a path that somebody asks of it."""
-    named = {
-        one.id: one.source for declared in scan.declared.values() for one in declared.sources
-    }
+    named = {one.id: one.source for declared in scan.declared.values() for one in declared.sources}
     for unit in scan.candidates:
         for one in unit.sources:
             source: SourceRef | SourceObject | None = one.source

@@ -45,7 +45,7 @@ class Scan:
     broken: list[Finding] = field(default_factory=list)
 
     def is_below(self, path: str) -> bool:
-        return self.below == "." or path == self.below or path.startswith(f"{self.below}/")
+        return self.below in {".", path} or path.startswith(f"{self.below}/")
 
     @cached_property
     def charts(self) -> frozenset[str]:
@@ -65,7 +65,9 @@ class Scan:
     def declared(self) -> dict[str, Declared]:
         """By file, what the dialects' own objects in it declare, as they stand there."""
         found = {name: find_units(documents) for name, documents in self.documents.items()}
-        return {name: one for name, one in found.items() if one.units or one.sources or one.findings}
+        return {
+            name: one for name, one in found.items() if one.units or one.sources or one.findings
+        }
 
     @cached_property
     def documents(self) -> dict[str, tuple[Document, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -22,6 +22,7 @@ from tidegate.model.rendering import FluxDetails
 from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
 
+NOTHING = Declared()
 HOLDERS = ("ConfigMap", "Secret")
 
 
@@ -31,9 +32,8 @@ class Surroundings:
 
     scan: Scan
     documents: tuple[Document, ...] = ()
-    declared: Declared = Declared()
+    declared: Declared = NOTHING
     above: Surroundings | None = None
-    _data: dict[tuple[str, str, str], Document] | None = field(default=None, repr=False)
 
     def find_data(self, near: Unit) -> _Finder:
         return _Finder(self, posixpath.dirname(near.where.name if near.where else ""))
@@ -77,9 +77,7 @@ class Surroundings:
 
     def look_up(self, kind: str, namespace: str, name: str, near: str) -> Data | None:
         for level in self._levels():
-            if level._data is None:
-                level._data = dict(_holders(level.documents, namespace))
-            found = level._data.get((kind, namespace, name))
+            found = dict(_holders(level.documents, namespace)).get((kind, namespace, name))
             if found is not None:
                 return data_of(found.body)
         files = sorted(self.scan.data, key=lambda one: _distance(one, near))

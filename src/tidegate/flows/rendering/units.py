@@ -101,7 +101,8 @@ async def _tree(wanted: UnitSource, workshop: Workshop) -> Snapshot:
     if isinstance(source, SourceObject):
         problem = declared.problem if declared else f"nothing here declares `{source}`"
         hint = "add that object to the repository, or map its address to a directory"
-        raise SourceError("source.object", problem, where=declared and declared.where, hint=hint)
+        where = declared.where if declared else None
+        raise SourceError("source.object", problem, where=where, hint=hint)
     if isinstance(source, LocalSource):
         return Snapshot(source, Revision(), Path(source.path), ())
     return await workshop.fetch(source, declared.ignore if declared else "")
@@ -176,7 +177,7 @@ class _Around:
 
     def _variables(self, one: DataReference) -> Source:
         entries = self._entries(one)
-        values = entries and {name: part.decode("utf-8", "replace") for name, part in entries.items()}
+        values = None if entries is None else _texts(entries)
         return Source(kind=one.kind, name=one.name, values=values, optional=one.optional)
 
     def _entries(self, one: DataReference) -> Data | None:
@@ -186,13 +187,17 @@ class _Around:
             raise self._unknown(one, "is not in the repository: only a cluster has it")
         if entries is not None and one.kind == "Secret":
             self.has_secrets = True
-            self._secrets |= {part.decode("utf-8", "replace") for part in entries.values()}
+            self._secrets |= {*_texts(entries).values()}
         return entries
 
     def _unknown(self, one: DataReference, what: str) -> RenderError:
         problem = f"`{self._unit.id}` needs {one.kind} `{one.name}`, which {what}"
         hint = "what it renders to is not known before; give the object in the repository"
         return RenderError("render.data", problem, where=self._unit.where, hint=hint)
+
+
+def _texts(entries: Data) -> dict[str, str]:
+    return {name: part.decode("utf-8", "replace") for name, part in entries.items()}
 
 
 async def _post_render(

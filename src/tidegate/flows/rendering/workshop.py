@@ -13,13 +13,14 @@ from typing import Self
 
 import msgspec
 
+from tidegate.errors import TidegateError
 from tidegate.external.worker import Workers
+from tidegate.model.source import Snapshot, SourceRef
 from tidegate.render.cache import RenderCache
 from tidegate.render.footprint import KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
 from tidegate.render.sops import Keys
-from tidegate.model.source import Snapshot, SourceRef
 from tidegate.source import (
     Access,
     Cache,
@@ -71,7 +72,8 @@ class Workshop:
         self._jsonnet: Workers | None = None
         self._entering = asyncio.Lock()
         self._nearby: dict[Path, tuple[Checkout, ...]] = {}
-        self._trees: dict[tuple[SourceRef, str], asyncio.Task[Snapshot]] = {}
+        self._trees: dict[tuple[SourceRef, str], Snapshot | TidegateError] = {}
+        self._fetching: dict[tuple[SourceRef, str], asyncio.Lock] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,14 +101,22 @@ class Workshop:
 
     async def fetch(self, source: SourceRef, ignore: str = "") -> Snapshot:
         """The tree of a source, without what is to be ignored; each is had once."""
-        if (source, ignore) not in self._trees:
-            self._trees[source, ignore] = asyncio.create_task(self._fetch(source, ignore))
-        return await asyncio.shield(self._trees[source, ignore])
+        lock = self._fetching.setdefault((source, ignore), asyncio.Lock())
+        async with lock:
+            known = self._trees.get((source, ignore))
+            if known is None:
+                known = self._trees[source, ignore] = await self._fetch(source, ignore)
+        if isinstance(known, TidegateError):
+            raise known
+        return known
 
-    async def _fetch(self, source: SourceRef, ignore: str) -> Snapshot:
+    async def _fetch(self, source: SourceRef, ignore: str) -> Snapshot | TidegateError:
         access = await self.access(None)
-        tree = await fetch(source, access)
-        return await leave_out(tree, ignore, access) if ignore else tree
+        try:
+            tree = await fetch(source, access)
+            return await leave_out(tree, ignore, access) if ignore else tree
+        except TidegateError as error:
+            return error
 
     async def workers_if_any(self) -> Workers | None:
         """Nothing where the Helm SDK is not installed."""
