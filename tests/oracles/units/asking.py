@@ -1,0 +1,69 @@
+"""One oracle: a process that answers a line with a line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+import msgspec
+
+from tests.units.expected import REPOS, URL, Body
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a unit renders to, or why it does not."""
+
+    objects: list[Body]
+    error: str
+
+
+class Oracle:
+    """It runs as long as somebody asks."""
+
+    def __init__(self, program: Path, path: str) -> None:
+        self.folder = TemporaryDirectory()
+        self.process = subprocess.Popen(
+            [program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PATH": path, "HOME": self.folder.name, "ARGOCD_LOG_LEVEL": "error"},
+        )
+
+    def __enter__(self) -> Oracle:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process.wait()
+        self.folder.cleanup()
+
+    def ask(self, shape: str, unit: Body, cluster: Sequence[Body]) -> Answer:
+        """`cluster`: the objects that the unit could find there."""
+        if self.process.stdin is None or self.process.stdout is None:
+            raise RuntimeError("the oracle has no ears")
+        with TemporaryDirectory() as folder:
+            # A copy, since controllers write into what they have fetched.
+            root = Path(folder).resolve() / "repository"
+            shutil.copytree(REPOS / shape, root, symlinks=True)
+            asked = {"root": str(root), "url": URL, "unit": unit, "cluster": cluster}
+            self.process.stdin.write(msgspec.json.encode(asked) + b"\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline().replace(f"{folder}/".encode(), b"")
+        told = msgspec.json.decode(line)
+        return Answer(told["objects"] or [], told.get("error", ""))
+
+
+def kept(objects: list[Body]) -> str:
+    """Canonical JSON, one object a line, sorted."""
+    lines = sorted(msgspec.json.encode(body, order="deterministic").decode() for body in objects)
+    return "[\n" + ",\n".join(lines) + "\n]\n"

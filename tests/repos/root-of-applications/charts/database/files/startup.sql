@@ -1,0 +1,2 @@
+create table orders (id bigint primary key);
+create index on orders (id);

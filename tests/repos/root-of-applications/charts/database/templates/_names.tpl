@@ -1,0 +1,7 @@
+{{- define "database.labels" -}}
+app: {{ .Release.Name }}
+chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- with .Values.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

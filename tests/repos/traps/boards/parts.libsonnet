@@ -1,0 +1,1 @@
+{ kind: 'Application', apiVersion: 'argoproj.io/v1alpha1' }
