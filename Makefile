@@ -57,9 +57,10 @@ charts: $(READY) ## rewrite what the charts make of their values and their libra
 picture: $(READY) ## draw the README's picture anew
 	@$(BIN)/python -m examples.picture
 
-schemas: $(READY) ## read the API server's own schemas into the schema package's file
+schemas: $(READY) ## read the API server's own schemas, and those of CRDs, into the schema package's files
 	$(BIN)/python -m plane build
 	$(BIN)/python -m plane.schemas
+	$(BIN)/python -m plane.dialect_schemas
 
 traces: $(READY) ## record what real controllers say, for the sandbox to be compared with
 	$(BIN)/python -m plane build

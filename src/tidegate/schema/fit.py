@@ -63,7 +63,7 @@ def find_misfit(
         return None
     shape, partial = found
     unreadable = _unreadable(body, shape, body.get("metadata"), object_meta(), applied=applied)
-    invalid = () if unreadable else _unmet_custom(kind, body, shape, applied=applied)
+    invalid = () if unreadable else find_unmet_custom(kind, body, shape, applied=applied)
     return Misfit(unreadable, invalid, partial)
 
 
@@ -99,7 +99,8 @@ def _unmet(kind: Kind, body: Body) -> tuple[Cause, ...]:
     return causes + find_definition_problems(body) if kind == DEFINITION else causes
 
 
-def _unmet_custom(kind: Kind, body: Body, shape: Shape, *, applied: bool) -> tuple[Cause, ...]:
+def find_unmet_custom(kind: Kind, body: Body, shape: Shape, *, applied: bool) -> tuple[Cause, ...]:
+    """What a server asks of a custom object that it can read, sorted; a status is left out."""
     known = prune(_without_status(body), shape)
     whole = fill_defaults(known if applied else drop_nulls(known, shape), shape)
     return find_unmet(kind, whole) + find_problems(whole, shape)

@@ -1,0 +1,125 @@
+"""What we say of objects of Argo CD and Flux is what a real server with their CRDs says.
+
+Good objects are spoiled at random and shown to both. Rules in CEL are the server's alone, and so
+is what it cannot place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plane import ControlPlane
+from plane.dialect_schemas import UNREAD, read_definitions, rows_of, write
+from tests.e2e.schema_bodies import SPOILINGS, Spoiling, spoiled
+from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
+from tests.fakes.dialect_bodies import BODIES
+from tidegate.documents import FieldPath
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, text
+from tidegate.schema.causes import NOWHERE
+from tidegate.schema.dialects import FILE, check_object
+from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.world.calls import Verb
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Done, Invalid
+
+pytestmark = pytest.mark.kube
+
+PLACED = tuple(
+    {name: part for name, part in body.items() if name != "status"} | {"metadata": {"name": "x"}}
+    for body in BODIES
+)
+
+
+def test_the_file_says_what_the_modules_say() -> None:
+    assert FILE.read_text() == write([*rows_of(read_definitions()), *UNREAD])
+
+
+def definitions() -> list[Body]:
+    """The CRDs of all modules; one that is in several has the versions of all."""
+    found: dict[str, Body] = {}
+    for _, body in read_definitions():
+        name, spec = text(body, "metadata", "name"), mapping(body, "spec")
+        known = mapping(found.get(name), "spec") or {**spec, "versions": []}
+        versions = mappings(known, "versions")
+        names = {version["name"] for version in versions}
+        newer: list[Json] = [
+            {**version, "storage": not versions and version.get("storage") is True}
+            for version in mappings(spec, "versions")
+            if version["name"] not in names
+        ]
+        head: Body = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
+        whole: Body = {**known, "versions": [*versions, *newer]}
+        found[name] = {**head, "metadata": {"name": name}, "spec": whole}
+    return [*found.values()]
+
+
+def rules_in(part: Json) -> Iterator[str]:
+    """What the rules of a CRD say where they are broken."""
+    match part:
+        case dict():
+            yield from (
+                text(rule, "message") for rule in mappings(part, "x-kubernetes-validations")
+            )
+            for inner in part.values():
+                yield from rules_in(inner)
+        case list():
+            for inner in part:
+                yield from rules_in(inner)
+        case _:
+            pass
+
+
+@pytest.fixture(scope="module")
+def rules(plane: ControlPlane) -> Iterator[tuple[str, ...]]:
+    """A server that serves all kinds; what only it can tell."""
+    bodies = definitions()
+
+    async def serve() -> None:
+        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+            desk = Desk(Exchange(world))
+            for body in bodies:
+                live_of(await desk.create(body))
+            for good in PLACED:
+                attempt = partial(desk.create, good, dry_run=True)
+                await desk.eventually(attempt, lambda outcome: isinstance(outcome, Done))
+
+    async def withdraw() -> None:
+        async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
+            desk = Desk(Exchange(world))
+            for body in bodies:
+                await desk.delete(await desk.ref(body))
+
+    asyncio.run(serve())
+    yield tuple(rules_in([*bodies]))
+    asyncio.run(withdraw())
+
+
+def spoken(path: FieldPath) -> str:
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+@tries
+@given(st.lists(SPOILINGS, min_size=len(PLACED), max_size=len(PLACED)))
+def test_a_creation_is_judged_alike(
+    plane: ControlPlane, rules: tuple[str, ...], batch: list[list[Spoiling]]
+) -> None:
+    asked = [spoiled(body, each) for body, each in zip(PLACED, batch, strict=True)]
+
+    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+        assert isinstance(outcome, Done | Invalid), (body, outcome)
+        flaws = check_object(body)
+        causes = [one for one in causes_of(outcome) if not one.message.endswith(rules)]
+        theirs = {one.field for one in causes if one.field != NOWHERE}
+        assert {spoken(one.path) for one in flaws if one.path and not one.dropped} == theirs, body
+        assert {one.problem for one in flaws if not one.dropped} <= {one.message for one in causes}
+        if isinstance(outcome, Done):
+            dropped = [spoken(one.path) for one in flaws if one.dropped]
+            assert warned_fields(outcome) == sorted(dropped), body

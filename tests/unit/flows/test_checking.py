@@ -1,0 +1,101 @@
+"""Flaws of custom resources, as findings with the line of their field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import read
+from tidegate.errors import Place
+from tidegate.flows.checking import check_units
+from tidegate.model.finding import Finding, Severity
+
+TEXT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: shop
+spec:
+  project: default
+  destination:
+    namespaces: shop
+  syncPolicy:
+    automated:
+      prune: "yes"
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: kustomize.toolkit.fluxcd.io/v1
+  kind: Kustomization
+  metadata: {name: apps}
+  spec:
+    interval: 1m
+    prune: true
+"""
+SOURCE = "github.com/argoproj/argo-cd/v3@v3.5.6"
+
+
+def check(text: str, name: str = "shop.yaml") -> tuple[Finding, ...]:
+    return check_units(read(text, name), text_of=lambda _: text.encode())
+
+
+def test_each_finding_has_the_line_of_its_field() -> None:
+    refused, unknown, missing = check(TEXT)
+
+    assert (refused.code, refused.severity) == ("schema.refused", Severity.ERROR)
+    assert refused.where == Place("shop.yaml", 15, 7, "spec.syncPolicy.automated.prune")
+    assert "of Application `shop` is refused: " in refused.sentence
+    assert (unknown.code, unknown.severity) == ("schema.unknown", Severity.WARNING)
+    assert unknown.where == Place("shop.yaml", 12, 5, "spec.destination.namespaces")
+    assert unknown.fix == "did you mean `namespace`?"
+    assert SOURCE in unknown.why
+    assert missing.where == Place("shop.yaml", 23, 3, "spec.sourceRef")
+
+
+def test_a_version_that_there_is_not_is_an_error() -> None:
+    (finding,) = check("apiVersion: argoproj.io/v2\nkind: Application\nmetadata: {name: a}\n")
+
+    assert finding.severity is Severity.ERROR
+    assert finding.where == Place("shop.yaml", 1, 1, "apiVersion")
+    assert "`argoproj.io/v1alpha1`" in finding.sentence
+
+
+def test_what_a_render_has_made_keeps_its_place() -> None:
+    document = read(TEXT, "shop.yaml")[1]
+    made = msgspec.structs.replace(document, body={**document.body, "extra": 1})
+
+    findings = check_units([made], text_of=lambda _: TEXT.encode())
+
+    assert {(finding.where.name, finding.where.line) for finding in findings if finding.where} == {
+        ("shop.yaml", 5)
+    }
+    assert [finding.where.field for finding in findings if finding.where] == [
+        "spec.syncPolicy.automated.prune",
+        "spec.destination.namespaces",
+        "extra",
+    ]
+
+
+def test_a_file_on_disk_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(TEXT)
+
+    findings = check_units(read(path.read_bytes(), str(path)))
+
+    assert [finding.where.line for finding in findings if finding.where] == [15, 12, 23]
+
+
+def test_a_file_that_is_gone_leaves_the_place_of_the_object() -> None:
+    findings = check_units(read(TEXT, "no/such/file.yaml"))
+
+    assert [finding.where.line for finding in findings if finding.where] == [5, 5, 20]
+
+
+def test_nothing_is_found_in_what_is_right() -> None:
+    assert check("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n") == ()
