@@ -37,13 +37,20 @@ def _cells(row: UnitRow) -> tuple[str, ...]:
     unit = row.unit
     return (
         "  " * row.depth + str(unit.id),
-        ", ".join(one.place for one in unit.sources) or "-",
+        ", ".join(_short(one.place) for one in unit.sources) or "-",
         "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
         or "-",
         _after(row) or "-",
         "?" if row.objects is None else str(row.objects),
         str(unit.where or "-"),
     )
+
+
+def _short(place: str) -> str:
+    """The last part of an address, and the path in it."""
+    address, sign, path = place.rpartition("//")
+    name = address.rstrip("/").rpartition("/")[2].removesuffix(".git")
+    return f"{name}//{path}" if sign and name else place
 
 
 def _after(row: UnitRow) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.dialect.units import find_units
+from tidegate.documents import Document
 from tidegate.errors import Place, PlanError, RenderError
 from tidegate.flows.checking import check_units
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
@@ -201,6 +202,7 @@ async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discover
     nobody brings it; a unit that renders its own file is where its tree begins.
     """
     homes = await find_homes(scan, setting)
+    scan = homes.scan
     loose = [one for one in scan.candidates if not is_included(one, scan) or holds_itself(one)]
     async with Workshop(homes.setting) as workshop:
         grow = Growing(scan, _renderer(workshop, ask)).grow
@@ -232,11 +234,19 @@ def _said(families: Iterable[Family], scan: Scan) -> Iterator[Finding]:
             yield from (one for one in declared.findings if one.code == SET)
     for family in families:
         yield from family.findings
-        yield from _of_entry(family, scan)
+        said = [*_of_entry(family, scan)]
         for member in family.members:
-            yield from member.declared.findings
-            yield from check_units(member.documents)
-            yield from _not_rendered(member)
+            said += member.declared.findings
+            said += _checked(member.documents, member.declared.findings, scan)
+        yield from said
+        wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
+        for member in family.members:
+            if _spot(member.unit.where) not in wrong:
+                yield from _not_rendered(member)
+
+
+def _spot(place: Place | None) -> tuple[str, int]:
+    return (place.name, place.line) if place else ("", 0)
 
 
 def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
@@ -244,8 +254,19 @@ def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
     if place is None or not family.entry.kind:
         return
     documents = [one for one in scan.documents.get(place.name, ()) if one.place == place]
-    yield from find_units(documents).findings
-    yield from check_units(documents)
+    told = find_units(documents).findings
+    yield from told
+    yield from _checked(documents, told, scan)
+
+
+def _checked(
+    documents: Iterable[Document], told: Iterable[Finding], scan: Scan
+) -> Iterator[Finding]:
+    """What a server would say of the objects, where the dialect has not said it already."""
+    known = {(one.where.name, one.where.field) for one in told if one.where}
+    for one in check_units(documents, text_of=lambda name: (scan.root / name).read_bytes()):
+        if one.where is None or (one.where.name, one.where.field) not in known:
+            yield one
 
 
 def _not_rendered(member: Member) -> Iterator[Finding]:

@@ -64,9 +64,7 @@ class Family:
     @property
     def names(self) -> frozenset[str]:
         """Its units, by their identities and by their places."""
-        return frozenset(
-            name for one in self.members for name in (str(one.unit.id), str(one.unit.where))
-        )
+        return frozenset(name for one in self.members for name in _names(one.unit))
 
 
 @dataclass(slots=True)
@@ -118,7 +116,7 @@ class Growing:
         takes = any(
             isinstance(one.details, FluxDetails) and one.details.takes_data for one in unit.sources
         )
-        text = msgspec.json.encode((unit.id, unit.sources, unit.destination))
+        text = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)
         key = (text, id(around) if takes else 0)
         async with self._locks.setdefault(key, asyncio.Lock()):
             if key not in self._rendered:
@@ -128,20 +126,28 @@ class Growing:
 
 def _child(unit: Unit, parent: Unit) -> Unit:
     """The unit as its parent brings it: into the cluster that its parent deploys to."""
-    home = parent.destination.cluster
+    home, replace = parent.destination.cluster, msgspec.structs.replace
+    unit = replace(unit, parent=parent.id, where=_placed(unit.where, parent))
     if not home:
-        return msgspec.structs.replace(unit, parent=parent.id)
-    replace = msgspec.structs.replace
+        return unit
     return replace(
         unit,
         id=replace(unit.id, cluster=home),
-        parent=parent.id,
         destination=replace(unit.destination, cluster=unit.destination.cluster or home),
         dependencies=tuple(
             one if one.unit is None else replace(one, unit=replace(one.unit, cluster=home))
             for one in unit.dependencies
         ),
     )
+
+
+def _placed(where: Place | None, parent: Unit) -> Place | None:
+    """A template of a chart is seen from the chart; people look for it in the repository."""
+    chart = parent.sources[0].path if len(parent.sources) == 1 else "."
+    is_template = where is not None and not where.line and where.name.startswith("templates/")
+    if where is None or not is_template or chart == ".":
+        return where
+    return Place(f"{chart}/{where.name}", field=where.field)
 
 
 def family_of(node: _Node) -> Family:
@@ -172,23 +178,39 @@ def _brought_twice(first: Unit, second: Unit) -> Finding:
 
 
 def entries_of(nodes: list[_Node]) -> tuple[list[_Node], list[Finding]]:
-    """Those that no other one brings. Of those that bring each other in a circle, the first."""
-    numbers = {node.member.unit.id: at for at, node in enumerate(nodes)}
-    brings = [{one.unit.id for one in _offspring(node)} & numbers.keys() for node in nodes]
+    """Those that no other one brings. Of those that bring each other in a circle, the first.
+
+    A unit is known by its identity; a patch may have given it another, but its place is the same.
+    """
+    numbers: dict[str, list[int]] = {}
+    for at, node in enumerate(nodes):
+        for name in _names(node.member.unit):
+            numbers.setdefault(name, []).append(at)
+    brings: list[set[int]] = []
     parents: list[set[int]] = [set() for _ in nodes]
-    for at, names in enumerate(brings):
-        for name in names - {nodes[at].member.unit.id}:
-            parents[numbers[name]].add(at)
+    for at, node in enumerate(nodes):
+        names = {name for one in _offspring(node) for name in _names(one.unit)}
+        own = _names(node.member.unit)
+        found = {number for name in names for number in numbers.get(name, ())}
+        alike = {number for name in own for number in numbers[name]}
+        brings.append(found - alike)
+        for number in found - alike:
+            parents[number].add(at)
     entries, findings = [], list[Finding]()
     for at, node in enumerate(nodes):
-        unit = node.member.unit
-        circle = {one for one in parents[at] if nodes[one].member.unit.id in brings[at]}
+        circle = {one for one in parents[at] if at in brings[one] and one in brings[at]}
         if not parents[at]:
             entries.append(node)
         elif circle == parents[at] and at < min(circle):
             entries.append(node)
-            findings.append(_circle(unit, nodes[min(circle)].member.unit))
+            findings.append(_circle(node.member.unit, nodes[min(circle)].member.unit))
     return entries, findings
+
+
+def _names(unit: Unit) -> tuple[str, ...]:
+    """By what a unit is known again: its identity, and its place in a file."""
+    place = unit.where
+    return (str(unit.id), str(place)) if place and place.line else (str(unit.id),)
 
 
 def _circle(unit: Unit, other: Unit) -> Finding:

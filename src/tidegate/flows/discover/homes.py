@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from posixpath import join, normpath
 
+from tidegate.errors import Place
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
@@ -19,37 +21,49 @@ from tidegate.source.urls import same_repository, without_password
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """How things may be had, with this repository standing for its addresses."""
+    """How things may be had, with this repository standing for its addresses.
+
+    The `scan` starts at the directory that is the repository by what is asked of it: one that lies
+    inside of another counts by itself.
+    """
 
     setting: Setting
+    scan: Scan
     findings: tuple[Finding, ...] = ()
 
 
 async def find_homes(scan: Scan, setting: Setting) -> Homes:
     async with Workshop(setting) as workshop:
-        access = await workshop.access(scan.root)
+        access = await workshop.access(scan.root if scan.files else None)
     known = access.checkouts
+    setting = replace(setting, maps=known)
     asked: dict[str, list[str]] = {}
     for url, path in _asked(scan):
         asked.setdefault(url, []).append(path)
-    homes = [url for url in asked if any(same_repository(one.url, url) for one in known)]
-    setting = replace(setting, maps=known)
-    if homes:
-        return Homes(setting)
-    folders = {"."} | {_above for one in scan.files for _above in _folders(one)}
-    hits = {url: sum(path in folders for path in paths) for url, paths in asked.items()}
-    best = max(hits, key=lambda url: hits[url], default="")
-    if not best or not hits[best]:
-        return Homes(setting)
+    if any(same_repository(one.url, url) for one in known for url in asked):
+        return Homes(setting, scan)
+    folders = {"."} | {above for one in scan.files for above in _above(one)}
+    starts = [".", *reversed([scan.below, *_above(scan.below)])] if scan.below != "." else ["."]
+    found = [
+        (sum(normpath(join(start, path)) in folders for path in paths), start, url)
+        for url, paths in asked.items()
+        for start in dict.fromkeys(starts)
+        if start in folders
+    ]
+    hits, start, url = max(found, key=lambda one: one[0], default=(0, ".", ""))
+    if not hits:
+        return Homes(setting, scan)
+    place = scan.inside(start)
     finding = Finding(
         code="units.home",
         severity=Severity.NOTE,
-        sentence=f"`{without_password(best)}` is taken for this directory",
-        why=f"{hits[best]} of {len(asked[best])} paths that units ask of it are here",
+        sentence=f"`{without_password(url)}` is taken for this directory",
+        where=Place(str(place.root)),
+        why=f"{hits} of the {len(asked[url])} paths that units ask of it are here",
         fix="`--repo-map URL=PATH` says otherwise",
     )
-    home = Checkout(best, scan.root, always=True)
-    return Homes(replace(setting, maps=(*known, home)), (finding,))
+    home = Checkout(url, place.root, always=True)
+    return Homes(replace(setting, maps=(*known, home)), place, (finding,))
 
 
 def _asked(scan: Scan) -> Iterator[tuple[str, str]]:
@@ -64,7 +78,7 @@ def _asked(scan: Scan) -> Iterator[tuple[str, str]]:
                 yield source.url, one.path
 
 
-def _folders(name: str) -> Iterator[str]:
+def _above(name: str) -> Iterator[str]:
     while "/" in name:
         name = name.rpartition("/")[0]
         yield name

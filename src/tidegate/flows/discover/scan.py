@@ -19,6 +19,7 @@ from tidegate.documents import Document, read
 from tidegate.errors import DocumentError
 from tidegate.files import StrayPathError, follow, open_file
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
 from tidegate.model.reading import listed
 from tidegate.model.unit import Unit
 from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
@@ -26,8 +27,26 @@ from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
 MANIFESTS = (".yaml", ".yml", ".json")
 CHART = "Chart.yaml"
 TEMPLATES = "templates"
+NO_OBJECT = "documents.object"
+"""The code of what is no mapping: a list for a test, and other things that nobody applies."""
 LARGEST = 32 * 1024 * 1024
+VALUES = re.compile(r"(?:.*/)?values[^/]*\.ya?ml")
 INCLUDES = ("resources", "bases", "components")
+PARTS = (
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "replacements",
+    "transformers",
+    "generators",
+    "validators",
+    "configurations",
+    "crds",
+    "configMapGenerator",
+    "secretGenerator",
+    "helmCharts",
+)
+"""What of a kustomization names files that are no objects by themselves."""
 _OWN_KINDS = re.compile(
     rb"""^[\s-]*["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
     re.MULTILINE,
@@ -43,6 +62,16 @@ class Scan:
     files: tuple[str, ...]
     below: str = "."
     broken: list[Finding] = field(default_factory=list)
+
+    def inside(self, folder: str) -> Scan:
+        """The same, seen from a directory that holds the place to look at."""
+        if folder == ".":
+            return self
+        files = tuple(
+            one.removeprefix(f"{folder}/") for one in self.files if one.startswith(f"{folder}/")
+        )
+        below = "." if self.below == folder else self.below.removeprefix(f"{folder}/")
+        return Scan(self.root / folder, files, below)
 
     def is_below(self, path: str) -> bool:
         return self.below in {".", path} or path.startswith(f"{self.below}/")
@@ -77,7 +106,7 @@ class Scan:
     @cached_property
     def data(self) -> dict[str, tuple[Document, ...]]:
         """By file, all objects of the files that have a ConfigMap or a Secret."""
-        return dict(self._read_all(_DATA_KINDS))
+        return dict(self._read_all(_DATA_KINDS, tells=False))
 
     @property
     def candidates(self) -> list[Unit]:
@@ -109,24 +138,44 @@ class Scan:
     @cached_property
     def _including(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for folder, name in self.overlays.items():
-            for document in self._read(name):
-                for key in INCLUDES:
-                    for entry in listed(document.body, key):
-                        if isinstance(entry, str) and "://" not in entry:
-                            path = posixpath.normpath(posixpath.join(folder, entry))
-                            found.setdefault(path, []).append(folder)
+        for folder, body in self._kustomizations:
+            for key in INCLUDES:
+                for path in _paths(folder, listed(body, key)):
+                    found.setdefault(path, []).append(folder)
         return found
 
-    def _read_all(self, marks: re.Pattern[bytes]) -> Iterator[tuple[str, tuple[Document, ...]]]:
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        """Files that overlays use as patches and the like."""
+        return frozenset(
+            path
+            for folder, body in self._kustomizations
+            for key in PARTS
+            for path in _paths(folder, body.get(key))
+        )
+
+    @cached_property
+    def _kustomizations(self) -> list[tuple[str, dict[str, Json]]]:
+        return [
+            (folder, document.body)
+            for folder, name in self.overlays.items()
+            for document in self._read(name)
+        ]
+
+    def _read_all(
+        self, marks: re.Pattern[bytes], *, tells: bool = True
+    ) -> Iterator[tuple[str, tuple[Document, ...]]]:
         for name in self.files:
-            if name.endswith(MANIFESTS) and not self._is_hidden(name):
-                documents = self._read(name, marks)
+            is_part = name in self._parts and name not in self._including
+            if name.endswith(MANIFESTS) and not is_part and not self._is_hidden(name):
+                documents = self._read(name, marks, tells=tells and self.is_below(name))
                 if documents:
                     yield name, documents
 
-    def _read(self, name: str, marks: re.Pattern[bytes] | None = None) -> tuple[Document, ...]:
-        """The objects of a file; what is broken is told, and stops nothing."""
+    def _read(
+        self, name: str, marks: re.Pattern[bytes] | None = None, *, tells: bool = False
+    ) -> tuple[Document, ...]:
+        """The objects of a file; what is broken may be told, and stops nothing."""
         try:
             with open_file(follow(self.root / name, self.root)) as file:
                 content = file.read(LARGEST)
@@ -137,18 +186,30 @@ class Scan:
         try:
             return tuple(read(content, name))
         except DocumentError as error:
-            self.broken.append(finding_of(error))
+            if tells and error.code != NO_OBJECT:
+                self.broken.append(finding_of(error))
             return ()
 
     def _is_hidden(self, name: str) -> bool:
-        """Whether it lies in a dot-directory, or among the templates of a chart."""
+        """Whether it lies in a dot-directory, among the templates of a chart, or is its values."""
         folders = name.split("/")[:-1]
         if any(one.startswith(".") for one in folders):
+            return True
+        if _folder(name) in self.charts and VALUES.fullmatch(name):
             return True
         return any(
             one == TEMPLATES and ("/".join(folders[:at]) or ".") in self.charts
             for at, one in enumerate(folders)
         )
+
+
+def _paths(folder: str, value: Json) -> Iterator[str]:
+    """All texts in a value, read as paths from a directory on."""
+    if isinstance(value, str) and "://" not in value and "\n" not in value:
+        yield posixpath.normpath(posixpath.join(folder, value.rpartition("=")[2]))
+    elif isinstance(value, list | dict):
+        for one in value if isinstance(value, list) else value.values():
+            yield from _paths(folder, one)
 
 
 def finding_of(error: DocumentError) -> Finding:

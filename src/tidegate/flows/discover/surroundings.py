@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 
@@ -18,11 +19,14 @@ from tidegate.documents import Document
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering.units import Data, data_of
 from tidegate.model.reading import text
-from tidegate.model.rendering import FluxDetails
-from tidegate.model.source import DeclaredSource, SourceObject
+from tidegate.model.release import Release, ValuesFile
+from tidegate.model.rendering import Detected, FluxDetails, Plugin, Request
+from tidegate.model.source import DeclaredSource, GitSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
+from tidegate.render.sops.placeholders import PLACEHOLDER
 
 NOTHING = Declared()
+Wanted: TypeAlias = Request | Detected | Plugin | None
 HOLDERS = ("ConfigMap", "Secret")
 
 
@@ -53,6 +57,7 @@ class Surroundings:
         return msgspec.structs.replace(
             one,
             source=declared.source or named,
+            request=_behind_chart(one.request, declared),
             details=msgspec.structs.replace(details, declared=declared),
         )
 
@@ -79,13 +84,29 @@ class Surroundings:
         for level in self._levels():
             found = dict(_holders(level.documents, namespace)).get((kind, namespace, name))
             if found is not None:
-                return data_of(found.body)
+                return _known(data_of(found.body))
         files = sorted(self.scan.data, key=lambda one: _distance(one, near))
         for file in files:
             known = dict(_holders(self.scan.data[file], namespace))
             if (kind, namespace, name) in known:
                 return data_of(known[kind, namespace, name].body)
         return None
+
+
+def _known(data: Data) -> Data | None:
+    """Nothing where no key opened what it holds."""
+    return None if any(PLACEHOLDER.encode() in one for one in data.values()) else data
+
+
+def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
+    """A HelmChart says where in a tree the chart is, and which files are its values."""
+    if declared.id.kind != "HelmChart" or not isinstance(request, Release):
+        return request
+    files = (ValuesFile(one, optional=declared.optional_values) for one in declared.values_files)
+    path = declared.id.chart if isinstance(declared.source, GitSource) else request.chart
+    return msgspec.structs.replace(
+        request, chart=posixpath.normpath(path), defaults=tuple(files) or request.defaults
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ class _Around:
         """None where it is not known and need not be there."""
         entries = self._find(one.kind, self._unit.id.namespace, one.name)
         if entries is None and not one.optional:
-            raise self._unknown(one, "is not in the repository: only a cluster has it")
+            raise self._unknown(one, "is not in the repository, or no key opens it")
         if entries is not None and one.kind == "Secret":
             self.has_secrets = True
             self._secrets |= {*_texts(entries).values()}
