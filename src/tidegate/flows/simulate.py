@@ -25,7 +25,7 @@ from tidegate.report.rollout.evidence import Evidence
 
 HOLDER = "simulation"
 OWN = "own"
-"""Each unit by the rules of its dialect, plain ones by ours."""
+"""Each unit by the rules of its own dialect, where these differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ async def _simulate(
     ended = await roll_out(plan, session, Rolling(holder=HOLDER, within=until), listener)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
-        name=rules.name if rules else OWN,
+        name=_name(plan),
         plan=plan,
         result=ended.result,
         events=tuple(listener.events),
@@ -95,6 +95,12 @@ async def _simulate(
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
     )
+
+
+def _name(plan: Plan) -> str:
+    """Whose rules were played."""
+    names = {unit.policy.semantics.name for unit in plan.units}
+    return names.pop() if len(names) == 1 else OWN
 
 
 def _unchecked(plan: Plan, session: Session) -> Iterator[Ref]:
