@@ -61,7 +61,9 @@ class Repository(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def shapes() -> list[str]:
-    return sorted(path.name.removesuffix(".expected.yaml") for path in REPOS.glob("*.expected.yaml"))
+    return sorted(
+        path.name.removesuffix(".expected.yaml") for path in REPOS.glob("*.expected.yaml")
+    )
 
 
 def expected(shape: str) -> Repository:
