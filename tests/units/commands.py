@@ -101,4 +101,3 @@ def is_at(spot: tuple[str, int], wanted: str) -> bool:
     """Whether a place is the one that is expected; without a line, any line is right."""
     file, _, line = wanted.partition(":")
     return spot[0] == file and (not line or spot[1] == int(line))
-

@@ -41,6 +41,8 @@ def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, 
             cluster |= {identity(one): one for one in brought[unit.of, ""]}
         body = _own_object(unit, brought[unit.of, unit.parent or ""])
         answer = oracles[str(body["kind"])].ask(shape, body, list(cluster.values()))
+        if body["kind"] == "Application":
+            answer = Answer(_last_of_each(answer.objects, unit.namespace), answer.error)
         brought[unit.of, unit.id] = [_as_stored(one) for one in answer.objects]
         cluster |= {identity(one): one for one in brought[unit.of, unit.id]}
         yield unit, answer
@@ -59,6 +61,15 @@ def _own_object(unit: Expected, among: list[Body]) -> Body:
     if not found:
         raise LookupError(f"{unit.id} is not brought by {unit.parent or unit.place}")
     return found[-1]
+
+
+def _last_of_each(objects: list[Body], namespace: str | None) -> list[Body]:
+    """What Argo CD's controller keeps of an object that stands there several times."""
+    last: dict[tuple[str, str], Body] = {}
+    for one in objects:
+        group = str(one["apiVersion"]).rpartition("/")[0]
+        last[group, identity(one).replace("/None/", f"/{namespace}/")] = one
+    return list(last.values())
 
 
 def _as_stored(body: Body) -> Body:

@@ -10,7 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	kustomizing "github.com/fluxcd/kustomize-controller/oracle"
+	"github.com/fluxcd/pkg/sourceignore"
 )
 
 type question struct {
@@ -93,7 +97,7 @@ func cluster(objects []unstructured.Unstructured) (client.Client, error) {
 	return builder.Build(), nil
 }
 
-// fetched says whether a reference leads to this very repository.
+// fetched says whether a reference leads to this very repository, and makes it what Flux gets of it.
 func fetched(asked question, from unstructured.Unstructured, path ...string) error {
 	source, err := referred(asked, from, path...)
 	if err != nil {
@@ -103,7 +107,31 @@ func fetched(asked question, from unstructured.Unstructured, path ...string) err
 	if source.GetKind() != "GitRepository" || url != asked.URL {
 		return fmt.Errorf("%s is not this repository", url)
 	}
-	return nil
+	ignored, _, _ := unstructured.NestedString(source.Object, "spec", "ignore")
+	return leaveOut(asked.Root, ignored)
+}
+
+// leaveOut removes what source-controller does not pack.
+func leaveOut(root, ignored string) error {
+	domain := strings.Split(root, string(filepath.Separator))
+	patterns, err := sourceignore.LoadIgnorePatterns(root, domain)
+	if err != nil {
+		return err
+	}
+	patterns = append(patterns, sourceignore.ReadPatterns(strings.NewReader(ignored), domain)...)
+	matcher := sourceignore.NewDefaultMatcher(patterns, domain)
+	if len(patterns) > 0 {
+		matcher = sourceignore.NewMatcher(append(sourceignore.VCSPatterns(domain), patterns...))
+	}
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == root || entry.IsDir() {
+			return err
+		}
+		if matcher.Match(strings.Split(path, string(filepath.Separator)), false) {
+			return os.Remove(path)
+		}
+		return nil
+	})
 }
 
 // referred is the object of the cluster that a reference names.

@@ -54,7 +54,7 @@ func release(ctx context.Context, kube client.Client, asked question) ([]*unstru
 	install := action.NewInstall(new(action.Configuration))
 	install.DryRunStrategy = action.DryRunClient
 	install.KubeVersion = version
-	install.ReleaseName = wanted.GetReleaseName()
+	install.ReleaseName = releasing.Name(&wanted)
 	install.Namespace = wanted.GetReleaseNamespace()
 	install.PostRenderer = releasing.PostRenderer(&wanted)
 	install.PostRenderStrategy = action.PostRenderStrategy(wanted.GetPostRenderStrategy())
@@ -64,6 +64,9 @@ func release(ctx context.Context, kube client.Client, asked question) ([]*unstru
 	}
 	text := &bytes.Buffer{}
 	for _, one := range chart.CRDObjects() {
+		if wanted.GetInstall().CRDs == helmv2.Skip {
+			break
+		}
 		text.WriteString("---\n")
 		text.Write(one.File.Data)
 		text.WriteString("\n")
