@@ -68,10 +68,10 @@ def setting_of(told: Told) -> Setting:
     return own_setting(offline=told.get("offline", False), maps=told.get("maps", ()))
 
 
-def pointed_of(what: str, told: Told) -> Pointed:
+def pointed_of(what: str, told: Told, *, checks: bool = True) -> Pointed:
     """What the user points at, and what is said of it.
 
-    Raises where nothing is there, before anybody is asked for more.
+    Raises where nothing is there, before anybody is asked for more, if it `checks` that.
     """
     pointed = Pointed(
         what=what,
@@ -81,7 +81,8 @@ def pointed_of(what: str, told: Told) -> Pointed:
         entry=told.get("entry", ""),
         units=told.get("units", ()),
     )
-    refuse_nowhere(pointed)
+    if checks:
+        refuse_nowhere(pointed)
     return pointed
 
 

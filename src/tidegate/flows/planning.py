@@ -76,13 +76,14 @@ async def make_plan(
     Without `rules` each unit is run by those of its own dialect.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
+    members, held = _without_suspended(members)
     if resources and any(one.unit.policy.prunes for one in members):
         problem = "only a whole unit can be pruned, and this is a part of one"
         raise PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
     read = await read_members(members, session)
     known = {one.manifests.unit.id for one in read}
     wanted = [_refuse_empty(one.manifests) for one in read]
-    findings = tuple(finding for one in wanted for finding in _unmet(one.unit, known))
+    findings = (*held, *(finding for one in wanted for finding in _unmet(one.unit, known)))
     plan = build_plan([_met(one, known) for one in wanted], budget=budget)
     if resources:
         plan = select(plan, resources)
@@ -93,6 +94,23 @@ async def make_plan(
 def _ruled(member: Member, rules: Semantics | None) -> Member:
     policy = run_by(member.unit.policy, rules or member.unit.policy.semantics)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _without_suspended(members: list[Member]) -> tuple[list[Member], list[Finding]]:
+    """Those that something may be done to; what a suspended one brings is left alone with it."""
+    held: dict[UnitId, Finding] = {}
+    for unit in (one.unit for one in members):
+        if unit.suspended or unit.parent in held:
+            why = "" if unit.suspended else f"`{unit.parent}`, which brings it, is left alone"
+            held[unit.id] = Finding(
+                code="units.suspended",
+                severity=Severity.NOTE,
+                sentence=f"nothing is done to `{unit.id}`",
+                where=unit.where,
+                why=why or "somebody has suspended it",
+                fix="" if why else "remove `suspend` from it to go on",
+            )
+    return [one for one in members if one.unit.id not in held], list(held.values())
 
 
 def _refuse_empty(wanted: Manifests) -> Manifests:

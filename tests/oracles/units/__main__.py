@@ -38,9 +38,9 @@ def main(wanted: list[str]) -> int:
                 old.unlink()
             for unit, answer in walk(shape, asked):
                 if answer.error:
-                    known = unit.unknown
-                    surprises += not known
-                    print(f"{shape} {unit.id}: {answer.error}" + ("" if known else "  <- why?"))
+                    surprises += not unit.unknown
+                    mark = " " if unit.unknown else "!"
+                    sys.stdout.write(f"{mark} {shape} {unit.id}: {answer.error}\n")
                 else:
                     (folder / unit.record).write_text(kept(answer.objects))
     return 1 if surprises else 0

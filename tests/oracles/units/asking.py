@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -36,15 +36,10 @@ class Oracle:
             env={**os.environ, "PATH": path, "HOME": self.folder.name, "ARGOCD_LOG_LEVEL": "error"},
         )
 
-    def __enter__(self) -> Oracle:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.process.stdin:
             self.process.stdin.close()
         self.process.wait()

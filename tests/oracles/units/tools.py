@@ -34,7 +34,8 @@ def _kustomize() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         module = f"sigs.k8s.io/kustomize/kustomize/v5@{KUSTOMIZE}"
         environment = {**_environment(), "GOBIN": str(folder)}
-        subprocess.run(["nice", "go", "install", module], check=True, cwd="/", env=environment)
+        command = ["nice", "go", "install", module]
+        subprocess.run(command, check=True, cwd="/", env=environment)
     return folder
 
 

@@ -6,8 +6,10 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from tests.oracles.units.asking import Answer, Oracle
-from tests.units.expected import REPOS, Body, Expected, expected, identity, key_file
+from tests.units.expected import REPOS, URL, Body, Expected, expected, identity, key_file
 from tidegate.documents import read
+
+Cluster = dict[str, Body]
 
 KEY: Body = {
     "apiVersion": "v1",
@@ -15,36 +17,59 @@ KEY: Body = {
     "metadata": {"name": "sops-age", "namespace": "flux-system"},
     "data": {"age.agekey": base64.b64encode(key_file().encode()).decode()},
 }
+PLAIN: Body = {
+    "apiVersion": "argoproj.io/v1alpha1",
+    "kind": "Application",
+    "metadata": {"name": "plain", "namespace": "argocd"},
+    "spec": {
+        "source": {"repoURL": URL, "path": ".", "directory": {"recurse": True}},
+        "destination": {"server": "https://kubernetes.default.svc"},
+    },
+}
+"""A directory that nobody has put into an Application, as Argo CD would read it."""
 
 
 def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, Answer]]:
     """Each unit after the one that brings it, with what is in the cluster by then."""
-    cluster: dict[str, list[Body]] = {}
+    clusters: dict[str, Cluster] = {}
     brought: dict[tuple[str, str], list[Body]] = {}
     for unit in expected(shape).units:
-        kind = unit.id.split("/")[0]
-        if kind not in oracles:
-            continue
-        seen = cluster.setdefault(unit.of, [KEY])
-        body = _own_object(shape, unit, brought)
-        answer = oracles[kind].ask(shape, body, seen)
-        objects = [_as_stored(one) for one in answer.objects]
-        brought[unit.of, unit.id] = objects
-        seen.extend(objects)
+        cluster = clusters.setdefault(unit.of, {identity(KEY): KEY})
+        if unit.parent is None:
+            # Somebody applies the file by hand, and all that is in it.
+            brought[unit.of, ""] = _in_file(shape, (unit.place or "").split(":")[0])
+            cluster |= {identity(one): one for one in brought[unit.of, ""]}
+        body = _own_object(unit, brought[unit.of, unit.parent or ""])
+        answer = oracles[str(body["kind"])].ask(shape, body, list(cluster.values()))
+        if body["kind"] == "Application":
+            answer = Answer(_last_of_each(answer.objects, unit.namespace), answer.error)
+        brought[unit.of, unit.id] = [_as_stored(one) for one in answer.objects]
+        cluster |= {identity(one): one for one in brought[unit.of, unit.id]}
         yield unit, answer
 
 
-def _own_object(shape: str, unit: Expected, brought: Mapping[tuple[str, str], list[Body]]) -> Body:
-    """As its parent renders it, or as it stands in its file."""
-    if unit.parent:
-        found = [one for one in brought[unit.of, unit.parent] if identity(one) == unit.id]
-    else:
-        name = (unit.place or "").split(":")[0]
-        documents = read((REPOS / shape / name).read_bytes(), name)
-        found = [one.body for one in documents if identity(one.body) == unit.id]
+def _in_file(shape: str, name: str) -> list[Body]:
+    if name == ".":
+        return []
+    return [one.body for one in read((REPOS / shape / name).read_bytes(), name)]
+
+
+def _own_object(unit: Expected, among: list[Body]) -> Body:
+    if "/" not in unit.id:
+        return PLAIN
+    found = [one for one in among if identity(one) == unit.id]
     if not found:
-        raise LookupError(f"{shape}: {unit.id} is not brought by {unit.parent or unit.place}")
+        raise LookupError(f"{unit.id} is not brought by {unit.parent or unit.place}")
     return found[-1]
+
+
+def _last_of_each(objects: list[Body], namespace: str | None) -> list[Body]:
+    """What Argo CD's controller keeps of an object that stands there several times."""
+    last: dict[tuple[str, str], Body] = {}
+    for one in objects:
+        group = str(one["apiVersion"]).rpartition("/")[0]
+        last[group, identity(one).replace("/None/", f"/{namespace}/")] = one
+    return list(last.values())
 
 
 def _as_stored(body: Body) -> Body:

@@ -8,10 +8,11 @@ from pathlib import Path
 from tests.fakes.sessions import a_session
 from tests.unit.render.helm_charts import data_of, write_chart
 from tidegate.flows.pointing import point_at
-from tidegate.flows.render import UNKNOWN, render_all
-from tidegate.flows.rendering import Rendered, Setting
+from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
 from tidegate.flows.rendering.capabilities import Capabilities
+from tidegate.flows.rendering.units import render_unit
 from tidegate.model.release import DEFAULT_KUBE_VERSION
+from tidegate.model.unit import Unit
 from tidegate.source import Cache
 from tidegate.testing import sandbox_world
 
@@ -22,7 +23,15 @@ data:
   version: {{ .Capabilities.KubeVersion.Version }}
   monitors: {{ .Capabilities.APIVersions.Has "monitoring.example/v1/Monitor" | quote }}
 """
+UNKNOWN = Capabilities()
 CLUSTER = Capabilities("v1.30.1", ("monitoring.example/v1", "monitoring.example/v1/Monitor"))
+
+
+async def render_all(
+    wanted: list[tuple[Unit, Capabilities]], setting: Setting
+) -> list[Rendered | Unrendered]:
+    async with Workshop(setting) as workshop:
+        return [await render_unit(unit, cluster, workshop) for unit, cluster in wanted]
 
 
 async def test_a_cluster_says_its_version_and_its_kinds() -> None:

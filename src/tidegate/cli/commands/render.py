@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import Told
+from tidegate.cli.unit_options import NARROWING, Told, takes
 
 if TYPE_CHECKING:
     from tidegate.flows.rendering import Rendered, Unrendered
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.option("--chart", default="", help="A chart by its name; the URL is its Helm repository.")
 @click.option("--name", default="", help="A chart's release name; its directory's if not given.")
 @click.option("--namespace", default="default", show_default=True, help="A chart's namespace.")
+@takes(NARROWING)
 @options.values
 @options.parameters
 @options.kube_version
@@ -34,13 +35,14 @@ def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
 
     It may be a Helm chart, a Kustomize overlay or a directory of manifests, here, in a Git
     repository (https://host/owner/name//path?ref=main), in a registry (oci://host/name), or with
-    --chart in a Helm repository.
+    --chart in a Helm repository. Of a repository of Argo CD's or Flux's, every unit is rendered.
 
     Values of Secrets, and whatever stood encrypted, are masked.
 
     \b
     Examples:
       tidegate render clusters/prod
+      tidegate render . --unit Application/argocd/web
       tidegate render apps/*/overlays/prod -o names
       tidegate render charts/web -f values-prod.yaml --set image.tag=v2
       tidegate render overlays/prod --offline --repo-map https://host/acme/base=../base
@@ -48,16 +50,19 @@ def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
     """
     import asyncio
 
-    from tidegate.cli.asking import setting_of, words_of
-    from tidegate.flows.render import render_paths
+    from tidegate.cli.asking import pointed_of, setting_of
+    from tidegate.flows.render import render_pointed
 
     if told["name"] and len(what) > 1:
         raise click.BadParameter("it names one release, and there are several", param_hint="--name")
-    results = asyncio.run(render_paths(what, words_of(told), setting_of(told)))
-    return max(
-        _show(one, result, output=told["output"], origins=told["origins"])
-        for one, result in zip(what, results, strict=True)
-    )
+    pointed = [pointed_of(one, told, checks=False) for one in what]
+    results = asyncio.run(render_pointed(pointed, setting_of(told)))
+    codes = [0]
+    for one, (found, parts) in zip(what, results, strict=True):
+        shown = (_show(one, part, output=told["output"], origins=told["origins"]) for part in parts)
+        codes.extend(shown)
+        codes.append(options.say_findings(found.findings if found else ()))
+    return max(codes)
 
 
 def _show(what: str, result: Rendered | Unrendered, *, output: str, origins: bool) -> int:

@@ -50,7 +50,7 @@ from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
 from tidegate.source import fetch, find_vendored
 
-__all__ = ["Discovered", "Family", "Member", "choose", "discover"]
+__all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
 
 AskCluster = Callable[[str], Awaitable[Capabilities]]
 AT_ONCE = 16
@@ -118,7 +118,7 @@ def _only_entries(found: Discovered, config: Config) -> Discovered:
     kept = [
         one
         for one in found.families
-        if any(_is_called(one.members[0].unit, entry.text) for entry in config.entries)
+        if any(is_called(one.members[0].unit, entry.text) for entry in config.entries)
     ]
     strange = [
         Finding(
@@ -129,7 +129,7 @@ def _only_entries(found: Discovered, config: Config) -> Discovered:
             fix="`tidegate units` shows all, with the list removed",
         )
         for entry in config.entries
-        if not any(_is_called(one.members[0].unit, entry.text) for one in found.families)
+        if not any(is_called(one.members[0].unit, entry.text) for one in found.families)
     ]
     return Discovered(tuple(kept), (*found.findings, *strange))
 
@@ -302,7 +302,7 @@ def choose(found: Discovered, pointed: Pointed) -> tuple[Family, ...]:
     """The families that are meant, and of them the units. Raises for a name that nobody has."""
     families = found.families
     if pointed.entry:
-        families = tuple(one for one in families if _is_called(one.members[0].unit, pointed.entry))
+        families = tuple(one for one in families if is_called(one.members[0].unit, pointed.entry))
         if not families:
             known = [name for one in found.families for name in _names(one.members[0].unit)]
             raise _unknown("entry", pointed.entry, known)
@@ -310,7 +310,7 @@ def choose(found: Discovered, pointed: Pointed) -> tuple[Family, ...]:
         return families
     members = [member for family in families for member in family.members]
     for name in pointed.units:
-        if not any(_is_called(one.unit, name) for one in members):
+        if not any(is_called(one.unit, name) for one in members):
             raise _unknown("unit", name, [part for one in members for part in _names(one.unit)])
     return tuple(narrowed for one in families if (narrowed := _narrow(one, pointed.units)).members)
 
@@ -320,14 +320,18 @@ def _narrow(family: Family, names: Sequence[str]) -> Family:
     kept: dict[UnitId, Member] = {}
     for member in family.members:
         unit = member.unit
-        if unit.parent in kept or any(_is_called(unit, name) for name in names):
+        if unit.parent in kept or is_called(unit, *names):
             kept[unit.id] = member
     return replace(family, members=tuple(kept.values()))
 
 
-def _is_called(unit: Unit, name: str) -> bool:
+def is_called(unit: Unit, *names: str) -> bool:
+    """Whether a unit goes by one of these names, or lies in a directory of that name."""
     place = unit.where.name if unit.where else ""
-    return name in _names(unit) or place.startswith(f"{name.rstrip('/')}/")
+    return any(
+        name in _names(unit) or place.startswith(f"{name.rstrip('/').removeprefix('./')}/")
+        for name in names
+    )
 
 
 def _names(unit: Unit) -> list[str]:

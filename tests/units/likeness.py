@@ -1,0 +1,72 @@
+"""Whether objects are the same, apart from what controllers add and reports hide."""
+
+from __future__ import annotations
+
+from tests.units.expected import Body, Expected
+from tidegate.model.objects import Json
+from tidegate.report.masking import MASK
+
+STAMPS = {
+    "labels": (
+        "kustomize.toolkit.fluxcd.io/name",
+        "kustomize.toolkit.fluxcd.io/namespace",
+        "helm.toolkit.fluxcd.io/name",
+        "helm.toolkit.fluxcd.io/namespace",
+        "app.kubernetes.io/instance",
+    ),
+    "annotations": ("argocd.argoproj.io/tracking-id",),
+}
+"""Whose an object is; some are stamped when it is rendered, some when it is applied."""
+
+
+def differences(recorded: list[Body], shown: list[Body], unit: Expected) -> list[str]:
+    """What is missing, what is too much, and where two differ."""
+    wanted, given = _by_name(recorded, unit), _by_name(shown, unit)
+    said = [f"missing: {name}" for name in sorted(wanted.keys() - given.keys())]
+    said += [f"too much: {name}" for name in sorted(given.keys() - wanted.keys())]
+    for name in sorted(wanted.keys() & given.keys()):
+        said += [f"{name}: {one}" for one in _apart(wanted[name], given[name], "")]
+    if not said and len(recorded) != len(shown):
+        said.append(f"{len(shown)} objects, not {len(recorded)}")
+    return said
+
+
+def _by_name(objects: list[Body], unit: Expected) -> dict[str, Body]:
+    return {_name(body): body for body in (_plain(one, unit) for one in objects)}
+
+
+def _name(body: Body) -> str:
+    metadata = body["metadata"]
+    known = metadata if isinstance(metadata, dict) else {}
+    return f"{body['apiVersion']} {body['kind']} {known.get('namespace', '')}/{known['name']}"
+
+
+def _plain(body: Body, unit: Expected) -> Body:
+    """Without stamps, and without the namespace that the unit would give it anyway."""
+    metadata = body.get("metadata")
+    kept: Body = dict(metadata) if isinstance(metadata, dict) else {}
+    for part, stamps in STAMPS.items():
+        values = kept.pop(part, None)
+        if isinstance(values, dict):
+            values = {key: one for key, one in values.items() if key not in stamps}
+        if values:
+            kept[part] = values
+    if kept.get("namespace") == unit.namespace:
+        kept.pop("namespace", None)
+    return {**body, "metadata": kept}
+
+
+def _apart(wanted: Json, given: Json, path: str) -> list[str]:
+    if given == MASK:
+        return []
+    if isinstance(wanted, dict) and isinstance(given, dict):
+        said = [f"{path}.{key} is missing" for key in sorted(wanted.keys() - given.keys())]
+        said += [f"{path}.{key} is too much" for key in sorted(given.keys() - wanted.keys())]
+        for key in sorted(wanted.keys() & given.keys()):
+            said += _apart(wanted[key], given[key], f"{path}.{key}")
+        return said
+    if isinstance(wanted, list) and isinstance(given, list) and len(wanted) == len(given):
+        pairs = zip(wanted, given, strict=True)
+        return [one for n, (a, b) in enumerate(pairs) for one in _apart(a, b, f"{path}[{n}]")]
+    same = type(wanted) is type(given) and wanted == given
+    return [] if same else [f"{path} is {given!r}, not {wanted!r}"]

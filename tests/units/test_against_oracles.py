@@ -1,0 +1,186 @@
+"""`tidegate units` against what a person found, `tidegate render --unit` against the controllers.
+
+`python -m tests.oracles.units` asks the controllers again; that needs Go.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+import msgspec
+import pytest
+
+from tests.fakes.tidegate_command import Tidegate
+from tests.units.commands import Checkout, Destination, Shown, Told, is_at
+from tests.units.expected import (
+    RECORDED,
+    REPOS,
+    Body,
+    Expected,
+    Wrong,
+    expected,
+    identity,
+    shapes,
+)
+from tests.units.likeness import differences
+from tidegate.cli.main import VERBS
+from tidegate.documents import read
+
+SHAPES = shapes()
+UNITS = [(shape, unit) for shape in SHAPES for unit in expected(shape).units]
+KNOWN = [(shape, unit) for shape, unit in UNITS if not unit.unknown]
+UNKNOWN = [(shape, unit) for shape, unit in UNITS if unit.unknown]
+
+needs_the_verb = pytest.mark.skipif("units" not in VERBS, reason="there is no such verb yet")
+
+
+def name_of(value: str | Expected) -> str:
+    return value if isinstance(value, str) else value.record.removesuffix(".json")
+
+
+@pytest.fixture(scope="session")
+def tidegate(tmp_path_factory: pytest.TempPathFactory) -> Tidegate:
+    """One user, so that what was rendered once is known."""
+    return Tidegate(tmp_path_factory.mktemp("user") / "home")
+
+
+@pytest.fixture(scope="session")
+def checkouts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checkout]:
+    folder = tmp_path_factory.mktemp("repos")
+    return {shape: Checkout.of(shape, folder) for shape in SHAPES}
+
+
+def recorded(shape: str, unit: Expected) -> list[Body]:
+    content = (RECORDED / shape / unit.record).read_bytes()
+    objects: list[Body] = msgspec.json.decode(content)
+    return objects
+
+
+@pytest.mark.parametrize(("shape", "unit"), UNITS, ids=name_of)
+def test_what_is_expected_stands_where_it_is_said_to(shape: str, unit: Expected) -> None:
+    file, _, line = (unit.place or "").partition(":")
+    if line:
+        documents = read((REPOS / shape / file).read_bytes(), file)
+
+        found = {one.place.line: one.body for one in documents}[int(line)]
+
+        kind, _, name = identity(found).split("/")
+        assert unit.id.split("/")[0] == kind
+        assert unit.id.endswith(name)  # an overlay may put something before it
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_unit_that_can_be_known_is_recorded(shape: str) -> None:
+    files = {path.name for path in (RECORDED / shape).iterdir()}
+
+    assert files == {unit.record for unit in expected(shape).units if not unit.unknown}
+
+
+@needs_the_verb
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_units_are_found(
+    shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    wanted, checkout = expected(shape).units, checkouts[shape]
+
+    _, answer = await checkout.units(tidegate)
+
+    shared = any(unit.together for unit in wanted)
+    shown = [unit for unit in answer.units if not shared or "/" in unit.id]
+    doubtful = {unit.id for unit in wanted if unit.twice}
+    ids = sorted(unit.id for unit in shown if unit.id not in doubtful)
+    assert ids == sorted(unit.id for unit in wanted if unit.id not in doubtful)
+    assert doubtful <= {unit.id for unit in shown}
+    wrong = [said for unit in wanted for said in apart(shape, unit, shown, checkout)]
+    assert wrong == []
+
+
+@needs_the_verb
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_what_is_wrong_is_told(
+    shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    wanted, checkout = expected(shape).findings, checkouts[shape]
+
+    _, answer = await checkout.units(tidegate)
+
+    untold = [one for one in wanted if not any(tells(x, one, checkout) for x in answer.findings)]
+    assert untold == []
+    if not wanted:
+        assert [one for one in answer.findings if one.severity == "error"] == []
+
+
+@needs_the_verb
+@pytest.mark.parametrize(("shape", "unit"), KNOWN, ids=name_of)
+async def test_a_unit_renders_as_its_controller_renders_it(
+    shape: str, unit: Expected, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    ran, objects = await checkouts[shape].render(tidegate, unit)
+
+    assert ran.code == 0, ran.stderr
+    assert differences(recorded(shape, unit), objects, unit) == []
+
+
+@needs_the_verb
+@pytest.mark.parametrize(("shape", "unit"), UNKNOWN, ids=name_of)
+async def test_a_unit_that_cannot_be_rendered_says_why(
+    shape: str, unit: Expected, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    ran, objects = await checkouts[shape].render(tidegate, unit)
+
+    assert (ran.code, objects) != (0, [])
+    assert ran.stderr
+
+
+def apart(shape: str, wanted: Expected, shown: list[Shown], checkout: Checkout) -> list[str]:
+    """How a unit is not as expected, one sentence each."""
+    same = [unit for unit in shown if unit.id == wanted.id]
+    if wanted.of:
+        places = [(unit, checkout.spot(unit.place)) for unit in same]
+        same = [unit for unit, spot in places if is_at(spot, wanted.place or "")]
+    if not same:
+        return [f"{wanted.id} is not at {wanted.place}"]
+    unit = same[0]
+    goal = unit.destination or Destination()
+    right_paths = None if wanted.sources is None else [path for path in wanted.sources if path]
+    pairs: dict[str, tuple[object, object]] = {
+        "sources": (paths(unit), right_paths),
+        "namespace": (goal.namespace or "", wanted.namespace),
+        "cluster": (goal.cluster, wanted.cluster),
+        "wave": (unit.wave or 0, wanted.wave),
+        "dependsOn": (sorted(unit.dependsOn or []), sorted(wanted.dependsOn)),
+        "objects": (unit.objects, None if wanted.unknown else len(recorded(shape, wanted))),
+    }
+    said = [
+        f"{wanted.id}: {name} is {given!r}, not {right!r}"
+        for name, (given, right) in pairs.items()
+        if right is not None and given != right
+    ]
+    if wanted.place and not is_at(checkout.spot(unit.place), wanted.place):
+        said.append(f"{wanted.id}: place is {unit.place}, not {wanted.place}")
+    return said + parents(wanted, unit)
+
+
+def parents(wanted: Expected, unit: Shown) -> list[str]:
+    """Who brings it. What lies together may have a parent, but none with an object."""
+    if wanted.circle or (wanted.together and "/" not in (unit.parent or "")):
+        return []
+    said = []
+    if unit.parent != wanted.parent:
+        said.append(f"{wanted.id}: parent is {unit.parent}, not {wanted.parent}")
+    if unit.entry is not None and unit.entry is not (wanted.parent is None):
+        said.append(f"{wanted.id}: entry is {unit.entry}")
+    return said
+
+
+def paths(unit: Shown) -> list[str]:
+    """Of each source that has one."""
+    return [posixpath.normpath(source.path) for source in unit.sources if source.path]
+
+
+def tells(told: Told, wanted: Wrong, checkout: Checkout) -> bool:
+    says = [wanted.says] if isinstance(wanted.says, str) else wanted.says
+    places = [wanted.place] if isinstance(wanted.place, str) else wanted.place
+    text = f"{told.code} {told.sentence}".lower()
+    spot = checkout.spot(told.where)
+    return any(word.lower() in text for word in says) and any(is_at(spot, one) for one in places)
