@@ -37,8 +37,9 @@ from tidegate.model.source import SourceObject
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 CHART_REFS = ("OCIRepository", "HelmChart", "ExternalArtifact")
-COMBINED, NO_HOOKS = "combined", "nohooks"
-STRATEGIES = (COMBINED, NO_HOOKS)
+NO_HOOKS = "nohooks"
+STRATEGIES = ("combined", NO_HOOKS, "separate")
+"""Whether post-renderers see hooks: with the rest, not at all, or by themselves."""
 MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
 LONGEST, KEPT, DIGITS = 53, 40, 12

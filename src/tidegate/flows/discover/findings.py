@@ -71,10 +71,11 @@ def _not_rendered(member: Member) -> Iterator[Finding]:
     if not isinstance(member.rendered, Unrendered) or not member.unit.id.kind:
         return  # what the user points at is an error, not a finding
     for error in member.rendered.errors:
+        far = _far(member.unit, error)
         yield Finding(
             code=error.code,
             severity=Severity.ERROR,
-            sentence=f"`{member.unit.id}` is not rendered{_far(member.unit, error)}: {error.problem}",
+            sentence=f"`{member.unit.id}` is not rendered{far}: {error.problem}",
             where=error.where if error.where and error.where.line else member.unit.where,
             why=f"at {error.where}" if error.where else "",
             fix=error.hint,

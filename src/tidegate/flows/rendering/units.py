@@ -195,8 +195,12 @@ class _Around:
             variables = collect(sources, inline=asked.inline, where=self._unit.where)
             documents = tuple(substitute(one, variables, always=asked.always) for one in documents)
         if details.labels or details.annotations:
-            documents = add_common_metadata(
+            marked = add_common_metadata(
                 documents, labels=details.labels, annotations=details.annotations
+            )
+            documents = tuple(
+                old if details.spares_hooks and _is_hook(old) else new
+                for old, new in zip(documents, marked, strict=True)
             )
         hidden = tuple(
             (*known, *fields_with(document.body, self._secrets))
