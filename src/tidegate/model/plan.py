@@ -102,6 +102,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     expands: str = ""
     barrier: Barrier | None = None
 
+    @property
+    def is_joint(self) -> bool:
+        return not (self.batches or self.expands or self.barrier)
+
 
 def items_of(step: Step) -> list[Item]:
     """All objects of a step, in its order."""

@@ -6,23 +6,66 @@ from collections.abc import Iterator
 
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
-from tidegate.model.plan import Deed, Item, Plan, Step, items_of
+from tidegate.model.plan import Because, Deed, Edge, Item, Plan, Step, items_of
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.names import name_step, name_unit
 
 
 def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]:
-    """Each step with what is done to its objects; fields below those that change."""
-    names = {step.id: step_name(step, several=len(plan.units) > 1) for step in plan.steps}
-    width = max((len(name) for name in names.values()), default=0)
-    for step in plan.steps:
-        name = names[step.id]
-        for item in items_of(step):
-            difference = differences.get(Spot(step.cluster, item.ref))
-            yield f"  {name:{width}}  {_item_line(item, difference)}"
-            yield from _field_lines(difference, " " * (width + 4))
-            name = ""
+    """Each step with what is done to its objects; fields below those that change.
+
+    Where there are several units, each has its steps below it, with why it comes where it does.
+    """
+    width = max((len(step_name(step)) for step in plan.steps), default=0)
+    if len(plan.units) == 1:
+        for step in plan.steps:
+            yield from _step_lines(step, differences, width)
+    else:
+        yield from _unit_lines(plan, differences, width)
     yield ""
     yield summary_line(differences)
+
+
+def _unit_lines(plan: Plan, differences: dict[Spot, Difference], width: int) -> Iterator[str]:
+    steps = {step.id: step for step in plan.steps}
+    units: dict[UnitId, list[Step]] = {}
+    for step in plan.steps:
+        units.setdefault(step.unit, []).append(step)
+    brings: dict[str, list[UnitId]] = {}
+    behind: dict[UnitId, dict[str, None]] = {}
+    for edge in plan.edges:
+        before, after = steps[edge.before], steps[edge.after]
+        if before.unit == after.unit or after is not units[after.unit][0]:
+            continue
+        if edge.because is Because.PARENT and before.is_joint:
+            brings.setdefault(before.id, []).append(after.unit)
+        behind.setdefault(after.unit, {})[_reason(edge, before)] = None
+    for number, (unit, mine) in enumerate(units.items()):
+        if number:
+            yield ""
+        why = ", ".join(behind.get(unit, ()))
+        yield f"{name_unit(unit, mine[0].cluster)}{': ' if why else ''}{why}"
+        for step in mine:
+            for child in brings.get(step.id, ()):
+                yield f"  {step_name(step):{width}}  {'bring':8}  {child}"
+            yield from _step_lines(step, differences, width)
+
+
+def _reason(edge: Edge, before: Step) -> str:
+    """Why a unit comes where it does, by one of the edges to its first step."""
+    if edge.because is Because.PARENT:
+        return f"{'in' if before.is_joint else 'after'} {step_name(before)} of {before.unit}"
+    where = f", {edge.where}" if edge.where else ""
+    return f"after {before.unit} ({edge.because}{where})"
+
+
+def _step_lines(step: Step, differences: dict[Spot, Difference], width: int) -> Iterator[str]:
+    name = step_name(step)
+    for item in items_of(step):
+        difference = differences.get(Spot(step.cluster, item.ref))
+        yield f"  {name:{width}}  {_item_line(item, difference)}"
+        yield from _field_lines(difference, " " * (width + 4))
+        name = ""
 
 
 def step_name(step: Step, *, several: bool = False) -> str:

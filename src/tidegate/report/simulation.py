@@ -117,18 +117,20 @@ def _by_steps(runs: Sequence[EngineRun]) -> list[list[EngineRun]]:
     """Runs with the same steps together, in the order in which they came."""
     found: dict[tuple[str, ...], list[EngineRun]] = {}
     for run in runs:
-        found.setdefault(tuple(step.id for step in run.plan.steps), []).append(run)
+        steps = (step.id for step in run.plan.steps if not step.is_joint)
+        found.setdefault(tuple(steps), []).append(run)
     return list(found.values())
 
 
 def _table(runs: Sequence[EngineRun]) -> Iterator[str]:
     plan = runs[0].plan
+    steps = [step for step in plan.steps if not step.is_joint]
     told = [(run.name, step_times(run.events)) for run in runs]
-    names = [step_name(step, several=len(plan.units) > 1) for step in plan.steps]
+    names = [step_name(step, several=len(plan.units) > 1) for step in steps]
     width = max([len("step"), *map(len, names)])
     head = "  ".join(f"{name + ' applies':>18}  {'opens':>14}" for name, _ in told)
     yield f"{'step':{width}}  {head}".rstrip()
-    for name, step in zip(names, plan.steps, strict=True):
+    for name, step in zip(names, steps, strict=True):
         cells = "  ".join(_cell(found.get(step.id, StepTimes())) for _, found in told)
         yield f"{name:{width}}  {cells}".rstrip()
 

@@ -260,12 +260,13 @@ class Turn:
     def enter(
         self, step: StepRun, state: StepState, *, reason: str = "", sentence: str = ""
     ) -> None:
-        """Put a step into a state and tell so."""
+        """Put a step into a state and tell so; of joints nobody needs to hear."""
         step.state = state
         if state in FINAL:
             step.unit.unfinished -= 1
             self.touched[step.unit.unit.id] = step.unit
-        self.tell(told_of(state), step, reason=reason, sentence=sentence)
+        if not step.step.is_joint:
+            self.tell(told_of(state), step, reason=reason, sentence=sentence)
 
     def ring_at(self, moment: Ms, step: StepRun) -> None:
         self.rollout.ring_at(moment, step.step.id)

@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
 
-from tidegate.dialect.units import find_units
-from tidegate.documents import Document
-from tidegate.errors import Place, PlanError, RenderError, SourceError, TidegateError
-from tidegate.flows.checking import check_units
+from tidegate.errors import Place, PlanError, RenderError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.families import (
     Family,
@@ -46,11 +43,10 @@ from tidegate.flows.rendering.units import FindData, render_unit
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import NOWHERE, Directory, Tool
-from tidegate.model.source import ChartSource, LocalSource, OciSource
+from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
 from tidegate.source import fetch, find_vendored
-from tidegate.source.urls import without_password
 
 __all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
 

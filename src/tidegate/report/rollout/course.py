@@ -129,6 +129,8 @@ class Course:
         """Know the steps before they have their turn."""
         for step in plan.steps:
             known = self.steps.get(step.id)
+            if step.is_joint:
+                continue
             if known is None:
                 self._add(_planned(step))
             else:
