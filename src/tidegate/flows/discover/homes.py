@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from posixpath import join, normpath
 
 from tidegate.errors import Place
+from tidegate.flows.config import called
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
@@ -58,7 +59,7 @@ async def find_homes(scan: Scan, setting: Setting) -> Homes:
         code="units.home",
         severity=Severity.NOTE,
         sentence=f"`{without_password(url)}` is taken for this directory",
-        where=Place(str(place.root)),
+        where=Place(called(place.root)),
         why=f"{hits} of the {len(asked[url])} paths that units ask of it are here",
         fix="`--repo-map URL=PATH` says otherwise",
     )
