@@ -1,4 +1,4 @@
-"""Verbs on a unit, each in a process of its own, as somebody types them at the repo's root."""
+"""Verbs, each in a process of its own, as somebody types them; at the repo's root if not said."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ ROOT = Path(__file__).parents[2]
 FIRST = "examples/first"
 
 
-def tidegate(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def tidegate(
+    *words: str | Path, cwd: Path = ROOT, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Standard output is a pipe, and nothing of our own environment but the path is known."""
     return subprocess.run(
         [sys.executable, "-m", "tidegate", *map(str, words)],
-        cwd=ROOT,
+        cwd=cwd,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment},
         capture_output=True,
         text=True,

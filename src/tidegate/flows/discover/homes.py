@@ -51,9 +51,13 @@ async def find_homes(scan: Scan, setting: Setting) -> Homes:
         access = await workshop.access(scan.root if scan.files else None)
     known = access.checkouts
     setting = replace(setting, maps=known)
-    asked = list(_asked(scan))
-    if any(same_repository(one.url, wish.url) for one in known for wish in asked):
+    wishes = list(_asked(scan))
+    here = [one for one in known if one.path.resolve() == scan.root.resolve()]
+    if any(same_repository(one.url, wish.url) for one in here for wish in wishes):
         return Homes(setting, scan)
+    asked = [
+        wish for wish in wishes if not any(same_repository(one.url, wish.url) for one in known)
+    ]
     folders = {"."} | {above for one in scan.files for above in _above(one)}
     starts = [".", *reversed([scan.below, *_above(scan.below)])] if scan.below != "." else ["."]
     found = _best(asked, [one for one in dict.fromkeys(starts) if one in folders], folders)
