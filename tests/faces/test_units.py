@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.on_terminal import on_terminal
-from tests.fakes.tidegate_runs import ROOT, config_map, tidegate, write_unit
+from tests.fakes.tidegate_runs import ROOT, config_map, tidegate, tidegate_in, write_unit
 
 PLATFORM = ROOT / "examples" / "platform"
 REPOS = ROOT / "tests" / "repos"
@@ -43,7 +43,7 @@ def names(table: str) -> list[str]:
 def test_the_units_of_a_directory_outside_of_git_are_shown_below_those_that_bring_them(
     platform: Path,
 ) -> None:
-    ran = tidegate("units", cwd=platform)
+    ran = tidegate_in(platform, "units")
 
     assert ran.returncode == 0, ran.stderr
     assert names(ran.stdout) == SHOWN

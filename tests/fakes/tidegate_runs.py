@@ -10,13 +10,18 @@ ROOT = Path(__file__).parents[2]
 FIRST = "examples/first"
 
 
-def tidegate(
-    *words: str | Path, cwd: Path = ROOT, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def tidegate(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Standard output is a pipe, and nothing of our own environment but the path is known."""
+    return tidegate_in(ROOT, *words, **environment)
+
+
+def tidegate_in(
+    folder: Path, *words: str | Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The same, typed in another directory."""
     return subprocess.run(
         [sys.executable, "-m", "tidegate", *map(str, words)],
-        cwd=cwd,
+        cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment},
         capture_output=True,
         text=True,
