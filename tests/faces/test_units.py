@@ -77,6 +77,16 @@ def test_a_narrow_terminal_has_columns_left_out_and_says_which() -> None:
     assert "(no room for SOURCE and PLACE)" in lines
 
 
+def test_a_terminal_counts_steps_that_do_something() -> None:
+    words = ("sync", str(PLATFORM), "--sandbox", "--pace", "40")
+    with on_terminal("tidegate", *words, columns=100, NO_COLOR="1") as program:
+        code = program.finish()
+
+    assert code == 0
+    assert "of 7 steps" in program.written
+    assert "of 8 steps" not in program.written
+
+
 @pytest.mark.parametrize(
     ("option", "wrong", "right"),
     [
