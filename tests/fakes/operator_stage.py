@@ -12,7 +12,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, Stage, Workload
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.operators import operators, unserved
 from tidegate.sandbox.operators.given.bodies import definitions_of, workload_of
 from tidegate.sandbox.world import Sandbox

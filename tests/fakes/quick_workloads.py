@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, text
-from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.faults import Fault

@@ -6,7 +6,7 @@ from tests.promises.objects import a_namespace
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.physics.course import Course, Profile, Rule
 from tidegate.sandbox.physics.kubelet.pod import kubelet

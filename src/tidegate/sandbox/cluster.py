@@ -9,9 +9,7 @@ from functools import partial
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.controllers.definitions import CUSTOM_KINDS
-from tidegate.sandbox.controllers.garbage import GARBAGE
-from tidegate.sandbox.controllers.namespaces import NAMESPACES
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CUSTOM_KINDS
 from tidegate.sandbox.controllers.reaction import At, Controller, Print, Roster
 from tidegate.sandbox.server.refused import Refused
 from tidegate.sandbox.server.register import DEFINITIONS, resource_of
@@ -33,9 +31,6 @@ class Timing:
     bookmark: Ms = MINUTE
     watching: Ms = Ms(300 * SECOND)
 
-
-API_CONTROLLERS = (GARBAGE, NAMESPACES, CUSTOM_KINDS)
-"""Those without which the API itself would not keep its promises."""
 
 LAST_BOOKMARK = Ms(2 * SECOND)
 """So long before a watch is ended in good order, it is told how far it has come."""

@@ -16,7 +16,8 @@ from tidegate.errors import ScenarioError
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.cluster import API_CONTROLLERS, Cluster, Timing
+from tidegate.sandbox.cluster import Cluster, Timing
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.faults import (
     DISCONNECTED,

@@ -8,9 +8,13 @@ from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
-from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
-from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME
-from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS
+from tidegate.sandbox.controllers.storage.claims import (
+    CLAIM,
+    CLAIMS,
+    CONSUMERS,
+    PROTECTED_CLAIMS,
+    VOLUME,
+)
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
 from tidegate.testing import Body
 

@@ -8,9 +8,8 @@ from tests.fakes.stage import SIMPLE, Stage, a_container, a_pod, a_probe, a_stag
 from tests.promises.objects import an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.leftovers import LEFT_PODS
-from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
+from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.physics.course import Fit, Rule
 from tidegate.testing import Body, body_of
 

@@ -7,7 +7,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.selectors.endpoints import (
+from tidegate.sandbox.controllers.selectors import (
     ENDPOINTS,
     HEADLESS,
     MANAGED_BY,

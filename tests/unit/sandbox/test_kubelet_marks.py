@@ -8,7 +8,7 @@ from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a
 from tests.promises.objects import a_service
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
+from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.physics.course import Fit, Rule
 from tidegate.sandbox.physics.kubelet import marks
 from tidegate.sandbox.physics.kubelet.marks import MARK

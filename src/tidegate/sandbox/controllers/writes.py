@@ -1,4 +1,4 @@
-"""The writes that controllers share: a whole status, a patch, a new object, a deletion."""
+"""The writes that controllers share: a status, a patch, a new object, a deletion, an Event."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import text
+from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import Concerns, Sight
-from tidegate.sandbox.server.lifecycle import spell
+from tidegate.sandbox.server.lifecycle import spell, timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
 from tidegate.world.calls import PatchForm, Verb, Write
 
 MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10
+EVENT = Kind("", "v1", "Event")
+NORMAL, WARNING = "Normal", "Warning"
 
 
 def set_status(
@@ -140,3 +144,54 @@ def digest_of(value: Json) -> str:
     """A short name for a value, in letters that make no words; the same for the same value."""
     encoded = msgspec.json.encode(value, order="deterministic")
     return spell(hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest())
+
+
+def event_ref(about: Stored, *, reason: str, message: str = "") -> Ref:
+    """The Event of a life, a reason and a message: one, however often it happens."""
+    said = f"{about.uid}/{reason}/{message}".encode()
+    digest = hashlib.blake2b(said, digest_size=8).hexdigest()
+    return Ref(EVENT, about.ref.namespace or "default", f"{about.ref.name}.{digest}")
+
+
+def tell(about: Stored, *, reason: str, message: str, now: Ms, source: str) -> Write:
+    """Something went as it should."""
+    ref = event_ref(about, reason=reason, message=message)
+    return _event(ref, about, {"type": NORMAL, "reason": reason, "message": message}, source, now)
+
+
+def warn(about: Stored, *, reason: str, message: str, now: Ms, source: str) -> Write:
+    """Something did not. Said once for each reason: the first message stays."""
+    ref = event_ref(about, reason=reason)
+    return _event(ref, about, {"type": WARNING, "reason": reason, "message": message}, source, now)
+
+
+def first_warning(view: Sight, about: Stored, *, reason: str) -> Ms | None:
+    """Since when this has been going wrong, as far as Events remember."""
+    found = view.get(event_ref(about, reason=reason))
+    return moment_of(found.body.get("firstTimestamp")) if found else None
+
+
+def _event(ref: Ref, about: Stored, words: Body, source: str, now: Ms) -> Write:
+    moment = timestamp(now)
+    involved: Body = {
+        "apiVersion": about.ref.kind.api_version,
+        "kind": about.ref.kind.name,
+        "name": about.ref.name,
+        "uid": about.uid,
+    }
+    if namespace := text(about.metadata, "namespace"):
+        involved["namespace"] = namespace
+    return create(
+        EVENT,
+        ref.namespace,
+        {
+            "metadata": {"name": ref.name, "namespace": ref.namespace},
+            "involvedObject": involved,
+            **words,
+            "source": {"component": source},
+            "reportingComponent": source,
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+        },
+    )

@@ -20,9 +20,8 @@ from tidegate.knowledge.templates import scope_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
-from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import set_status
+from tidegate.sandbox.controllers.writes import set_status, warn
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memories

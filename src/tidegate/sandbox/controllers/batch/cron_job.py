@@ -10,6 +10,7 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers import writes
+from tidegate.sandbox.controllers.batch.case import finished_as
 from tidegate.sandbox.controllers.batch.job import JOB
 from tidegate.sandbox.controllers.batch.order import whole
 from tidegate.sandbox.controllers.batch.schedule import (
@@ -19,10 +20,9 @@ from tidegate.sandbox.controllers.batch.schedule import (
     parse_schedule,
     read_zone,
 )
-from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.writes import tell, warn
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write

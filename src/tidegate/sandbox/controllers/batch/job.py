@@ -1,41 +1,53 @@
 """Jobs: make pods until enough have succeeded, or one too many has failed.
 
 The real controller looks at once when a Job is made or its spec changes, and a second after its
-pods or its status change. So there are two controllers with one way to look.
+pods or its status change. So there are two controllers with one way to look. Two more see to what a
+Job leaves behind: itself when its time is up, and pods that nobody counts any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.reading import text
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind, Propagation, Ref
+from tidegate.model.reading import mappings, text
 from tidegate.sandbox.controllers.batch.case import (
     Ending,
     JobCase,
-    deadline_of,
-    find_ending,
-    read_case,
-)
-from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
-from tidegate.sandbox.controllers.batch.status import (
     UnderWay,
     count_pods,
+    deadline_of,
+    find_ending,
     finish,
     finished_as,
     foretell,
     note_suspension,
+    read_case,
     status_after,
     status_before,
 )
-from tidegate.sandbox.controllers.conditions import Conditions, conditions_of
-from tidegate.sandbox.controllers.events import tell, warn
+from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
+from tidegate.sandbox.controllers.batch.order import whole
+from tidegate.sandbox.controllers.batch.pods import TRACKING
+from tidegate.sandbox.controllers.conditions import (
+    Conditions,
+    conditions_of,
+    find_condition,
+    moment_of,
+)
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import controller_of, set_status
+from tidegate.sandbox.controllers.writes import (
+    controller_of,
+    delete,
+    set_status,
+    tell,
+    warn,
+    without_finalizer,
+)
 from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Stored, Transition
+from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
@@ -138,3 +150,58 @@ def _concerns_batched(_view: Sight, event: Transition) -> Iterator[Ref]:
 
 JOBS = Controller("jobs", keep_job, _concerns_at_once, kinds=(JOB,))
 JOB_PODS = Controller("job-pods", keep_job, _concerns_batched, delay=BATCH, kinds=(POD, JOB))
+
+
+def remove_finished(view: Sight, ref: Ref, now: Ms) -> Looking:
+    """Delete a Job `ttlSecondsAfterFinished` after its end, its pods first."""
+    job = view.get(ref)
+    due = _due(job) if job is not None else None
+    if job is None or due is None or job.is_deleting:
+        return
+    if now < due:
+        yield At(due)
+    else:
+        yield delete(job, Propagation.FOREGROUND)
+
+
+def _due(job: Stored) -> Ms | None:
+    span = whole(job.body, "spec", "ttlSecondsAfterFinished")
+    ended = find_condition(mappings(job.body, "status", "conditions"), finished_as(job.body))
+    moment = moment_of(ended.get("lastTransitionTime")) if ended else None
+    return Ms(moment + span * SECOND) if moment is not None and span is not None else None
+
+
+def release_pod(view: Sight, ref: Ref, _now: Ms) -> Looking:
+    """A pod whose Job is gone or has ended is not held back."""
+    pod = view.get(ref)
+    if pod is not None and _is_left(view, pod):
+        yield without_finalizer(pod, TRACKING)
+
+
+def _is_left(view: Sight, pod: Stored) -> bool:
+    if TRACKING not in pod.finalizers:
+        return False
+    owner = controller_of(pod, JOB)
+    if owner is None:
+        return not any(one.get("controller") for one in owner_references(pod.metadata))
+    job = view.get(owner)
+    uids = [one.get("uid") for one in owner_references(pod.metadata)]
+    return job is None or job.uid not in uids or finished_as(job.body) != ""
+
+
+def _concerns_job(_view: Sight, event: Transition) -> Iterator[Ref]:
+    ref = event.stored.ref
+    if ref.kind == JOB and event.change is not Change.DELETED and finished_as(event.stored.body):
+        yield ref
+
+
+def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
+    stored, is_gone = event.stored, event.change is Change.DELETED
+    if stored.ref.kind == POD and not is_gone and _is_left(view, stored):
+        yield stored.ref
+    elif stored.ref.kind == JOB and (is_gone or finished_as(stored.body)):
+        yield from (own.ref for own in view.owned_by(stored.uid) if own.ref.kind == POD)
+
+
+FINISHED_JOBS = Controller("finished-jobs", remove_finished, _concerns_job, kinds=(JOB,))
+LEFT_PODS = Controller("left-pods", release_pod, _concerns_pods, kinds=(POD, JOB))

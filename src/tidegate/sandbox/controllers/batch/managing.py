@@ -6,25 +6,40 @@ from collections.abc import Generator, Iterator
 from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.sandbox.controllers.batch.case import JobCase
-from tidegate.sandbox.controllers.batch.indexes import first_free
-from tidegate.sandbox.controllers.batch.making import make_pod
+from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.sandbox.controllers.batch.case import JobCase, UnderWay
+from tidegate.sandbox.controllers.batch.order import first_free
 from tidegate.sandbox.controllers.batch.pods import (
+    FAILURES,
+    IGNORED_FAILURES,
+    INDEX,
     TRACKING,
     JobPod,
     next_start,
     next_start_of_index,
 )
-from tidegate.sandbox.controllers.batch.status import UnderWay
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.pods import least_wanted, refusal_of
+from tidegate.sandbox.controllers.pods import POD, least_wanted, refusal_of
 from tidegate.sandbox.controllers.reaction import At
-from tidegate.sandbox.controllers.writes import delete, without_finalizer
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.controllers.writes import (
+    create,
+    delete,
+    owner_reference,
+    tell,
+    warn,
+    without_finalizer,
+)
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Outcome
 
+LONGEST_PREFIX = 58
+"""What a name may have before the five characters that a server adds."""
+INDEX_VARIABLE: Json = {
+    "name": "JOB_COMPLETION_INDEX",
+    "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
+}
 NAME = "job-controller"
 BATCH = SECOND
 """Changes of pods within this time are one look."""
@@ -32,6 +47,58 @@ BURST = 500
 """So many pods are made or deleted in one look."""
 
 Deeds: TypeAlias = Generator[Write | At, Outcome | None, UnderWay]
+
+
+def make_pod(case: JobCase, index: int | None, replaced: JobPod | None) -> Write:
+    """The creation of the next pod, of this index where the Job has indexes."""
+    job = case.job
+    template = mapping(job.body, "spec", "template")
+    labels = mapping(template, "metadata", "labels")
+    annotations = mapping(template, "metadata", "annotations")
+    spec = mapping(template, "spec")
+    prefix = f"{job.ref.name}-"
+    if index is not None:
+        ending = f"-{index}-"
+        prefix = job.ref.name[: LONGEST_PREFIX - len(ending)] + ending
+        labels = {**labels, INDEX: str(index)}
+        annotations = {**annotations, INDEX: str(index), **_failure_counts(case, replaced)}
+        spec = _indexed_spec(spec, f"{job.ref.name}-{index}")
+    finalizers = listed(template, "metadata", "finalizers")
+    metadata: Body = {
+        "generateName": prefix,
+        "namespace": job.ref.namespace,
+        "labels": labels,
+        **({"annotations": annotations} if annotations else {}),
+        "finalizers": [*(one for one in finalizers if one != TRACKING), TRACKING],
+        "ownerReferences": [owner_reference(job)],
+    }
+    return create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
+
+
+def _failure_counts(case: JobCase, replaced: JobPod | None) -> dict[str, Json]:
+    if case.order.backoff_limit_per_index is None:
+        return {}
+    if replaced is None:
+        return {FAILURES: "0"}
+    counts = replaced.verdict.counts
+    ignored = replaced.noted(IGNORED_FAILURES) + (not counts)
+    noted: dict[str, Json] = {FAILURES: str(replaced.noted(FAILURES) + counts)}
+    return noted | ({IGNORED_FAILURES: str(ignored)} if ignored else {})
+
+
+def _indexed_spec(spec: dict[str, Json], hostname: str) -> dict[str, Json]:
+    spec = {**spec, "hostname": hostname}
+    for name in ("initContainers", "containers"):
+        if name in spec:
+            spec[name] = [_with_index(one) for one in mappings(spec, name)]
+    return spec
+
+
+def _with_index(container: dict[str, Json]) -> Json:
+    variables = listed(container, "env")
+    if any(text(one, "name") == "JOB_COMPLETION_INDEX" for one in variables):
+        return container
+    return {**container, "env": [*variables, INDEX_VARIABLE]}
 
 
 def stop(case: JobCase, running: UnderWay, now: Ms) -> Deeds:

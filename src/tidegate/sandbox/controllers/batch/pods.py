@@ -7,8 +7,7 @@ from functools import cached_property
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.reading import mappings, number, part, text
-from tidegate.sandbox.controllers.batch.order import JobSpec
-from tidegate.sandbox.controllers.batch.rules import RuleMatch, match_failure
+from tidegate.sandbox.controllers.batch.order import JobSpec, RuleMatch, match_failure
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.pods import is_ready
 from tidegate.sandbox.server.store import Stored

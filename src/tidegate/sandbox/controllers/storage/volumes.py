@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, part, text
-from tidegate.sandbox.controllers.events import tell
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
-from tidegate.sandbox.controllers.storage.claims import PROVISIONERS, STORAGE_CLASS, class_of
-from tidegate.sandbox.controllers.storage.matching import (
+from tidegate.sandbox.controllers.storage.claims import (
     CLAIM,
+    PROVISIONERS,
+    STORAGE_CLASS,
     VOLUME,
     claim_reference,
+    class_of,
     made_name,
     volume_status,
 )
-from tidegate.sandbox.controllers.writes import create, delete, set_status
+from tidegate.sandbox.controllers.writes import create, delete, set_status, tell
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Done

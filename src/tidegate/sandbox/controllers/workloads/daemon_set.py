@@ -9,8 +9,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.amounts import share, without_zeros
-from tidegate.sandbox.controllers.events import first_warning, tell, warn
+from tidegate.sandbox.controllers.conditions import share, without_zeros
 from tidegate.sandbox.controllers.pods import (
     POD,
     is_available,
@@ -29,6 +28,7 @@ from tidegate.sandbox.controllers.workloads.placement import (
     node_of,
     pinned,
 )
+from tidegate.sandbox.controllers.writes import first_warning, tell, warn
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Outcome

@@ -14,7 +14,6 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
-from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import POD, phase_of, refusal_of, retry_at
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads import progress
@@ -27,15 +26,14 @@ from tidegate.sandbox.controllers.workloads.rollout import (
     PREFIX,
     REVISION,
     DeploymentRollout,
-    read_rollout,
-)
-from tidegate.sandbox.controllers.workloads.sizes import (
     Sizes,
     is_scaling,
     new_size,
     old_sizes,
+    read_rollout,
     scaled_sizes,
 )
+from tidegate.sandbox.controllers.writes import tell, warn
 from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Exists, Outcome, is_refusal

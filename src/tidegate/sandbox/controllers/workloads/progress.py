@@ -5,7 +5,6 @@ from __future__ import annotations
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, number
-from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     conditions_of,
@@ -14,6 +13,7 @@ from tidegate.sandbox.controllers.conditions import (
     new_condition,
     with_condition,
     without_condition,
+    without_zeros,
 )
 from tidegate.sandbox.controllers.workloads.replica_set import FAILURE
 from tidegate.sandbox.controllers.workloads.rollout import DeploymentRollout

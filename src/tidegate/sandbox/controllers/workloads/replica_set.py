@@ -7,15 +7,14 @@ from collections.abc import Generator
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part
-from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,
     moment_of,
     new_condition,
     without_condition,
+    without_zeros,
 )
-from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.pods import (
     POD,
     is_active,
@@ -28,7 +27,13 @@ from tidegate.sandbox.controllers.pods import (
     retry_at,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import controlled, delete, set_status, with_controlled
+from tidegate.sandbox.controllers.writes import (
+    controlled,
+    delete,
+    set_status,
+    warn,
+    with_controlled,
+)
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome

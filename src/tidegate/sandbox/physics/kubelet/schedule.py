@@ -8,11 +8,10 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.reading import listed, mappings, text
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
-from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.reaction import At, Looking, Sight
 from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
-from tidegate.sandbox.controllers.writes import patch
+from tidegate.sandbox.controllers.writes import patch, warn
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Verb, Write
