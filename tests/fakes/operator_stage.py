@@ -14,7 +14,7 @@ from tidegate.model.operators import Operator, Row, Stage, Workload
 from tidegate.model.reading import mapping, mappings
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.operators import operators, unserved
-from tidegate.sandbox.operators.given.bodies import definitions_of, workload_of
+from tidegate.sandbox.operators.given import definitions_of, workload_of
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.exchange import Exchange

@@ -9,8 +9,17 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.kube.discovery import ACCEPT, ROOTS, read_kinds
-from tidegate.kube.replies import Reply, read_done, read_page, read_refusal
+from tidegate.kube.replies import (
+    ACCEPT,
+    ROOTS,
+    LineSplitter,
+    Reply,
+    read_done,
+    read_event,
+    read_kinds,
+    read_page,
+    read_refusal,
+)
 from tidegate.kube.requests import (
     HttpRequest,
     get_request,
@@ -19,7 +28,6 @@ from tidegate.kube.requests import (
     watch_request,
     write_request,
 )
-from tidegate.kube.stream import LineSplitter, read_event
 from tidegate.kube.transport import Flight, Transport
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Served

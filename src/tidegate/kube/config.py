@@ -13,9 +13,8 @@ from pathlib import Path
 
 from tidegate.documents import read
 from tidegate.errors import ConfigError, DocumentError, Place, foreign
-from tidegate.kube.access.clusters import read_server
+from tidegate.kube.access.clusters import environment_proxy, read_server
 from tidegate.kube.access.context import Anonymous, Login, Target, TokenFile
-from tidegate.kube.access.proxy import environment_proxy
 from tidegate.kube.access.stanza import ConfigFile, Stanza
 from tidegate.kube.access.users import read_identity, read_login
 

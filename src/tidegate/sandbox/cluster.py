@@ -7,18 +7,43 @@ from dataclasses import dataclass
 from functools import partial
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.agenda import Agenda
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CUSTOM_KINDS
 from tidegate.sandbox.controllers.reaction import At, Controller, Print, Roster
-from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import DEFINITIONS, resource_of
+from tidegate.sandbox.server.register import DEFINITIONS, Refused, resource_of
 from tidegate.sandbox.server.server import CRDS, Server
-from tidegate.sandbox.server.store import Resource, Transition
+from tidegate.sandbox.server.store import Resource, Stored, Transition
 from tidegate.sandbox.server.streams import Stream, Streams
-from tidegate.sandbox.view import ClusterView
 from tidegate.world.calls import Ticket, Watch, Write
 from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired, Fact, Outcome, Refusal
+
+
+class ClusterView:
+    """Reads a server's store; sees each change as soon as it is made."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def get(self, ref: Ref) -> Stored | None:
+        entry = self._server.register.find(ref.kind)
+        return self._server.store.get(entry.resource, ref) if entry else None
+
+    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
+        entry = self._server.register.find(kind)
+        return self._server.store.table(entry.resource).rows(namespace) if entry else []
+
+    def inside(self, namespace: str) -> list[Stored]:
+        return [
+            stored
+            for _, table in self._server.store.tables()
+            if namespace in table.objects
+            for stored in table.rows(namespace)
+        ]
+
+    def owned_by(self, uid: str) -> list[Stored]:
+        found = (self._server.store.get(*own) for own in self._server.store.owned(uid))
+        return [stored for stored in found if stored is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

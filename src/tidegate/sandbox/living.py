@@ -20,8 +20,7 @@ from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
 from tidegate.sandbox.operators.holds import held
-from tidegate.sandbox.operators.interpreter import operators
-from tidegate.sandbox.operators.pacing import paced
+from tidegate.sandbox.operators.interpreter import operators, paced
 from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.server.store import Stored

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.moment import SECOND, Ms
 from tidegate.sandbox.physics.course import Course, Profile
-from tidegate.sandbox.physics.kubelet.probes import Probing, foresee
+from tidegate.sandbox.physics.kubelet.scene import Probing, foresee
 from tidegate.testing import Body
 
 

@@ -9,11 +9,9 @@ from tests.fakes.sequence_runs import Run, named, prepare
 from tests.fakes.write_sequences import Deed, Sequence, Step, random_sequences
 from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import is_one_piece, read_intent
-from tidegate.sandbox.ownership.elements import FIELD, Element, item_element
-from tidegate.sandbox.ownership.fields import NOTHING, Fields
+from tidegate.sandbox.ownership.fields import FIELD, NOTHING, Element, Fields, item_element
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.ownership.merge import merge
-from tidegate.sandbox.ownership.prune import pruned
+from tidegate.sandbox.ownership.merge import merge, pruned
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.schema.shape import Shape

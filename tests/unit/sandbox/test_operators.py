@@ -11,7 +11,7 @@ from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.operators.pacing import paced
+from tidegate.sandbox.operators.interpreter import paced
 from tidegate.sandbox.physics.course import StageFit, StageRule
 from tidegate.testing import items_of, live_of
 from tidegate.world.calls import Selection

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from tidegate.knowledge.serving import containers_of, serves
+from tidegate.knowledge.catalogue import containers_of, serves
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Hold
 from tidegate.model.reading import listed, mapping, mappings, number, text

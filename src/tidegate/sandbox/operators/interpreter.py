@@ -3,6 +3,7 @@
 It looks at a custom resource and at the workload that serves its kind. Without that workload it
 does nothing. While something is needed, it writes what the real operator would say. Else it goes
 from stage to stage, each in its time: it makes the stage's objects and writes the stage's status.
+A profile may say that stages take another time.
 
 How far an object has come is read from its status, and when the next stage is due from the times
 that servers keep: nothing is remembered between two looks.
@@ -10,28 +11,96 @@ that servers keep: nothing is remembered between two looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import msgspec
 
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
-from tidegate.knowledge.stages import shows
-from tidegate.knowledge.templates import scope_of
+from tidegate.knowledge.stages import partner_of, shows
+from tidegate.knowledge.templates import NOW, render, scope_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.operators import Row
+from tidegate.model.operators import Pace, Row, Stage
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import set_status, warn
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
-from tidegate.sandbox.operators.memory import Memories
-from tidegate.sandbox.operators.statuses import status_of, with_times
-from tidegate.sandbox.operators.watching import concerned
-from tidegate.sandbox.operators.workloads import available_since, touched
+from tidegate.sandbox.operators.memory import Memories, concerned
+from tidegate.sandbox.operators.presence import available_since, touched
+from tidegate.sandbox.physics.course import StageRule
+from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Missing, NotServed, is_refusal
 
 RETRY = Ms(10 * SECOND)
+
+
+def status_of(template: dict[str, object], scope: Body) -> Json:
+    """The status that a stage writes; its conditions get what most kinds demand of them."""
+    return _with_open_times(render(template, scope))
+
+
+def _with_open_times(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_with_open_times(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _with_open_times(inner) for key, inner in value.items()}
+    if "type" in made and "status" in made:
+        made.setdefault("lastTransitionTime", NOW)
+        if "reason" in made:
+            made.setdefault("message", "")
+    return made
+
+
+def with_times(wanted: Json, actual: Json, now: Ms) -> Json:
+    """A status to write: old times stay, except of a condition whose status is another."""
+    if wanted == NOW:
+        return actual if isinstance(actual, str) and actual else timestamp(now)
+    if isinstance(wanted, dict):
+        known: Body = actual if isinstance(actual, dict) else {}
+        if "type" in wanted and wanted.get("status") != known.get("status"):
+            known = {}
+        return {key: with_times(value, known.get(key), now) for key, value in wanted.items()}
+    if isinstance(wanted, list):
+        old: list[Json] = actual if isinstance(actual, list) else []
+        padded = [*old, *([None] * len(wanted))]
+        return [
+            with_times(one, partner_of(one, place, padded), now) for place, one in enumerate(wanted)
+        ]
+    return wanted
+
+
+def paced(rows: Iterable[Row], rules: Sequence[StageRule]) -> tuple[Row, ...]:
+    """These rows, with the rules of a profile in their stages."""
+    return tuple(_paced(row, rules) for row in rows)
+
+
+def _paced(row: Row, rules: Sequence[StageRule]) -> Row:
+    about = [rule for rule in rules if rule.when.is_about(row)]
+    if not about:
+        return row
+    return msgspec.structs.replace(
+        row, stages=tuple(_paced_stage(stage, about) for stage in row.stages)
+    )
+
+
+def _paced_stage(stage: Stage, rules: Sequence[StageRule]) -> Stage:
+    paces = (
+        Pace(
+            after=rule.after,
+            group=rule.when.group,
+            kind=rule.when.kind,
+            namespace=rule.when.namespace,
+            name=rule.when.name,
+        )
+        for rule in rules
+        if fnmatchcase(stage.name, rule.when.stage)
+    )
+    return msgspec.structs.replace(stage, paces=(*stage.paces, *paces))
 
 
 def operators(rows: Iterable[Row]) -> Controller:

@@ -7,17 +7,46 @@ from functools import cache
 
 from tidegate.knowledge.catalogue import KnownRows, is_ready
 from tidegate.knowledge.references import Needed
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import EVERY, Row, Until
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.operators.workloads import WORKLOADS, is_available
 from tidegate.sandbox.server.register import DEFINITIONS
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.schema.builtin import served_kinds
 
+WORKLOADS = (
+    Kind("apps", "v1", "Deployment"),
+    Kind("apps", "v1", "StatefulSet"),
+    Kind("apps", "v1", "DaemonSet"),
+)
 SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 SERVICE_NAME = "kubernetes.io/service-name"
+
+
+def is_available(workload: Stored) -> bool:
+    """Whether at least one of its pods is there to do its work."""
+    if workload.is_deleting:
+        return False
+    status = mapping(workload.body, "status")
+    counts = ("availableReplicas", "numberAvailable", "readyReplicas")
+    return any(number(status, count) > 0 for count in counts)
+
+
+def available_since(workload: Stored) -> Ms:
+    for condition in mappings(workload.body, "status", "conditions"):
+        if condition.get("type") == "Available" and condition.get("status") == "True":
+            return moment_of(condition.get("lastTransitionTime")) or touched(workload)
+    return touched(workload)
+
+
+def touched(stored: Stored) -> Ms:
+    """When an object was last changed, as far as its fields' owners tell."""
+    stamps = [entry.time for entry in stored.owners if entry.time]
+    last = max(stamps, default="") or text(stored.metadata, "creationTimestamp")
+    return moment_of(last) or Ms(0)
 
 
 def row_for(known: KnownRows, kind: Kind) -> Row | None:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import KindEntry
+from tidegate.sandbox.server.register import KindEntry, Refused
 from tidegate.sandbox.server.store import Body, Resource, Store
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 

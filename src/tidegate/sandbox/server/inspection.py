@@ -6,14 +6,12 @@ from collections.abc import Iterable
 
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.server.keeping import keep, keep_part
-from tidegate.sandbox.server.refused import Refused, invalid
-from tidegate.sandbox.server.register import DEFINITIONS, KindEntry
+from tidegate.sandbox.server.register import DEFINITIONS, KindEntry, Refused, invalid
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem
-from tidegate.schema.defaults import drop_nulls, fill_defaults
-from tidegate.schema.unknown import prune, unknown_fields
+from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.validation.definitions import find_definition_problems
 from tidegate.schema.validation.names import find_name_problems
 from tidegate.schema.validation.requirements import find_unmet

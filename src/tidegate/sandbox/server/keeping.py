@@ -16,7 +16,7 @@ from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.ownership.terms import blank_of
+from tidegate.sandbox.ownership.rules import blank_of
 from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body
 from tidegate.schema.shape import Shape, Type

@@ -1,8 +1,8 @@
-"""Which kinds a cluster serves: those that Kubernetes brings, and those of its CRDs."""
+"""Which kinds a cluster serves: Kubernetes' own and those of its CRDs; and how it refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +12,7 @@ from tidegate.sandbox.kinds import COUNTED
 from tidegate.sandbox.server.store import Body, Resource
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
+from tidegate.world.facts import Cause, Conflict, Invalid, Missing, Refusal
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -114,3 +115,27 @@ def is_established(definition: Body) -> bool:
         one.get("type") == "Established" and one.get("status") == "True"
         for one in mappings(definition, "status", "conditions")
     )
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer, not an error
+    """Raised where the reason is known, answered where the request came in."""
+
+    def __init__(self, outcome: Refusal) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+def missing(entry: KindEntry, name: str) -> Refused:
+    return Refused(Missing(f'{entry.title} "{name}" not found'))
+
+
+def invalid(entry: KindEntry, name: str, causes: Iterable[Cause]) -> Refused:
+    sorted_causes = tuple(sorted(causes))
+    told = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
+    shown = f"[{told}]" if len(sorted_causes) > 1 else told
+    title = f"{entry.kind.name}.{entry.kind.group}".rstrip(".")
+    return Refused(Invalid(f'{title} "{name}" is invalid: {shown}', sorted_causes))
+
+
+def stale(entry: KindEntry, name: str, why: str) -> Refused:
+    return Refused(Conflict(f'Operation cannot be fulfilled on {entry.title} "{name}": {why}'))

@@ -12,10 +12,9 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.logs import Printed
-from tidegate.sandbox.server.refused import Refused, missing
-from tidegate.sandbox.server.register import KindEntry, Register, is_established
-from tidegate.sandbox.server.selection import selects
+from tidegate.sandbox.server.register import KindEntry, Refused, Register, is_established, missing
 from tidegate.sandbox.server.store import Resource, Store, Transition
+from tidegate.sandbox.server.streams import selects
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
 from tidegate.schema.structural import shapes_of

@@ -10,20 +10,28 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_update
-from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
-from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
+from tidegate.sandbox.ownership.rules import (
+    Applied,
+    Author,
+    Conflicts,
+    Terms,
+    Unfit,
+    apply,
+    blank_of,
+    resets_of,
+    update,
+)
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.admission import Admission, admit
 from tidegate.sandbox.server.inspection import inspect, inspect_change, unfit
 from tidegate.sandbox.server.jobs import find_foreign_labels
 from tidegate.sandbox.server.keeping import keep
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
-from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
-from tidegate.sandbox.server.register import KindEntry
+from tidegate.sandbox.server.register import KindEntry, Refused, invalid, missing, stale
 from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
 from tidegate.sandbox.server.subresources import change_status
 from tidegate.schema.causes import invalid as invalid_field
-from tidegate.schema.immutable import find_changed
+from tidegate.schema.frozen import find_changed
 from tidegate.world.calls import PatchForm, Verb, Write
 from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
 

@@ -24,12 +24,16 @@ from collections.abc import Callable, Iterable, Iterator
 from tidegate.model.objects import Json, Kind
 from tidegate.schema.causes import forbidden, invalid, required, unsupported
 from tidegate.schema.validation import names
-from tidegate.schema.validation.network import LAST_PORT, ingress_problems, service_problems
-from tidegate.schema.validation.places import at, each, is_empty
-from tidegate.schema.validation.workloads import (
+from tidegate.schema.validation.agreement import (
+    LAST_PORT,
     TEMPLATES,
+    at,
+    each,
+    ingress_problems,
+    is_empty,
     pod_problems,
     pods_of,
+    service_problems,
     workload_problems,
 )
 from tidegate.world.facts import Cause

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
 from tidegate.sandbox.physics.course import Course
-from tidegate.sandbox.physics.kubelet.ending import TERMINATED
 from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
 from tidegate.sandbox.physics.kubelet.marks import (
     ENDED_BY_SIGNAL,
@@ -16,8 +15,8 @@ from tidegate.sandbox.physics.kubelet.marks import (
     in_words,
 )
 from tidegate.sandbox.physics.kubelet.needs import missing_setting
-from tidegate.sandbox.physics.kubelet.probes import Probing
-from tidegate.sandbox.physics.kubelet.scene import Scene
+from tidegate.sandbox.physics.kubelet.scene import Probing, Scene
+from tidegate.sandbox.physics.kubelet.schedule import TERMINATED
 from tidegate.sandbox.physics.kubelet.states import (
     CREATING,
     Box,
