@@ -11,8 +11,9 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.agenda import Agenda
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CUSTOM_KINDS
 from tidegate.sandbox.controllers.reaction import At, Controller, Print, Roster
+from tidegate.sandbox.server.lifecycle import CRDS
 from tidegate.sandbox.server.register import DEFINITIONS, Refused, resource_of
-from tidegate.sandbox.server.server import CRDS, Server
+from tidegate.sandbox.server.server import Server
 from tidegate.sandbox.server.store import Resource, Stored, Transition
 from tidegate.sandbox.server.streams import Stream, Streams
 from tidegate.world.calls import Ticket, Watch, Write
@@ -27,7 +28,9 @@ class ClusterView:
 
     def get(self, ref: Ref) -> Stored | None:
         entry = self._server.register.find(ref.kind)
-        return self._server.store.get(entry.resource, ref) if entry else None
+        if entry is None:
+            return None
+        return self._server.store.get(entry.resource, ref.namespace, ref.name)
 
     def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
         entry = self._server.register.find(kind)
@@ -42,7 +45,8 @@ class ClusterView:
         ]
 
     def owned_by(self, uid: str) -> list[Stored]:
-        found = (self._server.store.get(*own) for own in self._server.store.owned(uid))
+        store = self._server.store
+        found = (store.get(kept, ref.namespace, ref.name) for kept, ref in store.owned(uid))
         return [stored for stored in found if stored is not None]
 
 

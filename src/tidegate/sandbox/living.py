@@ -19,8 +19,8 @@ from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
-from tidegate.sandbox.operators.holds import held
 from tidegate.sandbox.operators.interpreter import operators, paced
+from tidegate.sandbox.operators.presence import held
 from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.server.store import Stored

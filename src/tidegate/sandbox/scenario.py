@@ -11,9 +11,8 @@ from tidegate.documents.decoding import Flaw, decode_one, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.knowledge.reader import builtin
 from tidegate.model.objects import Json
-from tidegate.sandbox.fault_forms import FaultForm
 from tidegate.sandbox.faults import Fault
-from tidegate.sandbox.physics.behaviours import Behaviour
+from tidegate.sandbox.forms import Behaviour, FaultForm
 from tidegate.sandbox.physics.course import Rule
 
 

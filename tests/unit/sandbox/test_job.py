@@ -9,7 +9,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Propagation, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB, JOB_PODS, JOBS, LEFT_PODS
-from tidegate.sandbox.controllers.batch.pods import INDEX, TRACKING
+from tidegate.sandbox.controllers.batch.order import INDEX, TRACKING
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.testing import Body
 

@@ -9,8 +9,13 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, number, text
 from tidegate.sandbox.controllers.batch.job import JOB, JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.order import first_free, format_indexes, parse_indexes
-from tidegate.sandbox.controllers.batch.pods import FAILURES, INDEX
+from tidegate.sandbox.controllers.batch.order import (
+    FAILURES,
+    INDEX,
+    first_free,
+    format_indexes,
+    parse_indexes,
+)
 from tidegate.sandbox.controllers.pods import POD
 from tidegate.testing import Body
 

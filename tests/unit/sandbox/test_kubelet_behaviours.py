@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.errors import TidegateError
 from tidegate.model.moment import Ms
-from tidegate.sandbox.physics.behaviours import Behaviour
+from tidegate.sandbox.forms import Behaviour
 from tidegate.sandbox.physics.course import Failure, Fit, Named, Profile, Rule, Subject
 from tidegate.sandbox.scenario import read_scenario
 

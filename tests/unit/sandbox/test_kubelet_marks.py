@@ -10,8 +10,8 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.physics.course import Fit, Rule
-from tidegate.sandbox.physics.kubelet import marks
-from tidegate.sandbox.physics.kubelet.marks import MARK
+from tidegate.sandbox.physics.kubelet import states
+from tidegate.sandbox.physics.kubelet.states import MARK
 from tidegate.sandbox.physics.profile import typical
 from tidegate.testing import Body, live_of
 
@@ -33,14 +33,14 @@ def a_task(*command: str, **parts: Json) -> Body:
 
 def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -> None:
     marked = {
-        marks.DURATIONS,
-        marks.PROBES_FOLLOW,
-        marks.DIAL_FAILS,
-        marks.DIAL_POLLS,
-        marks.HOSTS,
-        marks.SERVERS_WAIT,
-        marks.KILLED_BY_PROBE,
-        marks.ENDED_BY_SIGNAL,
+        states.DURATIONS,
+        states.PROBES_FOLLOW,
+        states.DIAL_FAILS,
+        states.DIAL_POLLS,
+        states.HOSTS,
+        states.SERVERS_WAIT,
+        states.KILLED_BY_PROBE,
+        states.ENDED_BY_SIGNAL,
     }
 
     assert marked == {one.name for one in typical().assumptions}

@@ -57,7 +57,7 @@ async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
             run.hear(Missing(""))
             continue
         entry = server.register.find(sequence.kind)
-        held = server.store.get(entry.resource, run.ref) if entry else None
+        held = server.store.get(entry.resource, run.ref.namespace, run.ref.name) if entry else None
         if (given := applied_to(held, step, run)) is not None:
             assert pruned(*given, shape) == in_three_walks(*given, shape)
         run.hear(server.perform(run.request()))

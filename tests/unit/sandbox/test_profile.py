@@ -20,7 +20,7 @@ from tidegate.sandbox.physics.course import (
     StageRule,
     Subject,
 )
-from tidegate.sandbox.physics.kubelet.marks import DIAL_FAILS, DIAL_POLLS
+from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
 from tidegate.sandbox.physics.profile import DURATIONS, read_profile, typical
 
 DOCS = Path(__file__).parents[3] / "docs"

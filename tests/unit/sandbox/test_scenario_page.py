@@ -9,9 +9,8 @@ from typing import get_args
 
 import pytest
 
-from tidegate.sandbox.fault_forms import OFTEN, FaultForm
 from tidegate.sandbox.faults import VERBS, Match
-from tidegate.sandbox.physics.behaviours import Behaviour
+from tidegate.sandbox.forms import OFTEN, Behaviour, FaultForm
 from tidegate.sandbox.physics.course import Fit
 from tidegate.sandbox.scenario import Given, Scenario, read_scenario
 

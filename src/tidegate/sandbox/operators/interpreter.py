@@ -19,8 +19,7 @@ import msgspec
 
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
-from tidegate.knowledge.stages import partner_of, shows
-from tidegate.knowledge.templates import NOW, render, scope_of
+from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Pace, Row, Stage

@@ -10,18 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidegate.model.labels import matches
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.sandbox.server.lifecycle import NAMESPACES, PODS, SERVICES
 from tidegate.sandbox.server.register import KindEntry, Refused
 from tidegate.sandbox.server.store import Body, Resource, Store
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
-NAMESPACE = Kind("", "v1", "Namespace")
-NAMESPACES = Resource("", "namespaces")
 ACCOUNTS = Resource("", "serviceaccounts")
-SERVICES = Resource("", "services")
 SLICES = Resource("discovery.k8s.io", "endpointslices")
-PODS = Resource("", "pods")
 QUOTAS = Resource("", "resourcequotas")
 PRIORITIES = Resource("scheduling.k8s.io", "priorityclasses")
 RUNTIMES = Resource("node.k8s.io", "runtimeclasses")
@@ -62,7 +59,7 @@ def _check_namespace(asked: Admission, store: Store) -> None:
     name = asked.ref.namespace
     if not name:
         return
-    namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", name))
+    namespace = store.get(NAMESPACES, "", name)
     if namespace is None:
         raise Refused(Missing(f'namespaces "{name}" not found'))
     if namespace.is_deleting:
@@ -76,7 +73,7 @@ def _check_namespace(asked: Admission, store: Store) -> None:
 def _check_account(asked: Admission, store: Store) -> None:
     name = text(asked.body, "spec", "serviceAccountName", default="default")
     place = asked.ref.namespace
-    if store.get(ACCOUNTS, Ref(Kind("", "v1", "ServiceAccount"), place, name)) is None:
+    if store.get(ACCOUNTS, place, name) is None:
         looking = f"error looking up service account {place}/{name}"
         raise _forbidden(asked, f'{looking}: serviceaccount "{name}" not found')
 
@@ -84,12 +81,11 @@ def _check_account(asked: Admission, store: Store) -> None:
 def _check_classes(asked: Admission, store: Store) -> None:
     """What a pod says of its priority and of its runtime must be there."""
     priority = text(asked.body, "spec", "priorityClassName")
-    known = Ref(Kind("scheduling.k8s.io", "v1", "PriorityClass"), "", priority)
-    if priority and priority not in SYSTEM_PRIORITIES and store.get(PRIORITIES, known) is None:
+    is_known = priority in SYSTEM_PRIORITIES or store.get(PRIORITIES, "", priority) is not None
+    if priority and not is_known:
         raise _forbidden(asked, f"no PriorityClass with name {priority} was found")
     runtime = text(asked.body, "spec", "runtimeClassName")
-    known = Ref(Kind("node.k8s.io", "v1", "RuntimeClass"), "", runtime)
-    if runtime and store.get(RUNTIMES, known) is None:
+    if runtime and store.get(RUNTIMES, "", runtime) is None:
         raise _forbidden(asked, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
@@ -125,7 +121,7 @@ def _trouble(service: dict[str, Json], store: Store) -> str:
     namespace, name = str(service.get("namespace")), str(service.get("name"))
     port, path = service.get("port", 443), str(service.get("path") or "/")
     url = f'Post "https://{name}.{namespace}.svc:{port}{path}?timeout=10s"'
-    if store.get(SERVICES, Ref(Kind("", "v1", "Service"), namespace, name)) is None:
+    if store.get(SERVICES, namespace, name) is None:
         return f'{url}: service "{name}" not found'
     slices = store.table(SLICES).objects.get(namespace, {})
     for stored in slices.values():
@@ -155,7 +151,7 @@ def _matches(hook: dict[str, Json], asked: Admission, store: Store) -> bool:
     if not matches(hook.get("objectSelector"), mapping(asked.body, "metadata", "labels")):
         return False
     place = asked.ref.name if asked.entry.resource == NAMESPACES else asked.ref.namespace
-    namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", place)) if place else None
+    namespace = store.get(NAMESPACES, "", place) if place else None
     return namespace is None or matches(hook.get("namespaceSelector"), namespace.labels)
 
 

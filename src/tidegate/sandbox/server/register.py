@@ -12,7 +12,7 @@ from tidegate.sandbox.kinds import COUNTED
 from tidegate.sandbox.server.store import Body, Resource
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
-from tidegate.world.facts import Cause, Conflict, Invalid, Missing, Refusal
+from tidegate.world.facts import Cause, Conflict, Invalid, Missing, NotServed, Refusal
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -70,6 +70,13 @@ class Register:
 
     def find(self, kind: Kind) -> KindEntry | None:
         return self._builtin.get(kind) or self._custom.get(kind)
+
+    def served(self, kind: Kind) -> KindEntry:
+        """The entry of a kind that must be served."""
+        entry = self.find(kind)
+        if entry is None:
+            raise Refused(NotServed(f"the server does not serve {kind}"))
+        return entry
 
     def kinds(self) -> tuple[Served, ...]:
         return (*_kept_kinds(), *(entry.served for entry in self._custom.values()))

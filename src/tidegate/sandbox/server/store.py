@@ -171,10 +171,10 @@ class Store:
         """Forget a resource and its history: its kind is no longer served."""
         self._tables.pop(resource, None)
 
-    def get(self, resource: Resource, ref: Ref) -> Stored | None:
+    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         table = self._tables.get(resource)
-        inside = table.objects.get(ref.namespace) if table else None
-        return inside.get(ref.name) if inside else None
+        inside = table.objects.get(namespace) if table else None
+        return inside.get(name) if inside else None
 
     def owned(self, uid: str) -> list[tuple[Resource, Ref]]:
         """The objects that name this uid as an owner."""

@@ -15,7 +15,9 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.batch.order import (
+    FAILURES,
     Indexes,
+    JobPod,
     JobSpec,
     format_indexes,
     match_success,
@@ -23,7 +25,6 @@ from tidegate.sandbox.controllers.batch.order import (
     read_order,
     restarts_of,
 )
-from tidegate.sandbox.controllers.batch.pods import FAILURES, JobPod
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,

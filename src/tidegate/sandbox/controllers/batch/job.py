@@ -28,8 +28,7 @@ from tidegate.sandbox.controllers.batch.case import (
     status_before,
 )
 from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
-from tidegate.sandbox.controllers.batch.order import whole
-from tidegate.sandbox.controllers.batch.pods import TRACKING
+from tidegate.sandbox.controllers.batch.order import TRACKING, whole
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     conditions_of,

@@ -9,13 +9,13 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.sandbox.controllers.batch.case import JobCase, UnderWay
-from tidegate.sandbox.controllers.batch.order import first_free
-from tidegate.sandbox.controllers.batch.pods import (
+from tidegate.sandbox.controllers.batch.order import (
     FAILURES,
     IGNORED_FAILURES,
     INDEX,
     TRACKING,
     JobPod,
+    first_free,
     next_start,
     next_start_of_index,
 )

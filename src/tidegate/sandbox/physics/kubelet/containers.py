@@ -7,23 +7,21 @@ from typing import NamedTuple
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
 from tidegate.sandbox.physics.course import Course
 from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
-from tidegate.sandbox.physics.kubelet.marks import (
-    ENDED_BY_SIGNAL,
-    KILLED_BY_PROBE,
-    PROBES_FOLLOW,
-    assumed_of_start,
-    in_words,
-)
 from tidegate.sandbox.physics.kubelet.needs import missing_setting
 from tidegate.sandbox.physics.kubelet.scene import Probing, Scene
 from tidegate.sandbox.physics.kubelet.schedule import TERMINATED
 from tidegate.sandbox.physics.kubelet.states import (
     CREATING,
+    ENDED_BY_SIGNAL,
+    KILLED_BY_PROBE,
+    PROBES_FOLLOW,
     Box,
     Role,
     Running,
     Terminated,
     Waiting,
+    assumed_of_start,
+    in_words,
     whole_second,
 )
 

@@ -11,15 +11,17 @@ from tidegate.sandbox.physics.kubelet.dialling import (
     dialled_services,
     does_poll,
 )
-from tidegate.sandbox.physics.kubelet.marks import (
+from tidegate.sandbox.physics.kubelet.scene import Scene
+from tidegate.sandbox.physics.kubelet.states import (
     DIAL_FAILS,
     DIAL_POLLS,
     HOSTS,
     SERVERS_WAIT,
+    Box,
+    Role,
     in_words,
+    whole_second,
 )
-from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.states import Box, Role, whole_second
 
 PATIENCE = 20
 """The pause of what waits is at most this part of its wait."""

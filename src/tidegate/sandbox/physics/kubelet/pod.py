@@ -28,10 +28,10 @@ from tidegate.sandbox.physics.kubelet.conditions import (
     write_conditions,
 )
 from tidegate.sandbox.physics.kubelet.containers import ContainerStep, Note, advance
-from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.schedule import TERMINATED, end, schedule
+from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write

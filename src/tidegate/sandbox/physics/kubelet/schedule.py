@@ -15,7 +15,7 @@ from tidegate.sandbox.controllers.reaction import At, Looking, Sight
 from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
 from tidegate.sandbox.controllers.writes import patch, warn
-from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
+from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Verb, Write

@@ -1,4 +1,4 @@
-"""What goes wrong in a scenario: one struct for each effect of its `faults`."""
+"""The effects that a scenario can write: a struct for each of its `faults` and its `behaviours`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import msgspec
 
 from tidegate.documents.decoding import Flaw, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
-from tidegate.model.moment import Ms, SomeSeconds, Span
+from tidegate.model.moment import Ms, Seconds, SomeSeconds, Span
 from tidegate.sandbox import faults
+from tidegate.sandbox.physics.course import CourseChanges, Failure, Fit, Rule
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 OFTEN = ("every", "probability", "times", "from", "until")
+Count = Annotated[int, msgspec.Meta(ge=1)]
+ExitCode = Annotated[int, msgspec.Meta(ge=1, le=255)]
 
 
 class _OfClusters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -234,3 +236,74 @@ def _both(first: str, second: str) -> Flaw:
     problem = f"`{first}` and `{second}` rule each other out"
     hint = "remove one of the two"
     return (second,), ScenarioError("scenario.contradiction", problem, hint=hint)
+
+
+class _Behaviour(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="effect"
+):
+    when: Fit = Fit()
+
+    def changes(self) -> CourseChanges:
+        raise NotImplementedError
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.when, self.changes())
+
+
+class _Fails(_Behaviour, frozen=True, kw_only=True, tag="fails"):
+    times: Count | None = None
+    after: Seconds | None = None
+    code: ExitCode = msgspec.field(default=1, name="exit")
+
+    def changes(self) -> CourseChanges:
+        return {"failure": Failure(after=self.after, times=self.times, code=self.code)}
+
+
+class _Crashes(_Fails, frozen=True, kw_only=True, tag="crashes"):
+    after: Seconds
+
+
+class _NeverReady(_Behaviour, frozen=True, kw_only=True, tag="never-ready"):
+    def changes(self) -> CourseChanges:
+        return {"never_ready": True}
+
+
+class _Flaps(_Behaviour, frozen=True, kw_only=True, tag="flaps"):
+    every: Seconds
+
+    def changes(self) -> CourseChanges:
+        return {"flaps": self.every}
+
+
+class _Lagging(_Behaviour, frozen=True, kw_only=True, tag="slow"):
+    by: Seconds
+
+    def changes(self) -> CourseChanges:
+        return {"slow": self.by}
+
+
+class _Unpullable(_Behaviour, frozen=True, kw_only=True, tag="unpullable"):
+    lasts: Seconds | None = msgspec.field(default=None, name="for")
+
+    def changes(self) -> CourseChanges:
+        return {"unpullable": True, "pullable_after": self.lasts}
+
+
+class _Unschedulable(_Behaviour, frozen=True, kw_only=True, tag="unschedulable"):
+    message: str = "1 Insufficient memory"
+
+    def changes(self) -> CourseChanges:
+        return {"unschedulable": self.message}
+
+
+class _Prints(_Behaviour, frozen=True, kw_only=True, tag="prints"):
+    lines: str | tuple[str, ...]
+
+    def changes(self) -> CourseChanges:
+        return {"lines": (self.lines,) if isinstance(self.lines, str) else self.lines}
+
+
+Behaviour = (
+    _Fails | _Crashes | _NeverReady | _Flaps | _Lagging | _Unpullable | _Unschedulable | _Prints
+)
