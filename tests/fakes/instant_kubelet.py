@@ -15,10 +15,11 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.pods import POD, phase_of
+from tidegate.sandbox.controllers.pods import phase_of
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads.placement import node_of
 from tidegate.sandbox.controllers.writes import controller_of, set_status
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Verb, Write

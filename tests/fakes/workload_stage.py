@@ -9,9 +9,9 @@ from tests.traces.simulate import CONTROLLERS
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import EVENT
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of

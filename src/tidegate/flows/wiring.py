@@ -129,7 +129,8 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
 
     The operators are those that the scenario gives; their kinds must be served.
     """
-    from tidegate.sandbox.living import LOOKED_AT, inhabitants
+    from tidegate.sandbox.kinds import LOOKED_AT
+    from tidegate.sandbox.living import inhabitants
     from tidegate.sandbox.loose import Loose
     from tidegate.sandbox.operators.given import kinds_of
     from tidegate.world.line import Line

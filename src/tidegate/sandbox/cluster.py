@@ -10,9 +10,10 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.agenda import Agenda
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CUSTOM_KINDS
-from tidegate.sandbox.controllers.reaction import At, Controller, Print, Roster
+from tidegate.sandbox.controllers.reaction import At, Controller, Print, roster
+from tidegate.sandbox.kinds import DEFINITIONS
 from tidegate.sandbox.server.lifecycle import CRDS
-from tidegate.sandbox.server.register import DEFINITIONS, Refused, resource_of
+from tidegate.sandbox.server.register import Refused, resource_of
 from tidegate.sandbox.server.server import Server
 from tidegate.sandbox.server.store import Resource, Stored, Transition
 from tidegate.sandbox.server.streams import Stream, Streams
@@ -88,7 +89,7 @@ class Cluster:
         self._held: dict[Ticket, list[Changed | Bookmark]] = {}
         self._pending: set[tuple[str, Ref]] = set()
         self._reminders: dict[tuple[str, Ref], Ms] = {}
-        self._roster = Roster(controllers)
+        self._asked_about = roster(controllers)
 
     def give(self, write: Write) -> Outcome:
         """Put in what was there before; a CRD's kinds are served at once."""
@@ -172,7 +173,7 @@ class Cluster:
     def _changed(self, resource: Resource, event: Transition) -> None:
         for seen in self._streams.read(resource, event):
             self._later(self._timing.told, partial(self._deliver, seen))
-        for controller in self._roster.asked_about(event.stored.ref.kind):
+        for controller in self._asked_about(event.stored.ref.kind.name):
             for ref in controller.concerns(self.view, event):
                 self._plan(controller, ref, controller.delay)
         if resource == CRDS and event.change is Change.DELETED:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidegate.documents import read
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json
 from tidegate.model.operators import Knowledge
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
-from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.batch.job import JOB_CONTROLLERS
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller, Sight
-from tidegate.sandbox.controllers.selectors import BUDGETS, ENDPOINTS
+from tidegate.sandbox.controllers.selectors import SELECTING
 from tidegate.sandbox.controllers.stamps import STAMPED
-from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
-from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.sandbox.controllers.storage.volumes import STORAGE_CONTROLLERS, provisioner
 from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
@@ -32,37 +31,12 @@ CONTROLLERS = (
     REPLICA_SETS,
     STATEFUL_SETS,
     DAEMON_SETS,
-    JOBS,
-    JOB_PODS,
-    FINISHED_JOBS,
-    LEFT_PODS,
+    *JOB_CONTROLLERS,
     CRON_JOBS,
-    CLAIMS,
-    CONSUMERS,
-    VOLUMES,
-    PROTECTED_CLAIMS,
-    ENDPOINTS,
-    BUDGETS,
+    *STORAGE_CONTROLLERS,
+    *SELECTING,
     *STAMPED,
 )
-
-
-LOOKED_AT = (
-    Kind("", "v1", "ConfigMap"),
-    Kind("", "v1", "Namespace"),
-    Kind("", "v1", "Node"),
-    Kind("", "v1", "PersistentVolumeClaim"),
-    Kind("", "v1", "Pod"),
-    Kind("", "v1", "Secret"),
-    Kind("", "v1", "Service"),
-    Kind("apps", "v1", "DaemonSet"),
-    Kind("apps", "v1", "Deployment"),
-    Kind("apps", "v1", "ReplicaSet"),
-    Kind("apps", "v1", "StatefulSet"),
-    Kind("batch", "v1", "Job"),
-    Kind("discovery.k8s.io", "v1", "EndpointSlice"),
-)
-"""What a kubelet has to see of a cluster that is not its own."""
 
 
 def living(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:

@@ -14,7 +14,7 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.sandbox.agenda import Agenda, Chore
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Roster
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, roster
 from tidegate.sandbox.server.store import Stored, Transition, owner_uids
 from tidegate.world.calls import Selection, Ticket, Watch
 from tidegate.world.exchange import Exchange
@@ -64,7 +64,7 @@ class Loose:
     ) -> None:
         self._world = world
         self._party = world.party()
-        self._roster = Roster(controllers)
+        self._asked_about = roster(controllers)
         self._view = Seen()
         self._agenda = Agenda()
         self._planned: set[tuple[str, Ref]] = set()
@@ -85,7 +85,7 @@ class Loose:
         match fact:
             case Changed():
                 event = self._view.take(fact.change, fact.live)
-                for controller in self._roster.asked_about(fact.live.ref.kind):
+                for controller in self._asked_about(fact.live.ref.kind.name):
                     for ref in controller.concerns(self._view, event):
                         self._plan(controller, ref, controller.delay)
             case Answer() if fact.ticket in self._waiting:

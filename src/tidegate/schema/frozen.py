@@ -125,10 +125,11 @@ def _shrinks(live: Body, wanted: Body) -> bool:
     return before is not None and after is not None and after < before
 
 
-def _is_established(live: Body, _wanted: Body) -> bool:
+def is_established(definition: Body) -> bool:
+    """Whether a CRD's kinds are served."""
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in mappings(live, "status", "conditions")
+        for condition in mappings(definition, "status", "conditions")
     )
 
 
@@ -150,7 +151,7 @@ QUESTIONS: dict[str, Condition] = {
     "another-length": _is_of_another_length,
     "balanced": _stays_balanced,
     "counted": lambda live, wanted: not _is_indexed(live, wanted),
-    "established": _is_established,
+    "established": lambda live, _wanted: is_established(live),
     "keeps-families": _keeps_families,
     "longer-life": _lengthens_life,
     "marked": lambda live, _wanted: live.get("immutable") is True,

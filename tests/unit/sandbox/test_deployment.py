@@ -17,11 +17,10 @@ from tests.traces.workloads import (
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import number
-from tidegate.sandbox.controllers.pods import POD, is_active, is_ready
+from tidegate.sandbox.controllers.pods import is_active, is_ready
 from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENT
-from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.workloads.rollout import HISTORY, REVISION
+from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 
 SECOND_IMAGE = a_template(image="app:2")
 NEVER_READY = a_template(image="app:2", outcome="never")

@@ -11,8 +11,9 @@ from tests.fakes.workload_stage import PLACE, Stage
 from tests.traces.workloads import WEB, a_template, a_workload, rolling
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.pods import POD, is_active
+from tidegate.sandbox.controllers.pods import is_active
 from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.kinds import POD
 
 
 @dataclass(frozen=True, slots=True)

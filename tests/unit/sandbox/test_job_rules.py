@@ -8,7 +8,7 @@ from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, number, text
-from tidegate.sandbox.controllers.batch.job import JOB, JOB_PODS, JOBS
+from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
 from tidegate.sandbox.controllers.batch.order import (
     FAILURES,
     INDEX,
@@ -16,7 +16,7 @@ from tidegate.sandbox.controllers.batch.order import (
     format_indexes,
     parse_indexes,
 )
-from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.kinds import JOB, POD
 from tidegate.testing import Body
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}

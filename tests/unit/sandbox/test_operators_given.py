@@ -12,6 +12,7 @@ from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, Stage
 from tidegate.model.reading import mapping, mappings
+from tidegate.sandbox.kinds import WORKLOADS
 from tidegate.sandbox.living import base_objects, living
 from tidegate.sandbox.operators.given import (
     Seat,
@@ -24,7 +25,7 @@ from tidegate.sandbox.operators.given import (
     together,
     workload_of,
 )
-from tidegate.sandbox.operators.presence import WORKLOADS, is_available
+from tidegate.sandbox.operators.presence import is_available
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox

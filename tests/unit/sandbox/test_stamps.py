@@ -6,9 +6,9 @@ from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mappings, text
-from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.selectors import BUDGET, BUDGETS, ENDPOINTS, SERVICE
+from tidegate.sandbox.controllers.selectors import BUDGET, BUDGETS, ENDPOINTS
 from tidegate.sandbox.controllers.stamps import API_SERVICE, AUTOSCALER, INGRESS, STAMPED
+from tidegate.sandbox.kinds import POD, SERVICE
 from tidegate.testing import Body
 
 

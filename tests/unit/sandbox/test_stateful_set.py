@@ -10,10 +10,11 @@ from tests.traces.workloads import DB, a_template, a_workload, an_account, scale
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, text
-from tidegate.sandbox.controllers.pods import POD, is_ready
+from tidegate.sandbox.controllers.pods import is_ready
 from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.workloads.revisions import CONTROLLER_REVISION
-from tidegate.sandbox.controllers.workloads.stateful_set import CLAIM, REVISION_LABEL
+from tidegate.sandbox.controllers.workloads.stateful_set import REVISION_LABEL
+from tidegate.sandbox.kinds import CLAIM, POD
 
 SECOND_IMAGE = a_template(image="app:2")
 DISK: Json = {

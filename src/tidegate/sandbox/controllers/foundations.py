@@ -13,7 +13,8 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import mappings, part
+from tidegate.sandbox.controllers.conditions import new_condition
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import (
     MANAGER,
@@ -23,17 +24,21 @@ from tidegate.sandbox.controllers.writes import (
     referred,
     without_finalizer,
 )
-from tidegate.sandbox.server.lifecycle import CLEANUP, FOREGROUND, ORPHAN, timestamp
-from tidegate.sandbox.server.register import DEFINITIONS, is_established
+from tidegate.sandbox.kinds import CONFIG_MAP, DEFINITIONS, NAMESPACE
+from tidegate.sandbox.server.lifecycle import CLEANUP, FOREGROUND, ORPHAN
+from tidegate.sandbox.server.register import served_versions
 from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
+from tidegate.schema.frozen import is_established
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Change
 
-NAMESPACE = Kind("", "v1", "Namespace")
 ACCOUNT = Kind("", "v1", "ServiceAccount")
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
 ROOT_CA = "kube-root-ca.crt"
 API_SERVER = "kube-apiserver"
+ACCEPTED = (
+    ("NamesAccepted", "NoConflicts", "no conflicts found"),
+    ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+)
 
 
 def collect(view: Sight, ref: Ref, _now: Ms) -> Looking:
@@ -175,21 +180,13 @@ def keep_definition(view: Sight, ref: Ref, now: Ms) -> Looking:
 
 
 def _clean_up(view: Sight, definition: Stored) -> Iterator[Write]:
-    instances = _instances(view, definition)
+    kind = next((kind for kind, _ in served_versions(definition.body)), None)
+    instances = view.all_of(kind) if kind else []
     for stored in instances:
         if not stored.is_deleting:
             yield delete(stored)
     if not instances and CLEANUP in definition.finalizers:
         yield without_finalizer(definition, CLEANUP, manager=API_SERVER)
-
-
-def _instances(view: Sight, definition: Stored) -> list[Stored]:
-    spec = mapping(definition.body, "spec")
-    for version in mappings(spec, "versions"):
-        if version.get("served"):
-            kind = Kind(text(spec, "group"), text(version, "name"), text(spec, "names", "kind"))
-            return view.all_of(kind)
-    return []
 
 
 def _established(body: Body, now: Ms) -> Body:
@@ -199,21 +196,9 @@ def _established(body: Body, now: Ms) -> Body:
         "acceptedNames": part(body, "spec", "names"),
         "storedVersions": stored,
         "conditions": [
-            _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
-            _condition(
-                "Established", "InitialNamesAccepted", "the initial names have been accepted", now
-            ),
+            new_condition(name, "True", reason, message, now=now, dated="")
+            for name, reason, message in ACCEPTED
         ],
-    }
-
-
-def _condition(name: str, reason: str, message: str, now: Ms) -> Body:
-    return {
-        "type": name,
-        "status": "True",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": timestamp(now),
     }
 
 

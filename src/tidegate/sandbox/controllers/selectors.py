@@ -16,8 +16,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import conditions_of, share, steady
-from tidegate.sandbox.controllers.foundations import NAMESPACE
-from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
+from tidegate.sandbox.controllers.pods import is_ready, phase_of
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import (
     controller_ref,
@@ -26,15 +25,21 @@ from tidegate.sandbox.controllers.writes import (
     digest_of,
     owner_reference,
     patch,
-    set_status,
+    say,
+)
+from tidegate.sandbox.kinds import (
+    DEPLOYMENT,
+    NAMESPACE,
+    POD,
+    REPLICA_SET,
+    SERVICE,
+    SERVICE_NAME,
+    SLICE,
 )
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
-SERVICE = Kind("", "v1", "Service")
-SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
-SERVICE_NAME = "kubernetes.io/service-name"
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 HEADLESS = "service.kubernetes.io/headless"
 CONTROLLER = "endpointslice-controller.k8s.io"
@@ -42,8 +47,6 @@ LARGEST = 100
 """So many endpoints fit into a slice."""
 LONGEST_PREFIX = 58
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget")
-REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
-DEPLOYMENT = "Deployment"
 
 
 class Labelled:
@@ -84,6 +87,15 @@ def keep_endpoints(view: Sight, ref: Ref, _now: Ms) -> Looking:
         wanted = dict(_slices(service, known.matching(_selector(service))))
         there = {own.ref.name: own for own in view.owned_by(service.uid) if own.ref.kind == SLICE}
         yield from _write(service, wanted, there)
+
+
+def slices_of(view: Sight, service: Ref) -> list[Stored]:
+    """The EndpointSlices of a Service, whoever wrote them."""
+    return [
+        one
+        for one in view.all_of(SLICE, service.namespace)
+        if one.labels.get(SERVICE_NAME) == service.name
+    ]
 
 
 def _has_endpoints(service: Stored) -> bool:
@@ -243,9 +255,8 @@ def keep_budgets(view: Sight, ref: Ref, now: Ms) -> Looking:
     for budget in budgets:
         selector = _budget_selector(budget)
         covered = pods.matching(selector) if isinstance(selector, dict) else []
-        status = _budget_status(view, budget, covered, now)
-        if not budget.is_deleting and status != mapping(budget.body, "status"):
-            yield set_status(budget, status)
+        if not budget.is_deleting:
+            yield from say(budget, _budget_status(view, budget, covered, now))
 
 
 def _budget_selector(budget: Stored) -> Json:
@@ -298,7 +309,7 @@ def _controller(view: Sight, ref: Ref) -> Stored | None:
     owner = view.get(ref)
     if owner is not None and ref.kind == REPLICA_SET:
         above = controller_ref(owner)
-        if above is not None and above.kind.name == DEPLOYMENT:
+        if above is not None and above.kind.name == DEPLOYMENT.name:
             return view.get(above)
     return owner
 
@@ -319,3 +330,4 @@ def _concerns_budgets(_view: Sight, event: Transition) -> Iterator[Ref]:
 
 
 BUDGETS = Controller("budgets", keep_budgets, _concerns_budgets, delay=Ms(100), kinds=(BUDGET, POD))
+SELECTING = (ENDPOINTS, BUDGETS)

@@ -15,8 +15,16 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import conditions_of, steady
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
-from tidegate.sandbox.controllers.selectors import SERVICE, SERVICE_NAME, SLICE
-from tidegate.sandbox.controllers.writes import set_status
+from tidegate.sandbox.controllers.selectors import slices_of
+from tidegate.sandbox.controllers.writes import say
+from tidegate.sandbox.kinds import (
+    DEPLOYMENT,
+    REPLICA_SET,
+    SERVICE,
+    SERVICE_NAME,
+    SLICE,
+    STATEFUL_SET,
+)
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Change
 
@@ -27,12 +35,7 @@ LOCAL = ("Local", "Local APIServices are always available")
 PASSED = ("Passed", "all checks passed")
 HTTPS = 443
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
-SCALED = (
-    Kind("apps", "v1", "Deployment"),
-    Kind("apps", "v1", "StatefulSet"),
-    Kind("apps", "v1", "ReplicaSet"),
-    Kind("", "v1", "ReplicationController"),
-)
+SCALED = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, Kind("", "v1", "ReplicationController"))
 SCALED_NAMES = frozenset(kind.name for kind in SCALED)
 SEEN = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
 UNSEEN = "the HPA controller was unable to get the target's current scale"
@@ -70,8 +73,8 @@ def stamping(stamp: Stamp) -> Controller:
         if stored is None or stored.is_deleting:
             return
         status = stamp.status(view, stored, now)
-        if status is not None and status != mapping(stored.body, "status"):
-            yield set_status(stored, status)
+        if status is not None:
+            yield from say(stored, status)
 
     def concerns(view: Sight, event: Transition) -> Iterator[Ref]:
         ref = event.stored.ref
@@ -124,7 +127,7 @@ def _judge(view: Sight, service: Body) -> tuple[str, tuple[str, str]]:
     ports = [one for one in mappings(found.body, "spec", "ports") if one.get("port") == wanted]
     if not ports:
         return "False", ("ServicePortError", f"{where} is not listening on port {wanted}")
-    slices = [one for one in view.all_of(SLICE, namespace) if one.labels.get(SERVICE_NAME) == name]
+    slices = slices_of(view, found.ref)
     if not slices:
         return "False", ("EndpointsNotFound", f"cannot find endpointslices for {where}")
     if not any(_has_ready(one, text(ports[0], "name")) for one in slices):

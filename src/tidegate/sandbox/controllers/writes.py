@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import text
+from tidegate.model.reading import mapping, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import Concerns, Sight
 from tidegate.sandbox.server.lifecycle import spell, timestamp
@@ -19,7 +20,6 @@ from tidegate.world.calls import PatchForm, Verb, Write
 MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10
 EVENT = Kind("", "v1", "Event")
-NORMAL, WARNING = "Normal", "Warning"
 
 
 def set_status(
@@ -36,6 +36,12 @@ def set_status(
         uid=stored.uid,
         manager=manager,
     )
+
+
+def say(stored: Stored, status: Body) -> Iterator[Write]:
+    """The status as a whole, where it is another one."""
+    if status != mapping(stored.body, "status"):
+        yield set_status(stored, status)
 
 
 def patch(stored: Stored, change: Body, *, subresource: str = "", manager: str = MANAGER) -> Write:
@@ -86,6 +92,17 @@ def owner_reference(owner: Stored) -> Body:
         "uid": owner.uid,
         "controller": True,
         "blockOwnerDeletion": True,
+    }
+
+
+def object_reference(stored: Stored) -> Body:
+    """How one object names another that is not its owner."""
+    return {
+        "kind": stored.ref.kind.name,
+        "namespace": stored.ref.namespace,
+        "name": stored.ref.name,
+        "uid": stored.uid,
+        "apiVersion": stored.ref.kind.api_version,
     }
 
 
@@ -153,16 +170,21 @@ def event_ref(about: Stored, *, reason: str, message: str = "") -> Ref:
     return Ref(EVENT, about.ref.namespace or "default", f"{about.ref.name}.{digest}")
 
 
-def tell(about: Stored, *, reason: str, message: str, now: Ms, source: str) -> Write:
-    """Something went as it should."""
-    ref = event_ref(about, reason=reason, message=message)
-    return _event(ref, about, {"type": NORMAL, "reason": reason, "message": message}, source, now)
+class Voice(NamedTuple):
+    """A controller says what it did or could not do, where a person would look for it."""
 
+    source: str
 
-def warn(about: Stored, *, reason: str, message: str, now: Ms, source: str) -> Write:
-    """Something did not. Said once for each reason: the first message stays."""
-    ref = event_ref(about, reason=reason)
-    return _event(ref, about, {"type": WARNING, "reason": reason, "message": message}, source, now)
+    def tell(self, about: Stored, reason: str, message: str, now: Ms) -> Write:
+        """Something went as it should."""
+        ref = event_ref(about, reason=reason, message=message)
+        words: Body = {"type": "Normal", "reason": reason, "message": message}
+        return _event(ref, about, words, self.source, now)
+
+    def warn(self, about: Stored, reason: str, message: str, now: Ms) -> Write:
+        """Something did not. Said once for each reason: the first message stays."""
+        words: Body = {"type": "Warning", "reason": reason, "message": message}
+        return _event(event_ref(about, reason=reason), about, words, self.source, now)
 
 
 def first_warning(view: Sight, about: Stored, *, reason: str) -> Ms | None:

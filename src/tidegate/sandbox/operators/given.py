@@ -15,9 +15,17 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
 from tidegate.sandbox.controllers.reaction import Controller, Sight
+from tidegate.sandbox.kinds import (
+    DAEMON_SET,
+    DEFINITIONS,
+    DEPLOYMENT,
+    NAMESPACE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+)
 from tidegate.sandbox.operators.making import MARK
 from tidegate.sandbox.physics.course import Fit, Rule
-from tidegate.sandbox.server.register import DEFINITIONS
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, is_refusal
@@ -28,14 +36,13 @@ SCHEMA: Body = {"openAPIV3Schema": {**OPEN, "properties": {"spec": OPEN, "status
 HISSING = ("s", "x", "z", "ch", "sh")
 VOWELS = "aeiou"
 MARKED: Body = {"annotations": {MARK: "true"}}
-NAMESPACE = Kind("", "v1", "Namespace")
 AT_WORK = {
     "namespaces": NAMESPACE,
-    "deployments": Kind("apps", "v1", "Deployment"),
-    "stateful-sets": Kind("apps", "v1", "StatefulSet"),
-    "daemon-sets": Kind("apps", "v1", "DaemonSet"),
-    "replica-sets": Kind("apps", "v1", "ReplicaSet"),
-    "kubelet": Kind("", "v1", "Pod"),
+    "deployments": DEPLOYMENT,
+    "stateful-sets": STATEFUL_SET,
+    "daemon-sets": DAEMON_SET,
+    "replica-sets": REPLICA_SET,
+    "kubelet": POD,
     "endpoints": NAMESPACE,
 }
 """The controllers that bring up a workload, by name, and what each looks at."""

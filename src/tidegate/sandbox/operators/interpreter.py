@@ -24,7 +24,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Pace, Row, Stage
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import set_status, warn
+from tidegate.sandbox.controllers.writes import Voice, set_status
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memories, concerned
@@ -35,6 +35,7 @@ from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Missing, NotServed, is_refusal
 
 RETRY = Ms(10 * SECOND)
+VOICE = Voice(MAKER)
 
 
 def status_of(template: dict[str, object], scope: Body) -> Json:
@@ -207,16 +208,4 @@ def _write(stored: Stored, wanted: Json, now: Ms) -> Looking:
     if isinstance(outcome, Missing | NotServed):
         outcome = yield set_status(stored, status, subresource="", manager=MAKER)
     if outcome is not None and is_refusal(outcome):
-        yield warn(stored, reason="StatusRefused", message=outcome.message, now=now, source=MAKER)
-
-
-def unserved(view: Sight, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
-    """The custom resources that nobody serves, and why that is so."""
-    catalogue = KnownRows.of(rows)
-    found: list[tuple[Ref, str]] = []
-    for kind in presence.custom_kinds(view):
-        objects = view.all_of(kind)
-        if objects and not presence.is_served(catalogue, view, kind):
-            why = presence.why_unserved(catalogue, view, kind)
-            found += [(stored.ref, why) for stored in objects]
-    return sorted(found)
+        yield VOICE.warn(stored, "StatusRefused", outcome.message, now)

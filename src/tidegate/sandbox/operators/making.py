@@ -15,6 +15,7 @@ from tidegate.model.operators import Row
 from tidegate.model.reading import mapping
 from tidegate.sandbox.controllers.reaction import At, Sight
 from tidegate.sandbox.controllers.writes import owner_reference
+from tidegate.sandbox.kinds import SERVICE_NAME
 from tidegate.sandbox.server.store import Body, Stored, metadata_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Outcome, is_refusal
@@ -47,7 +48,7 @@ def _marked(body: Body) -> Body:
 def _slice(service: Body) -> Body:
     metadata = metadata_of(service)
     labels: Body = {
-        "kubernetes.io/service-name": metadata["name"],
+        SERVICE_NAME: metadata["name"],
         "endpointslice.kubernetes.io/managed-by": MAKER,
     }
     return {

@@ -16,10 +16,8 @@ from tidegate.knowledge.references import needs_of
 from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.writes import referred
+from tidegate.sandbox.kinds import SERVICE, SERVICE_NAME, SLICE, WORKLOADS
 from tidegate.sandbox.operators.presence import (
-    SERVICE_NAME,
-    SLICE,
-    WORKLOADS,
     builtin_groups,
     custom_kinds,
     is_available,
@@ -28,8 +26,6 @@ from tidegate.sandbox.operators.presence import (
 )
 from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.facts import Change
-
-SERVICE = Kind("", "v1", "Service")
 
 
 class NeededObject(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import islice
 
 from tidegate.knowledge.catalogue import KnownRows, containers_of, is_ready, serves
 from tidegate.knowledge.references import Needed
@@ -18,19 +19,11 @@ from tidegate.model.operators import EVERY, Hold, Row, Until
 from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.server.register import DEFINITIONS
+from tidegate.sandbox.controllers.selectors import slices_of
+from tidegate.sandbox.kinds import CONFIG_MAP, DEFINITIONS, JOB, WORKLOADS
+from tidegate.sandbox.server.register import served_versions
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.schema.builtin import served_kinds
-
-WORKLOADS = (
-    Kind("apps", "v1", "Deployment"),
-    Kind("apps", "v1", "StatefulSet"),
-    Kind("apps", "v1", "DaemonSet"),
-)
-SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
-SERVICE_NAME = "kubernetes.io/service-name"
-JOB = Kind("batch", "v1", "Job")
-CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
 def is_available(workload: Stored) -> bool:
@@ -113,12 +106,7 @@ def is_met(known: KnownRows, view: Sight, needed: Needed) -> bool:
 def custom_kinds(view: Sight) -> Iterator[Kind]:
     """The kinds of a cluster's CRDs, each once."""
     for definition in view.all_of(DEFINITIONS):
-        spec = mapping(definition.body, "spec")
-        for version in mappings(spec, "versions"):
-            if version.get("served"):
-                name = text(spec, "names", "kind")
-                yield Kind(text(spec, "group"), text(version, "name"), name)
-                break
+        yield from (kind for kind, _ in islice(served_versions(definition.body), 1))
 
 
 def _versions_of(known: KnownRows, view: Sight, group: str, kind: str) -> Iterable[str]:
@@ -139,8 +127,7 @@ def _answers(view: Sight, service: Ref) -> bool:
     """Whether a Service has an endpoint that serves, be it announced before it is ready or not."""
     return any(
         _serves(mapping(endpoint, "conditions"))
-        for one in view.all_of(SLICE, service.namespace)
-        if one.labels.get(SERVICE_NAME) == service.name
+        for one in slices_of(view, service)
         for endpoint in mappings(one.body, "endpoints")
     )
 

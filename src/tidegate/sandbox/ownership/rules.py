@@ -28,25 +28,14 @@ from tidegate.world.facts import Cause, Owned
 Body: TypeAlias = dict[str, Json]
 UPDATERS_LIMIT = 10
 ANCIENT, BEFORE_FIRST_APPLY, UNKNOWN = "ancient-changes", "before-first-apply", "unknown"
+_OF_A_LIFE = (
+    "name namespace creationTimestamp selfLink uid clusterName generation managedFields "
+    "resourceVersion"
+)
 NEVER_OWNED = fields_from(
     [
-        ["f:apiVersion"],
-        ["f:kind"],
-        ["f:metadata"],
-        *(
-            ["f:metadata", f"f:{name}"]
-            for name in (
-                "name",
-                "namespace",
-                "creationTimestamp",
-                "selfLink",
-                "uid",
-                "clusterName",
-                "generation",
-                "managedFields",
-                "resourceVersion",
-            )
-        ),
+        *(["f:apiVersion"], ["f:kind"], ["f:metadata"]),
+        *(["f:metadata", f"f:{name}"] for name in _OF_A_LIFE.split()),
     ]
 )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.sandbox.kinds import SERVICE_NAME
 from tidegate.sandbox.server.lifecycle import NAMESPACES, PODS, SERVICES
 from tidegate.sandbox.server.register import KindEntry, Refused
 from tidegate.sandbox.server.store import Body, Resource, Store
@@ -125,7 +126,7 @@ def _trouble(service: dict[str, Json], store: Store) -> str:
         return f'{url}: service "{name}" not found'
     slices = store.table(SLICES).objects.get(namespace, {})
     for stored in slices.values():
-        if stored.labels.get("kubernetes.io/service-name") == name and _has_ready(stored.body):
+        if stored.labels.get(SERVICE_NAME) == name and _has_ready(stored.body):
             return ""
     return f'{url}: no endpoints available for service "{name}"'
 

@@ -14,10 +14,11 @@ from functools import lru_cache
 
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping
+from tidegate.sandbox.kinds import DEFINITIONS
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.rules import blank_of
-from tidegate.sandbox.server.register import DEFINITIONS, KindEntry, Refused, invalid
+from tidegate.sandbox.server.register import KindEntry, Refused, invalid
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.checks import find_problems

@@ -14,7 +14,6 @@ from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
 from tidegate.world.facts import Cause, Conflict, Invalid, Missing, NotServed, Refusal
 
-DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -100,28 +99,28 @@ def resource_of(definition: Body) -> Resource:
     return Resource(text(definition, "spec", "group"), text(definition, "spec", "names", "plural"))
 
 
-def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
-    spec, resource = mapping(definition, "spec"), resource_of(definition)
+def served_versions(definition: Body) -> Iterator[tuple[Kind, Body]]:
+    """The versions of a CRD that are served: the kind in each, and what it says of the version."""
+    spec = mapping(definition, "spec")
     for version in mappings(spec, "versions"):
-        if not version.get("served"):
-            continue
+        if version.get("served"):
+            yield (
+                Kind(text(spec, "group"), text(version, "name"), text(spec, "names", "kind")),
+                version,
+            )
+
+
+def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
+    resource = resource_of(definition)
+    for kind, version in served_versions(definition):
         served = Served(
-            kind=Kind(resource.group, text(version, "name"), text(spec, "names", "kind")),
+            kind=kind,
             plural=resource.plural,
-            namespaced=spec.get("scope") == "Namespaced",
+            namespaced=text(definition, "spec", "scope") == "Namespaced",
             verbs=VERBS,
             subresources=tuple(sorted(mapping(version, "subresources"))),
         )
-        shape = shapes.get(served.kind.version, ANY)
-        yield KindEntry(served, shape, resource, is_custom=True)
-
-
-def is_established(definition: Body) -> bool:
-    """Whether a CRD's kinds are served."""
-    return any(
-        one.get("type") == "Established" and one.get("status") == "True"
-        for one in mappings(definition, "status", "conditions")
-    )
+        yield KindEntry(served, shapes.get(kind.version, ANY), resource, is_custom=True)
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not an error

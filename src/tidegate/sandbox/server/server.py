@@ -13,11 +13,12 @@ from tidegate.model.objects import Live, Ref
 from tidegate.sandbox.server.beginning import Names
 from tidegate.sandbox.server.lifecycle import CRDS
 from tidegate.sandbox.server.logs import Printed
-from tidegate.sandbox.server.register import KindEntry, Refused, Register, is_established, missing
+from tidegate.sandbox.server.register import KindEntry, Refused, Register, missing
 from tidegate.sandbox.server.store import Resource, Store, Stored, Transition
 from tidegate.sandbox.server.streams import selects
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
+from tidegate.schema.frozen import is_established
 from tidegate.schema.structural import shapes_of
 from tidegate.world import facts
 from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write

@@ -12,7 +12,6 @@ from tidegate.model.reading import text
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_update
 from tidegate.sandbox.ownership.rules import (
-    Applied,
     Author,
     Conflicts,
     Terms,
@@ -151,13 +150,10 @@ class Writer:
             terms=writing.terms,
             force=writing.write.force,
         )
-        match result:
-            case Applied():
-                pass
-            case Conflicts():
-                raise Refused(Conflict(result.message, result.owned))
-            case Unfit():
-                raise unfit(result.problems, writing.entry, writing.ref)
+        if isinstance(result, Conflicts):
+            raise Refused(Conflict(result.message, result.owned))
+        if isinstance(result, Unfit):
+            raise unfit(result.problems, writing.entry, writing.ref)
         strict = writing.write.strict
         body, warnings = inspect(result.body, writing.entry, strict=strict, keeps_nulls=True)
         if before is None:

@@ -31,9 +31,9 @@ from tidegate.sandbox.controllers.conditions import (
     moment_of,
     new_condition,
 )
-from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Sight
 from tidegate.sandbox.controllers.writes import controlled
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Propagation, Ref
+from tidegate.model.objects import Propagation, Ref
 from tidegate.model.reading import mappings, text
 from tidegate.sandbox.controllers.batch.case import (
     Ending,
@@ -27,7 +27,7 @@ from tidegate.sandbox.controllers.batch.case import (
     status_after,
     status_before,
 )
-from tidegate.sandbox.controllers.batch.managing import BATCH, NAME, manage, release, stop
+from tidegate.sandbox.controllers.batch.managing import BATCH, VOICE, manage, release, stop
 from tidegate.sandbox.controllers.batch.order import TRACKING, whole
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
@@ -35,22 +35,19 @@ from tidegate.sandbox.controllers.conditions import (
     find_condition,
     moment_of,
 )
-from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import (
     controller_of,
     delete,
+    say,
     set_status,
-    tell,
-    warn,
     without_finalizer,
 )
+from tidegate.sandbox.kinds import JOB, POD
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
-
-JOB = Kind("batch", "v1", "Job")
 
 
 def keep_job(view: Sight, ref: Ref, now: Ms) -> Looking:
@@ -97,12 +94,10 @@ def _report(
     start = _start(case, changed=changed, now=now)
     counting = count_pods(case, ending)
     before = status_before(case, running, counting, conditions, start)
-    if before != case.status:
-        yield set_status(case.job, before)
+    yield from say(case.job, before)
     if changed:
         reason = "Suspended" if case.order.is_suspended else "Resumed"
-        said = f"Job {reason.lower()}"
-        yield tell(case.job, reason=reason, message=said, now=now, source=NAME)
+        yield VOICE.tell(case.job, reason, f"Job {reason.lower()}", now)
     yield from (release(pod) for pod in counting.released)
     after = status_after(before, counting)
     is_over = ending is not None and running.terminating == 0
@@ -123,8 +118,8 @@ def _start(case: JobCase, *, changed: bool, now: Ms) -> str:
 
 def _ended(job: Stored, ending: Ending, now: Ms) -> Write:
     if ending.is_success:
-        return tell(job, reason="Completed", message="Job completed", now=now, source=NAME)
-    return warn(job, reason=ending.reason, message=ending.message, now=now, source=NAME)
+        return VOICE.tell(job, "Completed", "Job completed", now)
+    return VOICE.warn(job, ending.reason, ending.message, now)
 
 
 def _is_respecified(event: Transition) -> bool:
@@ -204,3 +199,4 @@ def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
 
 FINISHED_JOBS = Controller("finished-jobs", remove_finished, _concerns_job, kinds=(JOB,))
 LEFT_PODS = Controller("left-pods", release_pod, _concerns_pods, kinds=(POD, JOB))
+JOB_CONTROLLERS = (JOBS, JOB_PODS, FINISHED_JOBS, LEFT_PODS)

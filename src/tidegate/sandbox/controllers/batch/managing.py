@@ -20,16 +20,16 @@ from tidegate.sandbox.controllers.batch.order import (
     next_start_of_index,
 )
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.pods import POD, least_wanted, refusal_of
+from tidegate.sandbox.controllers.pods import least_wanted, refusal_of
 from tidegate.sandbox.controllers.reaction import At
 from tidegate.sandbox.controllers.writes import (
+    Voice,
     create,
     delete,
     owner_reference,
-    tell,
-    warn,
     without_finalizer,
 )
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Outcome
@@ -40,7 +40,7 @@ INDEX_VARIABLE: Json = {
     "name": "JOB_COMPLETION_INDEX",
     "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
 }
-NAME = "job-controller"
+VOICE = Voice("job-controller")
 BATCH = SECOND
 """Changes of pods within this time are one look."""
 BURST = 500
@@ -169,8 +169,7 @@ def _make(case: JobCase, running: UnderWay, missing: int, now: Ms) -> Deeds:
             break
         made += 1
         name = outcome.live.ref.name if outcome.live else ""
-        said = f"Created pod: {name}"
-        yield tell(case.job, reason="SuccessfulCreate", message=said, now=now, source=NAME)
+        yield VOICE.tell(case.job, "SuccessfulCreate", f"Created pod: {name}", now)
     return UnderWay(running.active + made, running.ready, running.terminating)
 
 
@@ -201,8 +200,7 @@ def _refused(case: JobCase, why: str, now: Ms) -> Iterator[Write | At]:
     """Try again after 1 s, 2 s, 4 s, ... up to a minute."""
     if not why:
         return
-    said = f"Error creating: {why}"
-    yield warn(case.job, reason="FailedCreate", message=said, now=now, source=NAME)
+    yield VOICE.warn(case.job, "FailedCreate", f"Error creating: {why}", now)
     begun = [moment_of(case.status.get("startTime"))]
     begun += [moment_of(pod.stored.metadata.get("creationTimestamp")) for pod in case.pods]
     since = max((moment for moment in begun if moment is not None), default=now)
@@ -211,8 +209,7 @@ def _refused(case: JobCase, why: str, now: Ms) -> Iterator[Write | At]:
 
 
 def _deleted(job: Stored, pod: JobPod, now: Ms) -> Write:
-    said = f"Deleted pod: {pod.stored.ref.name}"
-    return tell(job, reason="SuccessfulDelete", message=said, now=now, source=NAME)
+    return VOICE.tell(job, "SuccessfulDelete", f"Deleted pod: {pod.stored.ref.name}", now)
 
 
 def release(pod: JobPod) -> Write:

@@ -13,16 +13,21 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import patch, set_status, tell, warn, without_finalizer
+from tidegate.sandbox.controllers.writes import (
+    Voice,
+    object_reference,
+    patch,
+    say,
+    set_status,
+    without_finalizer,
+)
+from tidegate.sandbox.kinds import CLAIM, POD, VOLUME
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
-CLAIM = Kind("", "v1", "PersistentVolumeClaim")
-VOLUME = Kind("", "v1", "PersistentVolume")
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONERS = (
@@ -36,7 +41,7 @@ DEFAULTS = (
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-NAME = "persistentvolume-controller"
+VOICE = Voice("persistentvolume-controller")
 NO_VOLUME = "no persistent volumes available for this claim and no storage class is set"
 NO_CONSUMER = "waiting for first consumer to be created before binding"
 PROTECTION = "kubernetes.io/pvc-protection"
@@ -44,17 +49,6 @@ PROTECTION = "kubernetes.io/pvc-protection"
 
 def volume_status(phase: str, now: Ms) -> Body:
     return {"phase": phase, "lastPhaseTransitionTime": timestamp(now)}
-
-
-def claim_reference(claim: Stored) -> Body:
-    """How a volume names the claim that it is kept for."""
-    return {
-        "kind": CLAIM.name,
-        "namespace": claim.ref.namespace,
-        "name": claim.ref.name,
-        "uid": claim.uid,
-        "apiVersion": CLAIM.api_version,
-    }
 
 
 def made_name(claim: Stored) -> str:
@@ -122,7 +116,7 @@ def keep_claim(view: Sight, ref: Ref, now: Ms) -> Looking:
     elif class_name:
         yield from _ask(view, claim, class_name, now)
     else:
-        yield tell(claim, reason="FailedBinding", message=NO_VOLUME, now=now, source=NAME)
+        yield VOICE.tell(claim, "FailedBinding", NO_VOLUME, now)
 
 
 def class_of(view: Sight, claim: Stored) -> str:
@@ -155,7 +149,7 @@ def _follow(view: Sight, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
 def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
     """The volume first, then the claim: each in its spec, then in its status."""
     if text(volume.body, "spec", "claimRef", "uid") != claim.uid:
-        kept = claim_reference(claim)
+        kept = object_reference(claim)
         notes: Json = {BOUND_BY_CONTROLLER: "yes"}
         yield patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
     if text(volume.body, "status", "phase") != "Bound":
@@ -168,8 +162,7 @@ def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
         "accessModes": spec.get("accessModes"),
         "capacity": spec.get("capacity"),
     }
-    if mapping(claim.body, "status") != wanted:
-        yield set_status(claim, wanted)
+    yield from say(claim, wanted)
 
 
 def _name_volume(claim: Stored, volume: Stored) -> Write:
@@ -184,16 +177,16 @@ def _ask(view: Sight, claim: Stored, class_name: str, now: Ms) -> Iterator[Write
     found = view.get(Ref(STORAGE_CLASS, "", class_name))
     if found is None:
         said = f'storageclass.storage.k8s.io "{class_name}" not found'
-        yield warn(claim, reason="ProvisioningFailed", message=said, now=now, source=NAME)
+        yield VOICE.warn(claim, "ProvisioningFailed", said, now)
         return
     notes = mapping(claim.metadata, "annotations")
     if _waits_for_pod(found) and SELECTED_NODE not in notes:
-        yield tell(claim, reason="WaitForFirstConsumer", message=NO_CONSUMER, now=now, source=NAME)
+        yield VOICE.tell(claim, "WaitForFirstConsumer", NO_CONSUMER, now)
         return
     provisioner = text(found.body, "provisioner")
     if provisioner == NO_PROVISIONER:
         said = f"no volume plugin matched name: {provisioner}"
-        yield warn(claim, reason="ProvisioningFailed", message=said, now=now, source=NAME)
+        yield VOICE.warn(claim, "ProvisioningFailed", said, now)
     elif any(notes.get(name) != provisioner for name in PROVISIONERS):
         yield patch(claim, {"metadata": {"annotations": dict.fromkeys(PROVISIONERS, provisioner)}})
         said = (
@@ -201,7 +194,7 @@ def _ask(view: Sight, claim: Stored, class_name: str, now: Ms) -> Iterator[Write
             " or manually by the system administrator. If volume creation is delayed, please verify"
             " that the provisioner is running and correctly registered."
         )
-        yield tell(claim, reason="ExternalProvisioning", message=said, now=now, source=NAME)
+        yield VOICE.tell(claim, "ExternalProvisioning", said, now)
 
 
 def choose_node(view: Sight, ref: Ref, _now: Ms) -> Looking:

@@ -9,16 +9,17 @@ from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, part, text
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.storage.claims import (
-    CLAIM,
+    CLAIMS,
+    CONSUMERS,
+    PROTECTED_CLAIMS,
     PROVISIONERS,
     STORAGE_CLASS,
-    VOLUME,
-    claim_reference,
     class_of,
     made_name,
     volume_status,
 )
-from tidegate.sandbox.controllers.writes import create, delete, set_status, tell
+from tidegate.sandbox.controllers.writes import Voice, create, delete, object_reference, set_status
+from tidegate.sandbox.kinds import CLAIM, VOLUME
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Done
@@ -39,7 +40,7 @@ def provision(view: Sight, ref: Ref, now: Ms) -> Looking:
     write = _volume_for(claim, storage_class, provisioner)
     if isinstance((yield write), Done):
         said = f"Successfully provisioned volume {write.ref.name}"
-        yield tell(claim, reason="ProvisioningSucceeded", message=said, now=now, source=provisioner)
+        yield Voice(provisioner).tell(claim, "ProvisioningSucceeded", said, now)
 
 
 def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write:
@@ -53,7 +54,7 @@ def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write
             storage_class.body, "reclaimPolicy", default="Delete"
         ),
         "storageClassName": storage_class.ref.name,
-        "claimRef": claim_reference(claim),
+        "claimRef": object_reference(claim),
         "csi": {"driver": provisioner, "volumeHandle": name},
     }
     notes: Json = {"pv.kubernetes.io/provisioned-by": provisioner}
@@ -105,3 +106,4 @@ def provisioner(delay: Ms = PROVISIONING) -> Controller:
 
 
 VOLUMES = Controller("volumes", keep_volume, _concerns_volumes, kinds=(VOLUME, CLAIM))
+STORAGE_CONTROLLERS = (CLAIMS, CONSUMERS, VOLUMES, PROTECTED_CLAIMS)

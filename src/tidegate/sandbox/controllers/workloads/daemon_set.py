@@ -6,16 +6,15 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import share, without_zeros
 from tidegate.sandbox.controllers.pods import (
-    POD,
+    await_next,
     is_available,
     is_ready,
     new_pod,
-    next_available,
     phase_of,
     refusal_of,
     retry_at,
@@ -28,14 +27,13 @@ from tidegate.sandbox.controllers.workloads.placement import (
     node_of,
     pinned,
 )
-from tidegate.sandbox.controllers.writes import first_warning, tell, warn
+from tidegate.sandbox.controllers.writes import Voice, first_warning
+from tidegate.sandbox.kinds import DAEMON_SET, NODE, POD
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Outcome
 
-DAEMON_SET = Kind("apps", "v1", "DaemonSet")
-NODE = Kind("", "v1", "Node")
-NAME = "daemonset-controller"
+VOICE = Voice("daemonset-controller")
 REVISION_LABEL = "controller-revision-hash"
 OF_PODS = writes.with_controlled(DAEMON_SET, POD)
 
@@ -82,13 +80,9 @@ def keep_watch(view: Sight, ref: Ref, now: Ms) -> Looking:
     patrol = _read(view, owner, now)
     if not refusal and text(owner.body, "spec", "updateStrategy", "type") != "OnDelete":
         yield from _renew(patrol)
-    status = _status(patrol)
-    if status != part(owner.body, "status"):
-        yield writes.set_status(owner, status)
+    yield from writes.say(owner, _status(patrol))
     everyone = [pod for pods in patrol.pods.values() for pod in pods]
-    moment = next_available(everyone, patrol.least, now=now)
-    if moment is not None:
-        yield At(moment)
+    yield from await_next(everyone, patrol.least, now=now)
 
 
 def _read(view: Sight, owner: Stored, now: Ms) -> Patrol:
@@ -122,9 +116,7 @@ def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
         if phase_of(pod) == "Failed":
             place = f"{pod.ref.namespace}/{pod.ref.name} on node {node}"
             said = f"Found failed daemon pod {place}, will try to kill it"
-            yield tell(
-                patrol.owner, reason="FailedDaemonPod", message=said, now=patrol.now, source=NAME
-            )
+            yield VOICE.tell(patrol.owner, "FailedDaemonPod", said, patrol.now)
             yield writes.delete(pod)
         elif phase_of(pod) == "Succeeded":
             yield writes.delete(pod)
@@ -154,8 +146,7 @@ def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
     )
     refusal = refusal_of((yield write))
     if refusal:
-        said = f"Error creating: {refusal}"
-        yield warn(patrol.owner, reason="FailedCreate", message=said, now=patrol.now, source=NAME)
+        yield VOICE.warn(patrol.owner, "FailedCreate", f"Error creating: {refusal}", patrol.now)
     return refusal
 
 

@@ -10,14 +10,13 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
-from tidegate.sandbox.controllers.pods import POD, phase_of, refusal_of, retry_at
+from tidegate.sandbox.controllers.pods import phase_of, refusal_of, retry_at
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.workloads import progress
-from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.workloads.rollout import (
     DESIRED,
     HASH,
@@ -33,13 +32,13 @@ from tidegate.sandbox.controllers.workloads.rollout import (
     read_rollout,
     scaled_sizes,
 )
-from tidegate.sandbox.controllers.writes import tell, warn
+from tidegate.sandbox.controllers.writes import Voice
+from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Exists, Outcome, is_refusal
 
-DEPLOYMENT = Kind("apps", "v1", "Deployment")
-NAME = "deployment-controller"
+VOICE = Voice("deployment-controller")
 NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", PREFIX)
 LONGEST_NAME = 253
 
@@ -54,7 +53,7 @@ def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
         return
     rollout = read_rollout(view, deployment)
     if deployment.is_deleting:
-        yield from _say(rollout, progress.plain_status(rollout, now))
+        yield from writes.say(deployment, progress.plain_status(rollout, now))
     elif (yield from _note_pause(rollout, now)):
         yield from _before_status(_proceed(view, rollout, now))
     else:
@@ -94,7 +93,7 @@ def _stand(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     if rollout.is_paused:
         yield from _forget_old(rollout)
     after = read_rollout(view, rollout.deployment)
-    yield from _say(rollout, progress.plain_status(after, now))
+    yield from writes.say(rollout.deployment, progress.plain_status(after, now))
 
 
 def _roll(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
@@ -220,12 +219,12 @@ def _begin(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     if refusal:
         said = f'Failed to create new replica set "{name}": {refusal}'
         yield _with_progress(rollout, "False", "ReplicaSetCreateError", said, now)
-        yield warn(deployment, reason="ReplicaSetCreateError", message=said, now=now, source=NAME)
+        yield VOICE.warn(deployment, "ReplicaSetCreateError", said, now)
         yield At(retry_at(None, now=now))
         return
     if size:
         said = f"Scaled up replica set {name} from 0 to {size}"
-        yield tell(deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
+        yield VOICE.tell(deployment, "ScalingReplicaSet", said, now)
     yield from _note_revision(rollout, text(notes, REVISION))
     if progress.has_deadline(rollout):
         said = f'Created new replica set "{name}"'
@@ -278,9 +277,7 @@ def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
             resized = True
             way = "up" if size > crew.size else "down"
             said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
-            yield tell(
-                rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME
-            )
+            yield VOICE.tell(rollout.deployment, "ScalingReplicaSet", said, now)
     return resized
 
 
@@ -297,15 +294,9 @@ def _forget_old(rollout: DeploymentRollout) -> Iterator[Write]:
 
 def _say_progress(rollout: DeploymentRollout, now: Ms) -> Looking:
     status = progress.full_status(rollout, now)
-    yield from _say(rollout, status)
-    moment = progress.next_check(rollout, status)
-    if moment is not None:
+    yield from writes.say(rollout.deployment, status)
+    if (moment := progress.next_check(rollout, status)) is not None:
         yield At(moment)
-
-
-def _say(rollout: DeploymentRollout, status: Body) -> Iterator[Write]:
-    if status != part(rollout.deployment.body, "status"):
-        yield writes.set_status(rollout.deployment, status)
 
 
 def _with_progress(

@@ -11,8 +11,8 @@ from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.conditions import share
 from tidegate.sandbox.controllers.pods import age_and_name
 from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.writes import controlled, digest_of
+from tidegate.sandbox.kinds import REPLICA_SET
 from tidegate.sandbox.server.store import Stored
 
 HASH = "pod-template-hash"

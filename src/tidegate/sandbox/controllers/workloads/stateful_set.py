@@ -6,16 +6,15 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import without_zeros
 from tidegate.sandbox.controllers.pods import (
-    POD,
+    await_next,
     is_available,
     is_ready,
     new_pod,
-    next_available,
     phase_of,
     refusal_of,
     retry_at,
@@ -26,14 +25,13 @@ from tidegate.sandbox.controllers.workloads.revisions import (
     forget_revisions,
     keep_revisions,
 )
-from tidegate.sandbox.controllers.writes import first_warning, warn
+from tidegate.sandbox.controllers.writes import Voice, first_warning
+from tidegate.sandbox.kinds import CLAIM, POD, STATEFUL_SET
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
-STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
-CLAIM = Kind("", "v1", "PersistentVolumeClaim")
-NAME = "statefulset-controller"
+VOICE = Voice("statefulset-controller")
 REVISION_LABEL = "controller-revision-hash"
 
 Deeds = Generator[Write | At, Outcome | None, bool]
@@ -93,13 +91,9 @@ def keep_line(view: Sight, ref: Ref, now: Ms) -> Looking:
         waits = waits or (yield from _shorten(line))
         renewed = not waits and line.rolls and (yield from _renew(line))
     pods = [*line.placed.values(), *(pod for _, pod in line.condemned)]
-    status = _status(line, pods, renewed=renewed)
-    if status != part(owner.body, "status"):
-        yield writes.set_status(owner, status)
+    yield from writes.say(owner, _status(line, pods, renewed=renewed))
     yield from forget_revisions(view, owner, revisions, pods)
-    moment = next_available(pods, line.least, now=now)
-    if moment is not None:
-        yield At(moment)
+    yield from await_next(pods, line.least, now=now)
 
 
 def _places(owner: Stored) -> range:
@@ -205,7 +199,7 @@ def _make_pod(line: PodLine, place: int) -> Deeds:
 def _complain(line: PodLine, name: str, refusal: str) -> Iterator[Write | At]:
     owner = line.owner
     said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
-    yield warn(owner, reason="FailedCreate", message=said, now=line.now, source=NAME)
+    yield VOICE.warn(owner, "FailedCreate", said, line.now)
     yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
 
 

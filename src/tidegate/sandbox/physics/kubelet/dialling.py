@@ -11,18 +11,17 @@ from typing import NamedTuple
 
 from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.pods import POD, ready_condition
+from tidegate.sandbox.controllers.pods import ready_condition
 from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.selectors import slices_of
+from tidegate.sandbox.kinds import NAMESPACE, POD, SERVICE, SLICE
 from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.needs import variables_of
 from tidegate.sandbox.server.store import Stored
 
-SERVICE = Kind("", "v1", "Service")
-SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
-NAMESPACE = Kind("", "v1", "Namespace")
 LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 HOST = re.compile(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
 USER_OF_URL = re.compile(r"://[^/@\s]*@")
@@ -97,11 +96,7 @@ def _slices(view: Sight, service: Stored) -> list[Stored]:
     owned = [own for own in view.owned_by(service.uid) if own.ref.kind.name == SLICE.name]
     if any(mappings(slice_.body, "endpoints") for slice_ in owned):
         return owned
-    return [
-        slice_
-        for slice_ in view.all_of(SLICE, service.ref.namespace)
-        if slice_.labels.get("kubernetes.io/service-name") == service.ref.name
-    ]
+    return slices_of(view, service.ref)
 
 
 def _ready_since(view: Sight, slice_: Stored, endpoint: Json) -> Ms:

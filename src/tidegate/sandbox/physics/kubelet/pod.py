@@ -16,9 +16,9 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.pods import POD
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Sight
-from tidegate.sandbox.controllers.writes import controller_ref, patch, tell, warn
+from tidegate.sandbox.controllers.writes import Voice, controller_ref, patch
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.conditions import (
@@ -38,6 +38,7 @@ from tidegate.world.calls import Write
 from tidegate.world.facts import Change, is_refusal
 
 KUBELET = "kubelet"
+VOICE = Voice(KUBELET)
 OVER = ("Succeeded", "Failed")
 HOST_ADDRESS = "10.0.0.1"
 LONGEST_MOUNT_PAUSE = Ms(122 * SECOND)
@@ -311,9 +312,8 @@ def _say(look: _Look, *, has_changed: bool) -> Looking:
     """The Events of what has just been written. What is assumed is told anyway."""
     for note in (*look.notes, *(note for step in look.steps for note in step.notes)):
         if has_changed or note.is_assumed:
-            speak = tell if note.is_assumed else warn
-            words = {"reason": note.reason, "message": note.message, "source": KUBELET}
-            yield speak(look.pod, now=look.now, **words)
+            speak = VOICE.tell if note.is_assumed else VOICE.warn
+            yield speak(look.pod, note.reason, note.message, look.now)
 
 
 def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:

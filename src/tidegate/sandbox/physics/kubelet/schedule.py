@@ -8,20 +8,20 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
 from tidegate.sandbox.controllers.reaction import At, Looking, Sight
 from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
-from tidegate.sandbox.controllers.writes import patch, warn
+from tidegate.sandbox.controllers.writes import Voice, patch
+from tidegate.sandbox.kinds import NODE
 from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Verb, Write
 
-NODE = Kind("", "v1", "Node")
-SCHEDULER = "default-scheduler"
+SCHEDULER = Voice("default-scheduler")
 ONLY_NODE = "node-1"
 """Where everything runs in a cluster that has no Node objects."""
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
@@ -44,7 +44,7 @@ def schedule(view: Sight, pod: Stored, why_not: str, now: Ms) -> Looking:
         write = _unschedulable(pod, message, now)
         if write is not None:
             yield write
-            yield warn(pod, reason="FailedScheduling", message=message, now=now, source=SCHEDULER)
+            yield SCHEDULER.warn(pod, "FailedScheduling", message, now)
     elif all(claim and _is_bound(claim) for _, claim in claims):
         yield bind(pod, _node(view, pod))
         return
