@@ -183,8 +183,6 @@ class _Event(msgspec.Struct):
 
 _decode_event = msgspec.json.Decoder(_Event).decode
 
-CHANGES = {"ADDED": Change.ADDED, "MODIFIED": Change.MODIFIED, "DELETED": Change.DELETED}
-
 
 class LineSplitter:
     """Whole lines out of chunks; what is left of the last one waits for the next chunk."""
@@ -213,7 +211,7 @@ def read_event(line: bytes, ticket: Ticket, kind: Kind) -> Changed | Bookmark | 
     live = read_live(bytes(event.object), kind)
     if event.type == "BOOKMARK":
         return Bookmark(ticket, live.version)
-    return Changed(ticket, CHANGES[event.type], live)
+    return Changed(ticket, Change[event.type], live)
 
 
 class _ResponseKind(msgspec.Struct):

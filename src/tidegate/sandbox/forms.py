@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.documents.decoding import Flaw, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
-from tidegate.model.moment import Ms, Seconds, SomeSeconds, Span
+from tidegate.model.moment import SECOND, Ms, Seconds, SomeSeconds, Span
 from tidegate.sandbox import faults
 from tidegate.sandbox.physics.course import CourseChanges, Failure, Fit, Rule
 
@@ -113,9 +113,10 @@ class _Call(_Recurring, frozen=True, kw_only=True):
 
     when: _OfCalls = _OfCalls()
     verbs: ClassVar[tuple[str, ...]] = ()
+    always: ClassVar[faults.CallEffect]
 
     def effect(self) -> faults.CallEffect:
-        raise NotImplementedError
+        return self.always
 
     @property
     def fault(self) -> faults.Fault:
@@ -128,9 +129,7 @@ class _Call(_Recurring, frozen=True, kw_only=True):
 
 class _Conflict(_Call, frozen=True, kw_only=True, tag="conflict"):
     verbs = faults.WRITES
-
-    def effect(self) -> faults.CallEffect:
-        return faults.Refuse(faults.CONFLICT)
+    always: ClassVar[faults.CallEffect] = faults.Refuse(faults.CONFLICT)
 
 
 class _Throttle(_Call, frozen=True, kw_only=True, tag="throttle"):
@@ -138,14 +137,11 @@ class _Throttle(_Call, frozen=True, kw_only=True, tag="throttle"):
     """A server tells it in `Retry-After`, which knows whole seconds only."""
 
     def effect(self) -> faults.CallEffect:
-        return faults.Refuse(
-            faults.throttled() if self.after is None else faults.throttled(self.after)
-        )
+        return faults.Refuse(faults.throttled(self.after or SECOND))
 
 
 class _Error(_Call, frozen=True, kw_only=True, tag="error"):
-    def effect(self) -> faults.CallEffect:
-        return faults.Refuse(faults.ERROR)
+    always: ClassVar[faults.CallEffect] = faults.Refuse(faults.ERROR)
 
 
 class _Slow(_Call, frozen=True, kw_only=True, tag="slow"):
@@ -156,13 +152,11 @@ class _Slow(_Call, frozen=True, kw_only=True, tag="slow"):
 
 
 class _LoseBefore(_Call, frozen=True, kw_only=True, tag="lose-before"):
-    def effect(self) -> faults.CallEffect:
-        return faults.Lose(performed=False)
+    always: ClassVar[faults.CallEffect] = faults.Lose(performed=False)
 
 
 class _LoseAfter(_Call, frozen=True, kw_only=True, tag="lose-after"):
-    def effect(self) -> faults.CallEffect:
-        return faults.Lose(performed=True)
+    always: ClassVar[faults.CallEffect] = faults.Lose(performed=True)
 
 
 class _Watches(_Recurring, frozen=True, kw_only=True):
@@ -241,10 +235,12 @@ def _both(first: str, second: str) -> Flaw:
 class _Behaviour(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="effect"
 ):
+    """What befalls containers: parts of their course, under the names that people write."""
+
     when: Fit = Fit()
 
     def changes(self) -> CourseChanges:
-        raise NotImplementedError
+        return {key: getattr(self, key) for key in self.__struct_fields__ if key != "when"}
 
     @property
     def rule(self) -> Rule:
@@ -270,31 +266,22 @@ class _NeverReady(_Behaviour, frozen=True, kw_only=True, tag="never-ready"):
 
 
 class _Flaps(_Behaviour, frozen=True, kw_only=True, tag="flaps"):
-    every: Seconds
-
-    def changes(self) -> CourseChanges:
-        return {"flaps": self.every}
+    flaps: Seconds = msgspec.field(name="every")
 
 
 class _Lagging(_Behaviour, frozen=True, kw_only=True, tag="slow"):
-    by: Seconds
-
-    def changes(self) -> CourseChanges:
-        return {"slow": self.by}
+    slow: Seconds = msgspec.field(name="by")
 
 
 class _Unpullable(_Behaviour, frozen=True, kw_only=True, tag="unpullable"):
-    lasts: Seconds | None = msgspec.field(default=None, name="for")
+    pullable_after: Seconds | None = msgspec.field(default=None, name="for")
 
     def changes(self) -> CourseChanges:
-        return {"unpullable": True, "pullable_after": self.lasts}
+        return {"unpullable": True, **super().changes()}
 
 
 class _Unschedulable(_Behaviour, frozen=True, kw_only=True, tag="unschedulable"):
-    message: str = "1 Insufficient memory"
-
-    def changes(self) -> CourseChanges:
-        return {"unschedulable": self.message}
+    unschedulable: str = msgspec.field(default="1 Insufficient memory", name="message")
 
 
 class _Prints(_Behaviour, frozen=True, kw_only=True, tag="prints"):

@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.errors import ScenarioError
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json
 from tidegate.sandbox.agenda import Agenda
 from tidegate.sandbox.cluster import Cluster, Timing
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
@@ -34,7 +34,7 @@ from tidegate.sandbox.faults import (
     TimedFault,
     Up,
 )
-from tidegate.sandbox.server.store import metadata_of
+from tidegate.sandbox.server.store import metadata_of, ref_of
 from tidegate.world.calls import Call, Local, Ticket, Verb, Watch, Write
 from tidegate.world.facts import (
     Answer,
@@ -74,13 +74,22 @@ class Sandbox:
         self._faults = Faults(faults, seed=seed, start=START)
         self._workers = workers or {}
         self._timing = timing
-        self._controllers = controllers
         self._under_way: dict[Ticket, Call] = {}
         self._watches: dict[Ticket, str] = {}
         self._local: deque[tuple[Ticket, asyncio.Future[bytes]]] = deque()
         self._waiting = False
         self._is_woken = False
-        self.clusters = {name: self._cluster(f"{seed}/{name}") for name in clusters}
+        self.clusters = {
+            name: Cluster(
+                f"{seed}/{name}",
+                agenda=self._agenda,
+                now=self.now,
+                tell=self._tell,
+                timing=timing,
+                controllers=controllers,
+            )
+            for name in clusters
+        }
         for moment in self._faults.moments():
             self._agenda.add(moment.at, self._happening(moment))
 
@@ -146,16 +155,6 @@ class Sandbox:
         while deed := self._agenda.take(self._clock):
             deed()
         return True
-
-    def _cluster(self, seed: str) -> Cluster:
-        return Cluster(
-            seed,
-            agenda=self._agenda,
-            now=self.now,
-            tell=self._tell,
-            timing=self._timing,
-            controllers=self._controllers,
-        )
 
     def _tell(self, fact: Fact) -> None:
         if isinstance(fact, Ended):
@@ -265,7 +264,5 @@ class Sandbox:
 
 def creation(body: dict[str, Json]) -> Write:
     """The write that creates an object as it is written down."""
-    kind = Kind.of(str(body.get("apiVersion")), str(body.get("kind")))
-    metadata = metadata_of(body)
-    ref = Ref(kind, str(metadata.get("namespace", "")), str(metadata.get("name", "")))
-    return Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager="given")
+    encoded = msgspec.json.encode(body)
+    return Write(verb=Verb.CREATE, ref=ref_of(body), body=encoded, manager="given")

@@ -8,6 +8,7 @@ fills in; what an apply comes to is filled in only. Built-in kinds have their de
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import is_
 
 from tidegate.model.objects import Json
 from tidegate.schema.shape import ANY, Merge, Shape, Type
@@ -29,9 +30,15 @@ def prune(body: Json, shape: Shape) -> Json:
         case dict():
             return _pruned_object(body, shape)
         case list():
-            return _pruned_list(body, shape)
+            items = _items(shape)
+            return unless_same(body, [prune(item, items) for item in body])
         case _:
             return body
+
+
+def unless_same(value: list[Json], kept: list[Json]) -> list[Json]:
+    """What was made of a list: the very same list where none of its items is another."""
+    return value if len(kept) == len(value) and all(map(is_, kept, value)) else kept
 
 
 def _unknown(value: Json, shape: Shape, path: str) -> Iterator[str]:
@@ -66,24 +73,9 @@ def _items(shape: Shape) -> Shape:
 
 
 def _pruned_object(value: dict[str, Json], shape: Shape) -> Json:
-    kept: dict[str, Json] | None = None
-    for name, part in value.items():
-        known = _known(shape, name)
-        pruned = None if known is None else prune(part, known)
-        if pruned is part and known is not None:
-            continue
-        kept = dict(value) if kept is None else kept
-        if known is None:
-            del kept[name]
-        else:
-            kept[name] = pruned
-    return value if kept is None else kept
-
-
-def _pruned_list(value: list[Json], shape: Shape) -> Json:
-    items = _items(shape)
-    kept = [prune(item, items) for item in value]
-    is_same = all(new is old for new, old in zip(kept, value, strict=True))
+    known = ((name, part, _known(shape, name)) for name, part in value.items())
+    kept = {name: prune(part, place) for name, part, place in known if place is not None}
+    is_same = len(kept) == len(value) and all(map(is_, kept.values(), value.values()))
     return value if is_same else kept
 
 
@@ -110,9 +102,7 @@ def _walk(
             return _along(change_own(body, shape), shape, change_part)
         case list() if shape.items is not None:
             items = shape.items()
-            kept = [change_part(item, items) for item in body]
-            is_same = all(new is old for new, old in zip(kept, body, strict=True))
-            return body if is_same else kept
+            return unless_same(body, [change_part(item, items) for item in body])
         case _:
             return body
 
@@ -135,10 +125,8 @@ def _without_nulls(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
 
 def _is_barred(shape: Shape, name: str) -> bool:
     asked = shape.fields.get(name) or shape.values
-    if asked is None:
-        return False
-    found = asked()
-    return not found.is_nullable and found.default is None
+    found = asked() if asked is not None else None
+    return found is not None and not found.is_nullable and found.default is None
 
 
 def _along(

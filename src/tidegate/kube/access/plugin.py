@@ -5,9 +5,8 @@ What a plugin prints holds a token, so no message ever shows a part of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -27,8 +26,7 @@ WITH_A_PERSON = Limits(time=Ms(10 * MINUTE), output=MIB)
 MANUAL = "see the manual of the plugin"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """What a plugin gave, and until when it is good; without a moment, until a server says no."""
 
     token: Secret | None

@@ -16,7 +16,7 @@ from tidegate.model.reading import listed, mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import conditions_of, steady
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
 from tidegate.sandbox.controllers.selectors import slices_of
-from tidegate.sandbox.controllers.writes import say
+from tidegate.sandbox.controllers.writes import referred, say
 from tidegate.sandbox.kinds import (
     DEPLOYMENT,
     REPLICA_SET,
@@ -162,13 +162,12 @@ def unmeasured(view: Sight, autoscaler: Stored, now: Ms) -> Body | None:
     if autoscaler.ref.kind.version != AUTOSCALER.version:
         return None
     target = mapping(autoscaler.body, "spec", "scaleTargetRef")
-    kind = Kind.of(text(target, "apiVersion"), text(target, "kind"))
-    name = text(target, "name")
-    found = view.get(Ref(kind, autoscaler.ref.namespace, name))
+    meant = referred(target, autoscaler.ref.namespace)
+    found = view.get(meant)
     known = conditions_of(autoscaler)
     if found is None:
-        plural = f"{kind.name.lower()}s.{kind.group}".rstrip(".")
-        words = ("FailedGetScale", f'{UNSEEN}: {plural} "{name}" not found')
+        plural = f"{meant.kind.name.lower()}s.{meant.kind.group}".rstrip(".")
+        words = ("FailedGetScale", f'{UNSEEN}: {plural} "{meant.name}" not found')
         unable = steady(known, "AbleToScale", "False", words, now=now)
         return {"desiredReplicas": 0, "conditions": [unable]}
     replicas = number(found.body, "status", "replicas")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Kind, Ref, identity
 from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
 from tidegate.sandbox.controllers.reaction import Controller, Sight
 from tidegate.sandbox.kinds import (
@@ -26,7 +26,7 @@ from tidegate.sandbox.kinds import (
 )
 from tidegate.sandbox.operators.making import MARK
 from tidegate.sandbox.physics.course import Fit, Rule
-from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.sandbox.server.store import Body, ref_of
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, is_refusal
 
@@ -175,16 +175,9 @@ def together(*groups: Iterable[Body]) -> list[Body]:
 
     Of an object that two groups have, the later one counts.
     """
-    found = {_identity(body): body for group in groups for body in group}
-    order = ("Namespace", "CustomResourceDefinition")
-    rank = {kind: place for place, kind in enumerate(order)}
-    return sorted(found.values(), key=lambda body: rank.get(str(body.get("kind")), len(order)))
-
-
-def _identity(body: Body) -> tuple[str, str, str, str]:
-    metadata = metadata_of(body)
-    group = str(body.get("apiVersion")).rpartition("/")[0]
-    return group, str(body.get("kind")), str(metadata.get("namespace")), str(metadata.get("name"))
+    found = {identity(ref_of(body)): body for group in groups for body in group}
+    rank = {"Namespace": 0, "CustomResourceDefinition": 1}
+    return sorted(found.values(), key=lambda body: rank.get(str(body.get("kind")), len(rank)))
 
 
 def arrive(

@@ -12,8 +12,9 @@ that servers keep: nothing is remembered between two looks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -27,7 +28,7 @@ from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
 from tidegate.sandbox.controllers.writes import Voice, set_status
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
-from tidegate.sandbox.operators.memory import Memories, concerned
+from tidegate.sandbox.operators.memory import Memory
 from tidegate.sandbox.operators.presence import available_since, touched
 from tidegate.sandbox.physics.course import StageRule
 from tidegate.sandbox.server.lifecycle import timestamp
@@ -105,18 +106,11 @@ def _paced_stage(stage: Stage, rules: Sequence[StageRule]) -> Stage:
 
 def operators(rows: Iterable[Row]) -> Controller:
     """The operators of these rows as one controller; of two rows for a kind the last counts."""
-    catalogue = KnownRows.of(rows)
-    memories = Memories(catalogue)
-    player = _Player(catalogue, memories)
-
-    def concerns(view: Sight, event: Transition) -> Iterator[Ref]:
-        return concerned(catalogue, memories.of(view), view, event)
-
-    return Controller("operators", player.look, concerns)
+    player = _RowPlayer(KnownRows.of(rows))
+    return Controller("operators", player.look, player.concerns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _RowCase(NamedTuple):
     """An object as one look finds it."""
 
     stored: Stored
@@ -127,10 +121,21 @@ class _Case:
     """From when on it and all it needs have been as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Player:
-    catalogue: KnownRows
-    memories: Memories
+class _RowPlayer:
+    """Plays these rows, with a memory for each cluster that it lives in."""
+
+    def __init__(self, catalogue: KnownRows) -> None:
+        self.catalogue = catalogue
+        self._memories: WeakKeyDictionary[Sight, Memory] = WeakKeyDictionary()
+
+    def _memory_of(self, view: Sight) -> Memory:
+        found = self._memories.get(view)
+        if found is None:
+            found = self._memories[view] = Memory(self.catalogue)
+        return found
+
+    def concerns(self, view: Sight, event: Transition) -> Iterator[Ref]:
+        return self._memory_of(view).concerned(view, event)
 
     def look(self, view: Sight, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
@@ -138,7 +143,7 @@ class _Player:
         row = presence.row_for(self.catalogue, ref.kind)
         if stored is None or stored.is_deleting or row is None:
             return
-        server = self.memories.of(view).server_of(view, ref.kind)
+        server = self._memory_of(view).server_of(view, ref.kind)
         if server is None and not row.served_by.outside:
             return
         case = self._case(view, stored, row)
@@ -153,7 +158,7 @@ class _Player:
             since = max(available_since(server), case.since) if server else case.since
             yield from _go_on(view, case, reached + 1, since=since, now=now)
 
-    def _case(self, view: Sight, stored: Stored, row: Row) -> _Case:
+    def _case(self, view: Sight, stored: Stored, row: Row) -> _RowCase:
         kind = stored.ref.kind
         scope = scope_of(stored.body, kind)
         needed = tuple(needs_of(row, stored.body, kind))
@@ -163,14 +168,14 @@ class _Player:
             if found is not None:
                 since = max(since, touched(found))
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
-        return _Case(stored, row, scope, needed, since)
+        return _RowCase(stored, row, scope, needed, since)
 
     def _unmet(self, view: Sight, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
         return next((one for one in asked if not presence.is_met(self.catalogue, view, one)), None)
 
 
-def _go_on(view: Sight, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
+def _go_on(view: Sight, case: _RowCase, place: int, *, since: Ms, now: Ms) -> Looking:
     """To the next stage, if it is time."""
     stage = case.row.stages[place]
     due = Ms(since + stage.span_for(case.stored.ref))
@@ -185,7 +190,7 @@ def _go_on(view: Sight, case: _Case, place: int, *, since: Ms, now: Ms) -> Looki
         yield from _write(case.stored, status_of(stage.writes, case.scope), now)
 
 
-def _reached(case: _Case) -> int:
+def _reached(case: _RowCase) -> int:
     """The last stage that the status shows; -1 where it shows none."""
     status = case.stored.body.get("status")
     for place in range(len(case.row.stages) - 1, -1, -1):
@@ -194,7 +199,7 @@ def _reached(case: _Case) -> int:
     return -1
 
 
-def _wait(case: _Case, unmet: Needed, now: Ms) -> Looking:
+def _wait(case: _RowCase, unmet: Needed, now: Ms) -> Looking:
     """Say what the operator would say while something is not there."""
     wanted = status_of(unmet.need.unmet, {**case.scope, "need": unmet.scope()})
     if wanted and not shows(case.stored.body.get("status"), wanted):

@@ -19,6 +19,7 @@ from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import SCALARS, by_element, is_one_piece, same
 from tidegate.sandbox.ownership.fields import FIELD, NOTHING, Element, Fields, item_element
 from tidegate.sandbox.ownership.layout import Layout, layout_of
+from tidegate.schema.mending import unless_same
 from tidegate.schema.shape import Shape
 
 Nodes: TypeAlias = tuple[Fields, ...]
@@ -67,11 +68,7 @@ def _merge_items(live: Json, intent: Json, layout: Layout) -> Json:
         return live
     if not isinstance(live, list) or not live:
         return intent
-    merged = list(_merged_items(live, intent, layout))
-    is_same = len(merged) == len(live) and all(
-        one is other for one, other in zip(merged, live, strict=True)
-    )
-    return live if is_same else merged
+    return unless_same(live, list(_merged_items(live, intent, layout)))
 
 
 def _merged_items(live: list[Json], intent: list[Json], layout: Layout) -> Iterator[Json]:
@@ -85,8 +82,10 @@ def _merged_items(live: list[Json], intent: list[Json], layout: Layout) -> Itera
     for element, place in _in_order(known, wanted):
         if element is None:
             yield live[place]
-        else:
-            yield _merged_item(ours.get(element, []), intent[place], items)
+            continue
+        # Live items that cannot be told apart are not merged but replaced.
+        there = ours.get(element, [])
+        yield _merge(there[0], intent[place], items) if len(there) == 1 else intent[place]
 
 
 def _in_order(live: list[Element], wanted: list[Element]) -> Iterator[tuple[Element | None, int]]:
@@ -112,11 +111,6 @@ def _in_order(live: list[Element], wanted: list[Element]) -> Iterator[tuple[Elem
             awaited = next(turns, None) if element == awaited else awaited
             yield element, there
             there += 1
-
-
-def _merged_item(live: list[Json], intent: Json, layout: Layout) -> Json:
-    """Live items that cannot be told apart are not merged but replaced."""
-    return _merge(live[0], intent, layout) if len(live) == 1 else intent
 
 
 class _Zone(Enum):

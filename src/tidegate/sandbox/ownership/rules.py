@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -69,6 +70,7 @@ def resets_of(
     return fields_from([STATUS]) if has_status and not subresource else NOTHING
 
 
+@lru_cache(maxsize=2_048)
 def blank_of(shape: Shape) -> dict[str, Json]:
     """An object of a built-in kind of which nothing was said: structs, and lists never left out."""
     blank: dict[str, Json] = {}

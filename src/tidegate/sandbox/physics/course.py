@@ -6,10 +6,8 @@ course; the last rule that speaks of a part decides it. A scenario adds rules of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase, translate
-from functools import cache
+from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -96,13 +94,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             (self.container, subject.container),
         )
         for pattern, text in own:
-            if pattern is not None and not _fits(pattern, text):
+            if pattern is not None and not fnmatchcase(text, pattern):
                 return False
         if self.kind is None and self.name is None:
             return True
         return any(
-            (self.kind is None or _fits(self.kind, owner.kind))
-            and (self.name is None or _fits(self.name, owner.name))
+            (self.kind is None or fnmatchcase(owner.kind, self.kind))
+            and (self.name is None or fnmatchcase(owner.name, self.name))
             for owner in subject.owners
         )
 
@@ -181,7 +179,7 @@ class Courses:
         self._profile = profile
         self._known: dict[Subject, Course] = {}
         self._knows_pods = any(
-            rule.when.name is not None and _fits(rule.when.kind or "*", "Pod")
+            rule.when.name is not None and fnmatchcase("Pod", rule.when.kind or "*")
             for rule in profile.rules
         )
 
@@ -193,12 +191,3 @@ class Courses:
         if found is None:
             found = self._known[subject] = self._profile.course_of(subject)
         return found
-
-
-def _fits(pattern: str, text: str) -> bool:
-    return _compiled(pattern).match(text) is not None
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(translate(pattern))

@@ -7,7 +7,7 @@ agree. One whose Service is not there, or has no endpoint that is ready, fails a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Ref
@@ -33,8 +33,7 @@ HOOKS = (
 EVERY = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     """A write that asks to be admitted."""
 
     entry: KindEntry

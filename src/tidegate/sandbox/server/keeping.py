@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping
@@ -23,7 +22,7 @@ from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem
-from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
+from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields, unless_same
 from tidegate.schema.shape import Shape, Type
 from tidegate.schema.validation.definitions import find_definition_problems
 from tidegate.schema.validation.names import find_name_problems
@@ -57,7 +56,7 @@ def _kept(value: Json, layout: Layout) -> Json:
             return _kept_object(value, layout)
         case list():
             items = layout.items
-            return _same_or(value, [_kept(item, items) for item in value])
+            return unless_same(value, [_kept(item, items) for item in value])
         case _:
             return value
 
@@ -81,14 +80,9 @@ def _kept_object(value: Part, layout: Layout) -> Json:
         else:
             is_same = is_same and told is inner
             kept[name] = told
-    for name, part in _always(shape).items():
+    for name, part in blank_of(shape).items():
         kept.setdefault(name, part)
     return value if is_same and len(kept) == len(value) else kept
-
-
-@lru_cache(maxsize=2_048)
-def _always(shape: Shape) -> Part:
-    return blank_of(shape)
 
 
 def _is_left_out(value: Json, shape: Shape) -> bool:
@@ -96,10 +90,6 @@ def _is_left_out(value: Json, shape: Shape) -> bool:
     if value is None or value == []:
         return True
     return value == {} and shape.values is not None
-
-
-def _same_or(value: list[Json], kept: list[Json]) -> list[Json]:
-    return value if all(new is old for new, old in zip(kept, value, strict=True)) else kept
 
 
 def _service(body: Body) -> Body:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.kinds import STATUS_ALONE
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.server.register import KindEntry
@@ -31,6 +31,11 @@ PODS_STAY = (
 """Of all kinds, Jobs alone leave what they own behind unless they are told not to."""
 DEFAULT_GRACE = 30
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+WAITING: dict[Propagation, Json] = {
+    Propagation.FOREGROUND: FOREGROUND,
+    Propagation.ORPHAN: ORPHAN,
+}
+"""The finalizer of what waits for what it owns, or for letting go of it."""
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 """What servers put behind generated names: no vowels, so no words."""
@@ -91,7 +96,7 @@ def is_over(body: Body, entry: KindEntry) -> bool:
         return False
     if metadata.get("deletionGracePeriodSeconds"):
         return False
-    return not (entry.resource == NAMESPACES and _spec_finalizers(body))
+    return not (entry.resource == NAMESPACES and listed(body, "spec", "finalizers"))
 
 
 def end(before: Stored, entry: KindEntry, write: Write, *, now: Ms) -> Body | None:
@@ -100,10 +105,8 @@ def end(before: Stored, entry: KindEntry, write: Write, *, now: Ms) -> Body | No
         return _leaving_definition(before, now)
     finalizers = _with_propagation(before.finalizers, write.propagation)
     grace = _grace(before, entry, write.grace)
-    is_held = bool(finalizers or grace) or (
-        entry.resource == NAMESPACES and _spec_finalizers(before.body)
-    )
-    if not is_held:
+    is_full = entry.resource == NAMESPACES and bool(listed(before.body, "spec", "finalizers"))
+    if not (finalizers or grace or is_full):
         return None
     metadata = {**before.metadata, "finalizers": finalizers}
     if not finalizers:
@@ -144,24 +147,20 @@ def _grace(before: Stored, entry: KindEntry, wanted: int | None) -> int:
     if entry.resource != PODS:
         return 0
     if before.is_deleting:
-        left = _seconds(before.metadata.get("deletionGracePeriodSeconds"), 0)
+        left = number(before.metadata, "deletionGracePeriodSeconds")
         return left if wanted is None else min(left, wanted)
     spec, phase = mapping(before.body, "spec"), text(before.body, "status", "phase")
     if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
         return 0
-    own = _seconds(spec.get("terminationGracePeriodSeconds"), DEFAULT_GRACE)
+    own = number(spec, "terminationGracePeriodSeconds", default=DEFAULT_GRACE)
     return max(own if wanted is None else wanted, 0)
-
-
-def _seconds(value: Json, default: int) -> int:
-    return value if isinstance(value, int) else default
 
 
 def _deletion_began(before: Stored, now: Ms) -> Ms:
     if not before.is_deleting:
         return now
     told = datetime.fromisoformat(str(before.metadata.get("deletionTimestamp")))
-    given = _seconds(before.metadata.get("deletionGracePeriodSeconds"), 0)
+    given = number(before.metadata, "deletionGracePeriodSeconds")
     return Ms(int(told.timestamp() - given) * SECOND)
 
 
@@ -187,17 +186,7 @@ def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -
     if propagation is None:
         return finalizers
     kept = [one for one in finalizers if one not in (FOREGROUND, ORPHAN)]
-    match propagation:
-        case Propagation.FOREGROUND:
-            return [*kept, FOREGROUND]
-        case Propagation.ORPHAN:
-            return [*kept, ORPHAN]
-        case Propagation.BACKGROUND:
-            return kept
-
-
-def _spec_finalizers(body: Body) -> bool:
-    return bool(mapping(body, "spec").get("finalizers"))
+    return [*kept, WAITING[propagation]] if propagation in WAITING else kept
 
 
 def change_status(before: Stored, body: Body, entry: KindEntry) -> Body:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.reading import text
 from tidegate.sandbox.ownership.owners import Owners, encode_owners, write_owners
 from tidegate.world.calls import View
 from tidegate.world.facts import Change
@@ -229,6 +230,12 @@ class Store:
 def metadata_of(body: Body) -> dict[str, Json]:
     metadata = body.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
+
+
+def ref_of(body: Body) -> Ref:
+    """Which object a body speaks of."""
+    metadata, kind = metadata_of(body), Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    return Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
 
 
 def owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:

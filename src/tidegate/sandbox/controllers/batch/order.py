@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -60,13 +61,7 @@ def _span(first: int, last: int) -> str:
 
 def first_free(count: int, completions: int, taken: Indexes) -> list[int]:
     """The lowest `count` indexes that nobody has."""
-    free: list[int] = []
-    for index in range(completions):
-        if len(free) >= count:
-            break
-        if index not in taken:
-            free.append(index)
-    return free
+    return list(islice((index for index in range(completions) if index not in taken), count))
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,8 +131,7 @@ def class_of(view: Sight, claim: Stored) -> str:
         if any(text(one.metadata, "annotations", name) == "true" for name in DEFAULTS)
     ]
     newest_last = sorted(defaults, key=lambda one: text(one.metadata, "creationTimestamp"))
-    default = newest_last[-1] if newest_last else None
-    return default.ref.name if default is not None else ""
+    return newest_last[-1].ref.name if newest_last else ""
 
 
 def _follow(view: Sight, claim: Stored, name: str, now: Ms) -> Iterator[Write]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Ref
@@ -38,8 +38,7 @@ REVISION_LABEL = "controller-revision-hash"
 OF_PODS = writes.with_controlled(DAEMON_SET, POD)
 
 
-@dataclass(frozen=True, slots=True)
-class Patrol:
+class Patrol(NamedTuple):
     """A DaemonSet at one look: its nodes, and its pods by node, the oldest first."""
 
     owner: Stored

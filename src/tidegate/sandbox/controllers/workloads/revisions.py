@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, number, part, text
@@ -18,8 +18,7 @@ DIGEST_LABEL = "controller.kubernetes.io/hash"
 HISTORY_LIMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Revisions:
+class Revisions(NamedTuple):
     """By name: what the pods have had so far, and what they are to have."""
 
     current: str

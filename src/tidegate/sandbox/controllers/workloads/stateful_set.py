@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Ref
@@ -38,8 +38,7 @@ Deeds = Generator[Write | At, Outcome | None, bool]
 """Writes, and whether the next pod in order has to wait for what they do."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodLine:
+class PodLine(NamedTuple):
     """The pods of a StatefulSet at one look, by their places."""
 
     owner: Stored
