@@ -230,18 +230,18 @@ class _Resource(msgspec.Struct, rename="camel"):
     subresources: tuple[_Subresource, ...] = ()
 
 
-class _Version(msgspec.Struct):
+class _GroupVersion(msgspec.Struct):
     version: str
     resources: tuple[_Resource, ...] = ()
 
 
-class _Meta(msgspec.Struct):
+class _GroupMeta(msgspec.Struct):
     name: str = ""
 
 
 class _Group(msgspec.Struct):
-    metadata: _Meta
-    versions: tuple[_Version, ...] = ()
+    metadata: _GroupMeta
+    versions: tuple[_GroupVersion, ...] = ()
 
 
 class _Groups(msgspec.Struct):

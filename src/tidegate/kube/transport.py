@@ -16,7 +16,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from tidegate.errors import TidegateError
-from tidegate.kube.access.context import ClientCertificate, Target
+from tidegate.kube.access.context import ClientCertificate, KubeTarget
 from tidegate.kube.credentials import Auth, auth_source
 from tidegate.kube.replies import UNAUTHORIZED, Reply
 from tidegate.kube.requests import HttpRequest
@@ -94,7 +94,7 @@ class Flight:
 class Transport:
     """One session to one API server, renewed when the client certificate is."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: KubeTarget) -> None:
         self._target = target
         self._base = target.server.rstrip("/")
         self._credentials = auth_source(target)

@@ -13,7 +13,7 @@ from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CUSTOM_KIN
 from tidegate.sandbox.controllers.reaction import At, Controller, Print, roster
 from tidegate.sandbox.kinds import DEFINITIONS
 from tidegate.sandbox.server.lifecycle import CRDS
-from tidegate.sandbox.server.register import Refused, resource_of
+from tidegate.sandbox.server.register import RefusedCall, resource_of
 from tidegate.sandbox.server.server import Server
 from tidegate.sandbox.server.store import Resource, Stored, Transition
 from tidegate.sandbox.server.streams import Stream, Streams
@@ -102,7 +102,7 @@ class Cluster:
         """Open a stream; what it missed since its version comes first."""
         try:
             entry = self.server.find(watch.selection)
-        except Refused as refused:
+        except RefusedCall as refused:
             self._tell(Ended(ticket, refused.outcome))
             return
         table = self.server.store.table(entry.resource)

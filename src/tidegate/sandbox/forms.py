@@ -11,7 +11,7 @@ from tidegate.documents.decoding import Flaw, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.model.moment import SECOND, Ms, Seconds, SomeSeconds, Span
 from tidegate.sandbox import faults
-from tidegate.sandbox.physics.course import CourseChanges, Failure, Fit, Rule
+from tidegate.sandbox.physics.course import ContainerFailure, CourseChanges, CourseRule, Fit
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 OFTEN = ("every", "probability", "times", "from", "until")
@@ -60,7 +60,7 @@ class _OfCalls(_OfObjects, frozen=True, kw_only=True):
                 yield ("when", "verb"), ScenarioError("scenario.contradiction", problem, hint=hint)
 
 
-class _Form(
+class _WrittenFault(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="effect"
 ):
     """A fault as it is written."""
@@ -74,7 +74,7 @@ class _Form(
         yield from ()
 
 
-class _Window(_Form, frozen=True, kw_only=True):
+class _Window(_WrittenFault, frozen=True, kw_only=True):
     start: Span | None = msgspec.field(default=None, name="from")
     until: Span | None = None
 
@@ -195,7 +195,7 @@ class _Silence(_Watches, frozen=True, kw_only=True, tag="silence-watches"):
         return faults.Silence(self.lasts, self.after or Ms(0))
 
 
-class _Compact(_Form, frozen=True, kw_only=True, tag="compact"):
+class _Compact(_WrittenFault, frozen=True, kw_only=True, tag="compact"):
     at: Span
     when: _OfClusters = _OfClusters()
 
@@ -243,8 +243,8 @@ class _Behaviour(
         return {key: getattr(self, key) for key in self.__struct_fields__ if key != "when"}
 
     @property
-    def rule(self) -> Rule:
-        return Rule(self.when, self.changes())
+    def rule(self) -> CourseRule:
+        return CourseRule(self.when, self.changes())
 
 
 class _Fails(_Behaviour, frozen=True, kw_only=True, tag="fails"):
@@ -253,7 +253,7 @@ class _Fails(_Behaviour, frozen=True, kw_only=True, tag="fails"):
     code: ExitCode = msgspec.field(default=1, name="exit")
 
     def changes(self) -> CourseChanges:
-        return {"failure": Failure(after=self.after, times=self.times, code=self.code)}
+        return {"failure": ContainerFailure(after=self.after, times=self.times, code=self.code)}
 
 
 class _Crashes(_Fails, frozen=True, kw_only=True, tag="crashes"):

@@ -42,7 +42,7 @@ class _Resets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     through: str = ""
 
 
-class _Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _KindBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: dict[str, tuple[str, ...]]
     selectable: dict[str, frozenset[str]]
     first_statuses: dict[str, dict[str, object]]
@@ -60,7 +60,7 @@ def _group_kind(written: str) -> tuple[str, str]:
     return group, name
 
 
-_BOOK = msgspec.convert(read(FILE.read_bytes(), FILE.name)[0].body, _Book)
+_BOOK = msgspec.convert(read(FILE.read_bytes(), FILE.name)[0].body, _KindBook)
 COUNTED = frozenset((group, one) for group, plurals in _BOOK.counted.items() for one in plurals)
 SELECTABLE = {_kind(one): fields for one, fields in _BOOK.selectable.items()}
 FIRST_STATUSES = {

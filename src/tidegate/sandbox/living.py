@@ -10,7 +10,7 @@ from tidegate.model.operators import Knowledge
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_CONTROLLERS
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import Controller, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Visible
 from tidegate.sandbox.controllers.selectors import SELECTING
 from tidegate.sandbox.controllers.stamps import STAMPED
 from tidegate.sandbox.controllers.storage.volumes import STORAGE_CONTROLLERS, provisioner
@@ -48,7 +48,7 @@ def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
     """Those that a control plane does not bring: a kubelet and operators."""
     holds = known.holds[::-1]
 
-    def is_held(view: Sight, pod: Stored) -> str:
+    def is_held(view: Visible, pod: Stored) -> str:
         return held(view, pod, holds)
 
     return (kubelet(profile, held=is_held), operators(paced(known.rows, profile.stages)))

@@ -34,7 +34,7 @@ class _Definition(msgspec.Struct, frozen=True):
     atomic: bool = False
 
 
-class _Book(msgspec.Struct, frozen=True):
+class _SchemaBook(msgspec.Struct, frozen=True):
     release: str
     kinds: tuple[tuple[str, str, str, str, bool, str, str, str], ...]
     definitions: dict[str, _Definition]
@@ -92,8 +92,8 @@ def object_meta() -> Shape:
 
 
 @cache
-def _read() -> _Book:
-    return msgspec.json.decode(FILE.read_bytes(), type=_Book)
+def _read() -> _SchemaBook:
+    return msgspec.json.decode(FILE.read_bytes(), type=_SchemaBook)
 
 
 @cache

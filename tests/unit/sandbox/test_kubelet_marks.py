@@ -9,7 +9,7 @@ from tests.promises.objects import a_service
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
-from tidegate.sandbox.physics.course import Fit, Rule
+from tidegate.sandbox.physics.course import CourseRule, Fit
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.states import MARK
 from tidegate.sandbox.physics.profile import typical
@@ -85,7 +85,7 @@ async def test_a_pod_names_what_its_course_rests_on(pod: Body, expected: list[st
 
 
 async def test_a_container_that_a_probe_ends_says_so() -> None:
-    slow = Rule(Fit(name="web"), {"ready": Ms(600 * SECOND)})
+    slow = CourseRule(Fit(name="web"), {"ready": Ms(600 * SECOND)})
     stage = await a_stage(profile=SIMPLE.with_rules([slow]))
     probe = a_probe(periodSeconds=5, failureThreshold=2)
     await stage.create(a_pod("web", a_container(livenessProbe=probe)))

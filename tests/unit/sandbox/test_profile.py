@@ -11,11 +11,11 @@ from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms, format_duration
 from tidegate.sandbox.physics.course import (
-    Course,
+    ContainerCourse,
+    CourseRule,
     Fit,
     Named,
     Profile,
-    Rule,
     StageFit,
     StageRule,
     Subject,
@@ -32,7 +32,7 @@ def profile_of(text: str) -> Profile:
     return read_profile(text.encode(), "p.yaml", onto=Profile())
 
 
-def course_in(profile: Profile, image: str) -> Course:
+def course_in(profile: Profile, image: str) -> ContainerCourse:
     return profile.course_of(Subject((Named("Pod", "db"),), "shop", "db", image))
 
 
@@ -65,7 +65,7 @@ def test_a_profile_comes_on_top_of_another() -> None:
 def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
     profile = profile_of("rules:\n- {when: {kind: Deployment, name: api}, dials: true, stop: 0}\n")
 
-    rule = Rule(Fit(kind="Deployment", name="api"), {"dials": True, "stop": Ms(0)})
+    rule = CourseRule(Fit(kind="Deployment", name="api"), {"dials": True, "stop": Ms(0)})
     assert profile.rules == (rule,)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight, roster
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible, roster
 from tidegate.sandbox.living import base_objects, living
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.server.store import Transition
@@ -77,11 +77,11 @@ LATE: tuple[dict[str, Json], ...] = (
 )
 
 
-def idle(_view: Sight, _ref: Ref, _now: Ms) -> Looking:
+def idle(_view: Visible, _ref: Ref, _now: Ms) -> Looking:
     yield from ()
 
 
-def about_itself(_view: Sight, event: Transition) -> Iterator[Ref]:
+def about_itself(_view: Visible, event: Transition) -> Iterator[Ref]:
     yield event.stored.ref
 
 
@@ -109,7 +109,7 @@ class Overlooked:
         self.found: dict[tuple[str, str], None] = {}
         self.asked: dict[str, None] = {}
 
-    def concerns(self, view: Sight, event: Transition) -> Iterator[Ref]:
+    def concerns(self, view: Visible, event: Transition) -> Iterator[Ref]:
         kind = event.stored.ref.kind
         for controller in self._picky:
             if any(True for _ in controller.concerns(view, event)):

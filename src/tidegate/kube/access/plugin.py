@@ -41,7 +41,7 @@ class _Status(msgspec.Struct, rename="camel"):
     expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
-class _Answer(msgspec.Struct, rename="camel"):
+class _PluginAnswer(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = "ExecCredential"
     status: _Status | None = None
@@ -112,17 +112,17 @@ def _certificate(status: _Status, plugin: Plugin) -> ClientCertificate | None:
     return ClientCertificate(certificate, Secret(status.client_key_data), plugin.place)
 
 
-def _decode(output: bytes, plugin: Plugin) -> _Answer:
+def _decode(output: bytes, plugin: Plugin) -> _PluginAnswer:
     """JSON as the protocol says, or YAML, which kubectl takes as well."""
     try:
-        return msgspec.json.decode(output, type=_Answer)
+        return msgspec.json.decode(output, type=_PluginAnswer)
     except msgspec.ValidationError as error:
         raise _unusable(plugin, f"gave a wrong answer: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
         documents = read(output, plugin.command)
-        return msgspec.convert(documents[0].body if documents else {}, type=_Answer)
+        return msgspec.convert(documents[0].body if documents else {}, type=_PluginAnswer)
     except (DocumentError, msgspec.ValidationError):
         # Not chained: a reader's complaint may quote what it read.
         raise _unusable(plugin, "gave no JSON") from None

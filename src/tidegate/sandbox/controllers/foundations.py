@@ -15,7 +15,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mappings, part
 from tidegate.sandbox.controllers.conditions import new_condition
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import (
     MANAGER,
     create,
@@ -41,7 +41,7 @@ ACCEPTED = (
 )
 
 
-def collect(view: Sight, ref: Ref, _now: Ms) -> Looking:
+def collect(view: Visible, ref: Ref, _now: Ms) -> Looking:
     """What follows for one object from its owners and from what it owns."""
     stored = view.get(ref)
     if stored is None:
@@ -56,7 +56,7 @@ def collect(view: Sight, ref: Ref, _now: Ms) -> Looking:
         yield from _follow_owners(view, stored)
 
 
-def _take_along(view: Sight, owner: Stored) -> Iterator[Write]:
+def _take_along(view: Visible, owner: Stored) -> Iterator[Write]:
     owned = view.owned_by(owner.uid)
     for own in owned:
         if not own.is_deleting:
@@ -68,7 +68,7 @@ def _take_along(view: Sight, owner: Stored) -> Iterator[Write]:
         yield without_finalizer(owner, FOREGROUND)
 
 
-def _follow_owners(view: Sight, stored: Stored) -> Iterator[Write]:
+def _follow_owners(view: Visible, stored: Stored) -> Iterator[Write]:
     references = owner_references(stored.metadata)
     if not references:
         return
@@ -85,7 +85,7 @@ def _follow_owners(view: Sight, stored: Stored) -> Iterator[Write]:
         yield _released(stored, gone)
 
 
-def _owner(view: Sight, stored: Stored, reference: dict[str, Json]) -> Stored | None:
+def _owner(view: Visible, stored: Stored, reference: dict[str, Json]) -> Stored | None:
     """The owner that is meant: in the same namespace or cluster-wide, and of the same life."""
     for namespace in (stored.ref.namespace, ""):
         found = view.get(referred(reference, namespace))
@@ -107,7 +107,7 @@ def _released(own: Stored, uids: set[str]) -> Write:
     return patch(own, {"metadata": {"ownerReferences": [*left] or None}})
 
 
-def _concerns_owned(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_owned(view: Visible, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if event.change is not Change.DELETED:
         if stored.is_deleting or _has_new_owners(event):
@@ -129,7 +129,7 @@ def _has_new_owners(event: Transition) -> bool:
 GARBAGE = Controller("garbage", collect, _concerns_owned)
 
 
-def keep_namespace(view: Sight, ref: Ref, _now: Ms) -> Looking:
+def keep_namespace(view: Visible, ref: Ref, _now: Ms) -> Looking:
     """A namespace has its first objects, or is emptied and let go."""
     namespace = view.get(ref)
     if namespace is None:
@@ -146,7 +146,7 @@ def keep_namespace(view: Sight, ref: Ref, _now: Ms) -> Looking:
         yield Write(verb=Verb.PATCH, ref=ref, body=body, subresource="finalize", manager=MANAGER)
 
 
-def _furnish(view: Sight, name: str) -> Iterator[Write]:
+def _furnish(view: Visible, name: str) -> Iterator[Write]:
     wanted: tuple[tuple[Kind, str, Body], ...] = (
         (ACCOUNT, "default", {}),
         (CONFIG_MAP, ROOT_CA, {"data": {"ca.crt": "simulated"}}),
@@ -156,7 +156,7 @@ def _furnish(view: Sight, name: str) -> Iterator[Write]:
             yield create(kind, name, {"metadata": {"name": own, "namespace": name}, **content})
 
 
-def _concerns_namespaces(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_namespaces(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == NAMESPACE:
         yield ref
@@ -167,7 +167,7 @@ def _concerns_namespaces(_view: Sight, event: Transition) -> Iterator[Ref]:
 NAMESPACES = Controller("namespaces", keep_namespace, _concerns_namespaces)
 
 
-def keep_definition(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_definition(view: Visible, ref: Ref, now: Ms) -> Looking:
     """A CRD becomes Established; one that goes takes its instances along."""
     definition = view.get(ref)
     if definition is None:
@@ -179,7 +179,7 @@ def keep_definition(view: Sight, ref: Ref, now: Ms) -> Looking:
         yield patch(definition, status, subresource="status", manager=API_SERVER)
 
 
-def _clean_up(view: Sight, definition: Stored) -> Iterator[Write]:
+def _clean_up(view: Visible, definition: Stored) -> Iterator[Write]:
     kind = next((kind for kind, _ in served_versions(definition.body)), None)
     instances = view.all_of(kind) if kind else []
     for stored in instances:
@@ -202,7 +202,7 @@ def _established(body: Body, now: Ms) -> Body:
     }
 
 
-def _concerns_definitions(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_definitions(view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == DEFINITIONS:
         yield ref

@@ -34,7 +34,7 @@ class Print(NamedTuple):
     lines: tuple[str, ...]
 
 
-class Sight(Protocol):
+class Visible(Protocol):
     """What a controller may see of its cluster."""
 
     def get(self, ref: Ref) -> Stored | None: ...
@@ -53,8 +53,8 @@ class Sight(Protocol):
 
 
 Looking: TypeAlias = Generator[Write | At | Print, Outcome | None, None]
-React: TypeAlias = Callable[[Sight, Ref, Ms], Looking]
-Concerns: TypeAlias = Callable[[Sight, Transition], Iterable[Ref]]
+React: TypeAlias = Callable[[Visible, Ref, Ms], Looking]
+Concerns: TypeAlias = Callable[[Visible, Transition], Iterable[Ref]]
 
 
 class Controller(NamedTuple):

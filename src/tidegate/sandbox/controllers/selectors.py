@@ -17,7 +17,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import conditions_of, share, steady
 from tidegate.sandbox.controllers.pods import is_ready, phase_of
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import (
     controller_ref,
     create,
@@ -72,7 +72,7 @@ def _first(selector: Json) -> tuple[str, Json] | None:
     return next(iter(mapping(selector, "matchLabels").items()), None)
 
 
-def keep_endpoints(view: Sight, ref: Ref, _now: Ms) -> Looking:
+def keep_endpoints(view: Visible, ref: Ref, _now: Ms) -> Looking:
     """The slices of all Services of a namespace are as its pods are."""
     services = [one for one in view.all_of(SERVICE, ref.name) if _has_endpoints(one)]
     if not services:
@@ -89,7 +89,7 @@ def keep_endpoints(view: Sight, ref: Ref, _now: Ms) -> Looking:
         yield from _write(service, wanted, there)
 
 
-def slices_of(view: Sight, service: Ref) -> list[Stored]:
+def slices_of(view: Visible, service: Ref) -> list[Stored]:
     """The EndpointSlices of a Service, whoever wrote them."""
     return [
         one
@@ -228,7 +228,7 @@ def _face(pod: Stored | None) -> Json:
     }
 
 
-def _concerns_services(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_services(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     is_service = ref.kind == SERVICE and event.change is not Change.DELETED
     if is_service or (ref.kind == POD and _is_seen(event)):
@@ -246,7 +246,7 @@ ENDPOINTS = Controller(
 )
 
 
-def keep_budgets(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_budgets(view: Visible, ref: Ref, now: Ms) -> Looking:
     """All budgets of a namespace: pods do not name theirs, and are asked once for all of them."""
     budgets = view.all_of(BUDGET, ref.name)
     if not budgets:
@@ -263,7 +263,7 @@ def _budget_selector(budget: Stored) -> Json:
     return part(budget.body, "spec", "selector")
 
 
-def _budget_status(view: Sight, budget: Stored, pods: list[Stored], now: Ms) -> Body:
+def _budget_status(view: Visible, budget: Stored, pods: list[Stored], now: Ms) -> Body:
     """The pods it speaks of, how many of them are well, and how many may go."""
     expected, desired = _numbers(view, budget, pods)
     healthy = sum(is_ready(pod) and not pod.is_deleting for pod in pods)
@@ -282,7 +282,7 @@ def _budget_status(view: Sight, budget: Stored, pods: list[Stored], now: Ms) -> 
     }
 
 
-def _numbers(view: Sight, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
+def _numbers(view: Visible, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
     """How many pods are expected, and how many of them have to be well."""
     spec = mapping(budget.body, "spec")
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
@@ -294,7 +294,7 @@ def _numbers(view: Sight, budget: Stored, pods: list[Stored]) -> tuple[int, int]
     return scale, share(least, of=scale, rounds_up=True)
 
 
-def _scale(view: Sight, pods: list[Stored]) -> int:
+def _scale(view: Visible, pods: list[Stored]) -> int:
     """What the controllers of the pods are asked for, each once."""
     scales: dict[str, int] = {}
     for ref in dict.fromkeys(map(controller_ref, pods)):
@@ -304,7 +304,7 @@ def _scale(view: Sight, pods: list[Stored]) -> int:
     return sum(scales.values())
 
 
-def _controller(view: Sight, ref: Ref) -> Stored | None:
+def _controller(view: Visible, ref: Ref) -> Stored | None:
     """Who decides how many such pods there are: a ReplicaSet of a Deployment does not."""
     owner = view.get(ref)
     if owner is not None and ref.kind == REPLICA_SET:
@@ -321,7 +321,7 @@ def _budget_face(pod: Stored | None) -> tuple[dict[str, Json], bool, bool, str] 
     return pod.labels, is_ready(pod), pod.is_deleting, phase_of(pod)
 
 
-def _concerns_budgets(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_budgets(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     is_gone = event.change is Change.DELETED
     is_seen = is_gone or _budget_face(event.stored) != _budget_face(event.before)

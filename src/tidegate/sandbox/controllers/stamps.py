@@ -14,7 +14,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import conditions_of, steady
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
 from tidegate.sandbox.controllers.selectors import slices_of
 from tidegate.sandbox.controllers.writes import referred, say
 from tidegate.sandbox.kinds import (
@@ -28,8 +28,8 @@ from tidegate.sandbox.kinds import (
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Change
 
-Status = Callable[[Sight, Stored, Ms], Body | None]
-Touches = Callable[[Sight, Transition], Iterable[Ref]]
+Status = Callable[[Visible, Stored, Ms], Body | None]
+Touches = Callable[[Visible, Transition], Iterable[Ref]]
 API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
 LOCAL = ("Local", "Local APIServices are always available")
 PASSED = ("Passed", "all checks passed")
@@ -68,7 +68,7 @@ class Stamp(NamedTuple):
 def stamping(stamp: Stamp) -> Controller:
     """The controller that puts a stamp on every object of its kind."""
 
-    def put(view: Sight, ref: Ref, now: Ms) -> Looking:
+    def put(view: Visible, ref: Ref, now: Ms) -> Looking:
         stored = view.get(ref)
         if stored is None or stored.is_deleting:
             return
@@ -76,7 +76,7 @@ def stamping(stamp: Stamp) -> Controller:
         if status is not None:
             yield from say(stored, status)
 
-    def concerns(view: Sight, event: Transition) -> Iterator[Ref]:
+    def concerns(view: Visible, event: Transition) -> Iterator[Ref]:
         ref = event.stored.ref
         if (ref.kind.group, ref.kind.name) == (stamp.kind.group, stamp.kind.name):
             if event.change is not Change.DELETED:
@@ -94,7 +94,7 @@ def address_of(stored: Stored) -> str:
     return f"198.18.{third}.{fourth}"
 
 
-def balanced(_view: Sight, service: Stored, _now: Ms) -> Body | None:
+def balanced(_view: Visible, service: Stored, _now: Ms) -> Body | None:
     """A Service of type LoadBalancer gets an address."""
     if text(service.body, "spec", "type") != "LoadBalancer":
         return None
@@ -103,19 +103,19 @@ def balanced(_view: Sight, service: Stored, _now: Ms) -> Body | None:
     return {**status, "loadBalancer": {"ingress": ingress}}
 
 
-def routed(_view: Sight, ingress: Stored, _now: Ms) -> Body | None:
+def routed(_view: Visible, ingress: Stored, _now: Ms) -> Body | None:
     """Every Ingress gets an address: a controller for its class is taken to be there."""
     return {"loadBalancer": {"ingress": [{"ip": address_of(ingress)}]}}
 
 
-def available(view: Sight, api_service: Stored, now: Ms) -> Body | None:
+def available(view: Visible, api_service: Stored, now: Ms) -> Body | None:
     """Whether requests would come through. What answers them is not asked."""
     status, words = _judge(view, mapping(api_service.body, "spec", "service"))
     condition = steady(conditions_of(api_service), "Available", status, words, now=now)
     return {"conditions": [condition]}
 
 
-def _judge(view: Sight, service: Body) -> tuple[str, tuple[str, str]]:
+def _judge(view: Visible, service: Body) -> tuple[str, tuple[str, str]]:
     if not service:
         return "True", LOCAL
     name, namespace = text(service, "name"), text(service, "namespace")
@@ -145,7 +145,7 @@ def _has_ready(slice_: Stored, port: str) -> bool:
     )
 
 
-def behind(view: Sight, event: Transition) -> Iterator[Ref]:
+def behind(view: Visible, event: Transition) -> Iterator[Ref]:
     """The APIServices whose Service, or whose endpoints, changed."""
     ref = event.stored.ref
     if ref.kind not in (SERVICE, SLICE):
@@ -157,7 +157,7 @@ def behind(view: Sight, event: Transition) -> Iterator[Ref]:
             yield one.ref
 
 
-def unmeasured(view: Sight, autoscaler: Stored, now: Ms) -> Body | None:
+def unmeasured(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
     """What is said each time an autoscaler looks and there is nothing to measure."""
     if autoscaler.ref.kind.version != AUTOSCALER.version:
         return None
@@ -183,7 +183,7 @@ def unmeasured(view: Sight, autoscaler: Stored, now: Ms) -> Body | None:
     }
 
 
-def aiming_at(view: Sight, event: Transition) -> Iterator[Ref]:
+def aiming_at(view: Visible, event: Transition) -> Iterator[Ref]:
     """The autoscalers of a workload that came, or that has another number of pods."""
     stored, before = event.stored, event.before
     if stored.ref.kind.name not in SCALED_NAMES or _size(stored) == _size(before):

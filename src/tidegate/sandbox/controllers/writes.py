@@ -12,7 +12,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mapping, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import Concerns, Sight
+from tidegate.sandbox.controllers.reaction import Concerns, Visible
 from tidegate.sandbox.server.lifecycle import spell, timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
 from tidegate.world.calls import PatchForm, Verb, Write
@@ -135,7 +135,7 @@ def is_controlled_by(stored: Stored, owner: Stored) -> bool:
     )
 
 
-def controlled(view: Sight, owner: Stored, kind: Kind) -> list[Stored]:
+def controlled(view: Visible, owner: Stored, kind: Kind) -> list[Stored]:
     """The objects of a kind that an object controls, in the order in which they were made."""
     return [
         own
@@ -147,7 +147,7 @@ def controlled(view: Sight, owner: Stored, kind: Kind) -> list[Stored]:
 def with_controlled(kind: Kind, controlled_kind: Kind) -> Concerns:
     """After a change, look at an object of a kind, or at the one that controls what changed."""
 
-    def concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
+    def concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
         ref: Ref | None = event.stored.ref
         if event.stored.ref.kind == controlled_kind:
             ref = controller_of(event.stored, kind)
@@ -187,7 +187,7 @@ class Voice(NamedTuple):
         return _event(event_ref(about, reason=reason), about, words, self.source, now)
 
 
-def first_warning(view: Sight, about: Stored, *, reason: str) -> Ms | None:
+def first_warning(view: Visible, about: Stored, *, reason: str) -> Ms | None:
     """Since when this has been going wrong, as far as Events remember."""
     found = view.get(event_ref(about, reason=reason))
     return moment_of(found.body.get("firstTimestamp")) if found else None

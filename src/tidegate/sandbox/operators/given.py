@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref, identity
 from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
-from tidegate.sandbox.controllers.reaction import Controller, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Visible
 from tidegate.sandbox.kinds import (
     DAEMON_SET,
     DEFINITIONS,
@@ -25,7 +25,7 @@ from tidegate.sandbox.kinds import (
     STATEFUL_SET,
 )
 from tidegate.sandbox.operators.making import MARK
-from tidegate.sandbox.physics.course import Fit, Rule
+from tidegate.sandbox.physics.course import CourseRule, Fit
 from tidegate.sandbox.server.store import Body, ref_of
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, is_refusal
@@ -157,11 +157,11 @@ def _service_of(service: ServiceProduct, namespace: str) -> Body:
     }
 
 
-def at_once(seats: Iterable[Seat]) -> list[Rule]:
+def at_once(seats: Iterable[Seat]) -> list[CourseRule]:
     """Rules of a profile under which these operators run as soon as they are there."""
     soon = Ms(0)
     return [
-        Rule(
+        CourseRule(
             Fit(kind=str(workload.kind), namespace=seat.namespace, name=workload.name),
             {"pull": soon, "start": soon, "ready": soon},
         )
@@ -181,7 +181,7 @@ def together(*groups: Iterable[Body]) -> list[Body]:
 
 
 def arrive(
-    view: Sight,
+    view: Visible,
     give: Give,
     controllers: Sequence[Controller],
     *,
@@ -201,7 +201,7 @@ def arrive(
             return
 
 
-def _looked_at(view: Sight, controller: Controller, namespace: str) -> Iterator[Ref]:
+def _looked_at(view: Visible, controller: Controller, namespace: str) -> Iterator[Ref]:
     kind = AT_WORK.get(controller.name)
     if kind == NAMESPACE:
         yield Ref(NAMESPACE, "", namespace)
@@ -209,7 +209,7 @@ def _looked_at(view: Sight, controller: Controller, namespace: str) -> Iterator[
         yield from (stored.ref for stored in view.all_of(kind, namespace))
 
 
-def _look(controller: Controller, view: Sight, ref: Ref, give: Give, now: Ms) -> bool:
+def _look(controller: Controller, view: Visible, ref: Ref, give: Give, now: Ms) -> bool:
     """One look of a controller; tells whether anything changed."""
     looking = controller.react(view, ref, now)
     outcome: Outcome | None = None

@@ -24,7 +24,7 @@ from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, show
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Pace, Row, Stage
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import Voice, set_status
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
@@ -126,18 +126,18 @@ class _RowPlayer:
 
     def __init__(self, catalogue: KnownRows) -> None:
         self.catalogue = catalogue
-        self._memories: WeakKeyDictionary[Sight, Memory] = WeakKeyDictionary()
+        self._memories: WeakKeyDictionary[Visible, Memory] = WeakKeyDictionary()
 
-    def _memory_of(self, view: Sight) -> Memory:
+    def _memory_of(self, view: Visible) -> Memory:
         found = self._memories.get(view)
         if found is None:
             found = self._memories[view] = Memory(self.catalogue)
         return found
 
-    def concerns(self, view: Sight, event: Transition) -> Iterator[Ref]:
+    def concerns(self, view: Visible, event: Transition) -> Iterator[Ref]:
         return self._memory_of(view).concerned(view, event)
 
-    def look(self, view: Sight, ref: Ref, now: Ms) -> Looking:
+    def look(self, view: Visible, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
         stored = view.get(ref)
         row = presence.row_for(self.catalogue, ref.kind)
@@ -158,7 +158,7 @@ class _RowPlayer:
             since = max(available_since(server), case.since) if server else case.since
             yield from _go_on(view, case, reached + 1, since=since, now=now)
 
-    def _case(self, view: Sight, stored: Stored, row: Row) -> _RowCase:
+    def _case(self, view: Visible, stored: Stored, row: Row) -> _RowCase:
         kind = stored.ref.kind
         scope = scope_of(stored.body, kind)
         needed = tuple(needs_of(row, stored.body, kind))
@@ -170,12 +170,12 @@ class _RowPlayer:
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
         return _RowCase(stored, row, scope, needed, since)
 
-    def _unmet(self, view: Sight, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
+    def _unmet(self, view: Visible, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
         return next((one for one in asked if not presence.is_met(self.catalogue, view, one)), None)
 
 
-def _go_on(view: Sight, case: _RowCase, place: int, *, since: Ms, now: Ms) -> Looking:
+def _go_on(view: Visible, case: _RowCase, place: int, *, since: Ms, now: Ms) -> Looking:
     """To the next stage, if it is time."""
     stage = case.row.stages[place]
     due = Ms(since + stage.span_for(case.stored.ref))

@@ -13,7 +13,7 @@ from tidegate.knowledge.references import Made, products_of
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.model.reading import mapping
-from tidegate.sandbox.controllers.reaction import At, Sight
+from tidegate.sandbox.controllers.reaction import At, Visible
 from tidegate.sandbox.controllers.writes import owner_reference
 from tidegate.sandbox.kinds import SERVICE_NAME
 from tidegate.sandbox.server.store import Body, Stored, metadata_of, ref_of
@@ -61,7 +61,7 @@ def _slice(service: Body) -> Body:
     }
 
 
-def make(view: Sight, maker: Stored, products: Iterable[Made]) -> Making:
+def make(view: Visible, maker: Stored, products: Iterable[Made]) -> Making:
     """Make these; tells whether a server refused one.
 
     Of two that are the same object the first is made; the second adds what it lacks, as soon as it
@@ -79,7 +79,7 @@ def make(view: Sight, maker: Stored, products: Iterable[Made]) -> Making:
     return refused
 
 
-def _write_of(view: Sight, maker: Stored, made: Made) -> Write | None:
+def _write_of(view: Visible, maker: Stored, made: Made) -> Write | None:
     ref = ref_of(made.body)
     live = view.get(ref)
     if live is None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import needs_of
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.writes import referred
 from tidegate.sandbox.kinds import SERVICE, SERVICE_NAME, SLICE, WORKLOADS
 from tidegate.sandbox.operators.presence import (
@@ -73,7 +73,7 @@ class Memory:
             if changed.namespace in ("", namespace):
                 yield ref
 
-    def server_of(self, view: Sight, kind: Kind) -> Stored | None:
+    def server_of(self, view: Visible, kind: Kind) -> Stored | None:
         """The operator of a kind, if it is there and available."""
         if kind in self._alone:
             return None
@@ -91,7 +91,7 @@ class Memory:
             self._servers[kind] = server.ref
         return server
 
-    def concerned(self, view: Sight, event: Transition) -> Iterator[Ref]:
+    def concerned(self, view: Visible, event: Transition) -> Iterator[Ref]:
         """Those that have to be looked at after a change."""
         stored = event.stored
         kind = stored.ref.kind
@@ -107,7 +107,7 @@ class Memory:
         if changed is not None:
             yield from self._needy_of(changed)
 
-    def _served(self, view: Sight, workload: Stored) -> Iterator[Ref]:
+    def _served(self, view: Visible, workload: Stored) -> Iterator[Ref]:
         for kind in custom_kinds(view):
             if self._catalogue.is_server(workload.body, kind):
                 yield from (stored.ref for stored in view.all_of(kind))

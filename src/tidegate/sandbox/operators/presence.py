@@ -18,7 +18,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import EVERY, Hold, Row, Until
 from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.selectors import slices_of
 from tidegate.sandbox.kinds import CONFIG_MAP, DEFINITIONS, JOB, WORKLOADS
 from tidegate.sandbox.server.register import served_versions
@@ -57,7 +57,7 @@ def row_for(known: KnownRows, kind: Kind) -> Row | None:
     return known.rows.get((EVERY, EVERY))
 
 
-def server_of(known: KnownRows, view: Sight, kind: Kind) -> Stored | None:
+def server_of(known: KnownRows, view: Visible, kind: Kind) -> Stored | None:
     """The operator of a kind, if it is there and available; found by looking at them all."""
     for workload in _workloads(view):
         if is_available(workload) and known.is_server(workload.body, kind):
@@ -65,20 +65,20 @@ def server_of(known: KnownRows, view: Sight, kind: Kind) -> Stored | None:
     return None
 
 
-def is_served(known: KnownRows, view: Sight, kind: Kind) -> bool:
+def is_served(known: KnownRows, view: Visible, kind: Kind) -> bool:
     row = row_for(known, kind)
     is_outside = row is not None and row.served_by.outside
     return is_outside or server_of(known, view, kind) is not None
 
 
-def why_unserved(known: KnownRows, view: Sight, kind: Kind) -> str:
+def why_unserved(known: KnownRows, view: Visible, kind: Kind) -> str:
     idle = [one.ref for one in _workloads(view) if known.is_server(one.body, kind)]
     if idle:
         return f"nobody serves {kind.name}: {idle[0]} is not available"
     return f"nobody serves {kind.name}: no workload is known as the operator of {kind.group}"
 
 
-def find_needed(known: KnownRows, view: Sight, needed: Needed) -> Stored | None:
+def find_needed(known: KnownRows, view: Visible, needed: Needed) -> Stored | None:
     """The object that is needed, in its namespace or in none."""
     for version in _versions_of(known, view, needed.group, needed.kind):
         kind = Kind(needed.group, version, needed.kind)
@@ -89,7 +89,7 @@ def find_needed(known: KnownRows, view: Sight, needed: Needed) -> Stored | None:
     return None
 
 
-def is_met(known: KnownRows, view: Sight, needed: Needed) -> bool:
+def is_met(known: KnownRows, view: Visible, needed: Needed) -> bool:
     stored = find_needed(known, view, needed)
     if stored is None or stored.is_deleting:
         return False
@@ -103,13 +103,13 @@ def is_met(known: KnownRows, view: Sight, needed: Needed) -> bool:
             return _answers(view, stored.ref)
 
 
-def custom_kinds(view: Sight) -> Iterator[Kind]:
+def custom_kinds(view: Visible) -> Iterator[Kind]:
     """The kinds of a cluster's CRDs, each once."""
     for definition in view.all_of(DEFINITIONS):
         yield from (kind for kind, _ in islice(served_versions(definition.body), 1))
 
 
-def _versions_of(known: KnownRows, view: Sight, group: str, kind: str) -> Iterable[str]:
+def _versions_of(known: KnownRows, view: Visible, group: str, kind: str) -> Iterable[str]:
     row = known.rows.get((group, kind))
     if row is not None:
         return row.versions
@@ -119,11 +119,11 @@ def _versions_of(known: KnownRows, view: Sight, group: str, kind: str) -> Iterab
     return (one.version for one in custom_kinds(view) if (one.group, one.name) == (group, kind))
 
 
-def _workloads(view: Sight) -> Iterator[Stored]:
+def _workloads(view: Visible) -> Iterator[Stored]:
     return (workload for kind in WORKLOADS for workload in view.all_of(kind))
 
 
-def _answers(view: Sight, service: Ref) -> bool:
+def _answers(view: Visible, service: Ref) -> bool:
     """Whether a Service has an endpoint that serves, be it announced before it is ready or not."""
     return any(
         _serves(mapping(endpoint, "conditions"))
@@ -151,7 +151,7 @@ def _builtin_versions() -> dict[tuple[str, str], tuple[str, ...]]:
     return found
 
 
-def held(view: Sight, pod: Stored, holds: Iterable[Hold]) -> str:
+def held(view: Visible, pod: Stored, holds: Iterable[Hold]) -> str:
     """Why a pod cannot be ready; empty where nothing holds it."""
     for hold in holds:
         if serves(hold.pods, pod.body) and not _is_free(view, pod, hold):
@@ -159,7 +159,7 @@ def held(view: Sight, pod: Stored, holds: Iterable[Hold]) -> str:
     return ""
 
 
-def _is_free(view: Sight, pod: Stored, hold: Hold) -> bool:
+def _is_free(view: Visible, pod: Stored, hold: Hold) -> bool:
     if any(mark in said for said in _texts(view, pod) for mark in hold.unless):
         return True
     return any(
@@ -169,7 +169,7 @@ def _is_free(view: Sight, pod: Stored, hold: Hold) -> bool:
     )
 
 
-def _texts(view: Sight, pod: Stored) -> Iterator[str]:
+def _texts(view: Visible, pod: Stored) -> Iterator[str]:
     """Where a pod's settings stand: its command lines, its variables, its ConfigMaps."""
     for container in containers_of(pod.body):
         words = (*listed(container, "command"), *listed(container, "args"))

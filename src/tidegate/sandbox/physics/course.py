@@ -19,7 +19,7 @@ CourseChanges: TypeAlias = dict[str, object]
 """Some parts of a course, by name."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerFailure(msgspec.Struct, frozen=True, kw_only=True):
     """A container exits by itself: `after` so long, or when its work would have been done."""
 
     after: Ms | None = None
@@ -28,7 +28,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     code: int = 1
 
 
-class Course(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerCourse(msgspec.Struct, frozen=True, kw_only=True):
     """What one container goes through. All durations are whole seconds, as in a pod's status."""
 
     pull: Ms = Ms(2 * SECOND)
@@ -57,7 +57,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """How long its image cannot be pulled; None is for good."""
     unschedulable: str = ""
     """Why there is no node for its pod."""
-    failure: Failure | None = None
+    failure: ContainerFailure | None = None
     lines: tuple[str, ...] = ()
     """What it prints when it starts."""
 
@@ -105,7 +105,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         )
 
 
-class Rule(msgspec.Struct, frozen=True):
+class CourseRule(msgspec.Struct, frozen=True):
     """For these containers, this is different."""
 
     when: Fit
@@ -149,8 +149,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """How long things take and what is assumed."""
 
     name: str = ""
-    durations: Course = Course()
-    rules: tuple[Rule, ...] = ()
+    durations: ContainerCourse = ContainerCourse()
+    rules: tuple[CourseRule, ...] = ()
     stages: tuple[StageRule, ...] = ()
     """How long operators take."""
     polls: tuple[str, ...] = ()
@@ -159,11 +159,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Patterns of variables and hosts that nobody waits for."""
     assumptions: tuple[Assumption, ...] = ()
 
-    def with_rules(self, rules: Iterable[Rule]) -> Profile:
+    def with_rules(self, rules: Iterable[CourseRule]) -> Profile:
         """This profile and rules that come after its own."""
         return msgspec.structs.replace(self, rules=(*self.rules, *rules))
 
-    def course_of(self, subject: Subject) -> Course:
+    def course_of(self, subject: Subject) -> ContainerCourse:
         """What is to happen to a container."""
         changes: CourseChanges = {}
         for rule in self.rules:
@@ -177,13 +177,13 @@ class Courses:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._known: dict[Subject, Course] = {}
+        self._known: dict[Subject, ContainerCourse] = {}
         self._knows_pods = any(
             rule.when.name is not None and fnmatchcase("Pod", rule.when.kind or "*")
             for rule in profile.rules
         )
 
-    def of(self, subject: Subject) -> Course:
+    def of(self, subject: Subject) -> ContainerCourse:
         if not self._knows_pods:
             nameless = Named(subject.owners[0].kind, "")
             subject = subject._replace(owners=(nameless, *subject.owners[1:]))

@@ -50,7 +50,7 @@ class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     when: course.StageFit = course.StageFit()
 
 
-class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _ProfileFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a profile."""
 
     name: str = ""
@@ -77,11 +77,13 @@ def read_profile(
     the rows of `operators`, if there are any.
     """
     rows = tuple(operators)
-    file = decode_one(text, name, _File, noun="profile", check=lambda file: _flaws(file, rows))
+    file = decode_one(
+        text, name, _ProfileFile, noun="profile", check=lambda file: _flaws(file, rows)
+    )
     return course.Profile(
         name=file.name or onto.name,
         durations=msgspec.structs.replace(onto.durations, **file.durations.changes),
-        rules=(*onto.rules, *(course.Rule(rule.when, rule.changes) for rule in file.rules)),
+        rules=(*onto.rules, *(course.CourseRule(rule.when, rule.changes) for rule in file.rules)),
         stages=(
             *onto.stages,
             *(course.StageRule(stage.when, stage.after) for stage in file.stages),
@@ -96,7 +98,7 @@ def _listed(texts: Texts) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else texts
 
 
-def _flaws(file: _File, rows: tuple[Row, ...]) -> Iterator[Flaw]:
+def _flaws(file: _ProfileFile, rows: tuple[Row, ...]) -> Iterator[Flaw]:
     for place, stage in enumerate(file.stages):
         known = _stages_of(stage.when, rows)
         if known and not any(fnmatchcase(one, stage.when.stage) for one in known):

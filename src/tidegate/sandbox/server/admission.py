@@ -14,8 +14,8 @@ from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.kinds import SERVICE_NAME
 from tidegate.sandbox.server.lifecycle import NAMESPACES, PODS, SERVICES
-from tidegate.sandbox.server.register import KindEntry, Refused
-from tidegate.sandbox.server.store import Body, Resource, Store
+from tidegate.sandbox.server.register import KindEntry, RefusedCall
+from tidegate.sandbox.server.store import Body, ObjectStore, Resource
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
 ACCOUNTS = Resource("", "serviceaccounts")
@@ -43,7 +43,7 @@ class Admission(NamedTuple):
     subresource: str = ""
 
 
-def admit(asked: Admission, store: Store) -> None:
+def admit(asked: Admission, store: ObjectStore) -> None:
     """Raise the refusal of the first who refuses."""
     if asked.operation == "CREATE":
         _check_namespace(asked, store)
@@ -55,13 +55,13 @@ def admit(asked: Admission, store: Store) -> None:
         _check_webhooks(asked, store)
 
 
-def _check_namespace(asked: Admission, store: Store) -> None:
+def _check_namespace(asked: Admission, store: ObjectStore) -> None:
     name = asked.ref.namespace
     if not name:
         return
     namespace = store.get(NAMESPACES, "", name)
     if namespace is None:
-        raise Refused(Missing(f'namespaces "{name}" not found'))
+        raise RefusedCall(Missing(f'namespaces "{name}" not found'))
     if namespace.is_deleting:
         message = f"unable to create new content in namespace {name} because it is being terminated"
         cause = Cause(
@@ -70,7 +70,7 @@ def _check_namespace(asked: Admission, store: Store) -> None:
         raise _forbidden(asked, message, cause)
 
 
-def _check_account(asked: Admission, store: Store) -> None:
+def _check_account(asked: Admission, store: ObjectStore) -> None:
     name = text(asked.body, "spec", "serviceAccountName", default="default")
     place = asked.ref.namespace
     if store.get(ACCOUNTS, place, name) is None:
@@ -78,7 +78,7 @@ def _check_account(asked: Admission, store: Store) -> None:
         raise _forbidden(asked, f'{looking}: serviceaccount "{name}" not found')
 
 
-def _check_classes(asked: Admission, store: Store) -> None:
+def _check_classes(asked: Admission, store: ObjectStore) -> None:
     """What a pod says of its priority and of its runtime must be there."""
     priority = text(asked.body, "spec", "priorityClassName")
     is_known = priority in SYSTEM_PRIORITIES or store.get(PRIORITIES, "", priority) is not None
@@ -89,7 +89,7 @@ def _check_classes(asked: Admission, store: Store) -> None:
         raise _forbidden(asked, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
-def _check_quota(asked: Admission, store: Store) -> None:
+def _check_quota(asked: Admission, store: ObjectStore) -> None:
     """Pods are counted; of all that a quota can limit, this alone is looked at."""
     place = asked.ref.namespace
     for quota in store.table(QUOTAS).rows(place):
@@ -103,20 +103,22 @@ def _check_quota(asked: Admission, store: Store) -> None:
                 raise _forbidden(asked, f"exceeded quota: {quota.ref.name}, {counts}")
 
 
-def _forbidden(asked: Admission, why: str, *causes: Cause) -> Refused:
-    return Refused(Forbidden(f'{asked.entry.title} "{asked.ref.name}" is forbidden: {why}', causes))
+def _forbidden(asked: Admission, why: str, *causes: Cause) -> RefusedCall:
+    return RefusedCall(
+        Forbidden(f'{asked.entry.title} "{asked.ref.name}" is forbidden: {why}', causes)
+    )
 
 
-def _check_webhooks(asked: Admission, store: Store) -> None:
+def _check_webhooks(asked: Admission, store: ObjectStore) -> None:
     for hook in _matching_webhooks(asked, store):
         service = mapping(hook, "clientConfig", "service")
         trouble = _trouble(service, store) if service else ""
         if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
             told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
-            raise Refused(Failed(500, "InternalError", f"Internal error occurred: {told}"))
+            raise RefusedCall(Failed(500, "InternalError", f"Internal error occurred: {told}"))
 
 
-def _trouble(service: dict[str, Json], store: Store) -> str:
+def _trouble(service: dict[str, Json], store: ObjectStore) -> str:
     """Why a Service cannot be called; empty where it can."""
     namespace, name = str(service.get("namespace")), str(service.get("name"))
     port, path = service.get("port", 443), str(service.get("path") or "/")
@@ -137,7 +139,7 @@ def _has_ready(slice_: Body) -> bool:
     )
 
 
-def _matching_webhooks(asked: Admission, store: Store) -> Iterator[dict[str, Json]]:
+def _matching_webhooks(asked: Admission, store: ObjectStore) -> Iterator[dict[str, Json]]:
     for resource in HOOKS:
         for configuration in store.table(resource).rows(""):
             for hook in mappings(configuration.body, "webhooks"):
@@ -145,7 +147,7 @@ def _matching_webhooks(asked: Admission, store: Store) -> Iterator[dict[str, Jso
                     yield hook
 
 
-def _matches(hook: dict[str, Json], asked: Admission, store: Store) -> bool:
+def _matches(hook: dict[str, Json], asked: Admission, store: ObjectStore) -> bool:
     if not any(_rule_matches(rule, asked) for rule in mappings(hook, "rules")):
         return False
     if not matches(hook.get("objectSelector"), mapping(asked.body, "metadata", "labels")):

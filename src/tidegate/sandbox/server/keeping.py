@@ -17,7 +17,7 @@ from tidegate.sandbox.kinds import DEFINITIONS
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.sandbox.ownership.rules import blank_of
-from tidegate.sandbox.server.register import KindEntry, Refused, invalid
+from tidegate.sandbox.server.register import KindEntry, RefusedCall, invalid
 from tidegate.sandbox.server.store import Body, metadata_of
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.checks import find_problems
@@ -205,14 +205,14 @@ def inspect_change(
 def _read(body: Body, entry: KindEntry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
     """The body without what its kind does not know."""
     if problem := _decode_problem(body, entry):
-        raise Refused(Invalid(problem))
+        raise RefusedCall(Invalid(problem))
     unknown = unknown_fields(body, entry.shape)
     if entry.is_custom:
         unknown = tuple(sorted(unknown))
     if unknown and strict:
         told = ", ".join(f'unknown field "{field}"' for field in unknown)
         causes = (Cause(field, "unknown", "unknown field") for field in unknown)
-        raise Refused(Invalid(f"strict decoding error: {told}", tuple(sorted(causes))))
+        raise RefusedCall(Invalid(f"strict decoding error: {told}", tuple(sorted(causes))))
     warnings = tuple(f'unknown field "{field}"' for field in unknown)
     known = prune(body, entry.shape) if unknown else body
     if not isinstance(known, dict):
@@ -238,10 +238,10 @@ def check(body: Body, entry: KindEntry, asks: Iterable[Cause] | None = None) -> 
         raise invalid(entry, str(metadata_of(body).get("name", "")), problems)
 
 
-def unfit(problems: tuple[Cause, ...], entry: KindEntry, ref: Ref) -> Refused:
+def unfit(problems: tuple[Cause, ...], entry: KindEntry, ref: Ref) -> RefusedCall:
     """An intent that cannot be merged, in the words of the server."""
     told = "; ".join(f".{cause.field}: {cause.message}" for cause in problems)
     group = f"{entry.kind.group}/{entry.kind.version}"
     where = f"{ref.namespace}/{ref.name}; {group}, Kind={entry.kind.name}"
     message = f"failed to create typed patch object ({where}): {told}"
-    return Refused(Invalid(message, tuple(sorted(problems))))
+    return RefusedCall(Invalid(message, tuple(sorted(problems))))

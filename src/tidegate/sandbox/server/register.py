@@ -74,7 +74,7 @@ class Register:
         """The entry of a kind that must be served."""
         entry = self.find(kind)
         if entry is None:
-            raise Refused(NotServed(f"the server does not serve {kind}"))
+            raise RefusedCall(NotServed(f"the server does not serve {kind}"))
         return entry
 
     def kinds(self) -> tuple[Served, ...]:
@@ -123,7 +123,7 @@ def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
         yield KindEntry(served, shapes.get(kind.version, ANY), resource, is_custom=True)
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer, not an error
+class RefusedCall(Exception):  # noqa: N818 - it is an answer, not an error
     """Raised where the reason is known, answered where the request came in."""
 
     def __init__(self, outcome: Refusal) -> None:
@@ -131,17 +131,17 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not an error
         self.outcome = outcome
 
 
-def missing(entry: KindEntry, name: str) -> Refused:
-    return Refused(Missing(f'{entry.title} "{name}" not found'))
+def missing(entry: KindEntry, name: str) -> RefusedCall:
+    return RefusedCall(Missing(f'{entry.title} "{name}" not found'))
 
 
-def invalid(entry: KindEntry, name: str, causes: Iterable[Cause]) -> Refused:
+def invalid(entry: KindEntry, name: str, causes: Iterable[Cause]) -> RefusedCall:
     sorted_causes = tuple(sorted(causes))
     told = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
     shown = f"[{told}]" if len(sorted_causes) > 1 else told
     title = f"{entry.kind.name}.{entry.kind.group}".rstrip(".")
-    return Refused(Invalid(f'{title} "{name}" is invalid: {shown}', sorted_causes))
+    return RefusedCall(Invalid(f'{title} "{name}" is invalid: {shown}', sorted_causes))
 
 
-def stale(entry: KindEntry, name: str, why: str) -> Refused:
-    return Refused(Conflict(f'Operation cannot be fulfilled on {entry.title} "{name}": {why}'))
+def stale(entry: KindEntry, name: str, why: str) -> RefusedCall:
+    return RefusedCall(Conflict(f'Operation cannot be fulfilled on {entry.title} "{name}": {why}'))

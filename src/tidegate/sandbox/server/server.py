@@ -13,8 +13,8 @@ from tidegate.model.objects import Live, Ref
 from tidegate.sandbox.server.beginning import Names
 from tidegate.sandbox.server.lifecycle import CRDS
 from tidegate.sandbox.server.logs import Printed
-from tidegate.sandbox.server.register import KindEntry, Refused, Register, missing
-from tidegate.sandbox.server.store import Resource, Store, Stored, Transition
+from tidegate.sandbox.server.register import KindEntry, RefusedCall, Register, missing
+from tidegate.sandbox.server.store import ObjectStore, Resource, Stored, Transition
 from tidegate.sandbox.server.streams import selects
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
@@ -38,7 +38,7 @@ class Server:
         told: Callable[[Resource, Transition], None],
     ) -> None:
         self.register = Register()
-        self.store = Store(self._changed)
+        self.store = ObjectStore(self._changed)
         self._told = told
         self._writer = Writer(self.store, now=now, names=Names(seed))
         self.printed = Printed()
@@ -49,7 +49,7 @@ class Server:
         """Do what one of the cluster's own controllers asks."""
         try:
             return self._writer.perform(write, self._entry_of(write), is_own=True)
-        except Refused as refused:
+        except RefusedCall as refused:
             return refused.outcome
 
     def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> facts.Outcome:
@@ -68,7 +68,7 @@ class Server:
                     return self.printed.read(self._find(request.ref), request)
                 case Http():
                     return self._http(request)
-        except Refused as refused:
+        except RefusedCall as refused:
             return refused.outcome
 
     def find(self, selection: Selection) -> KindEntry:
@@ -77,7 +77,7 @@ class Server:
         try:
             selects(selection)
         except SelectorError as error:
-            raise Refused(facts.Invalid(str(error))) from None
+            raise RefusedCall(facts.Invalid(str(error))) from None
         return entry
 
     def compact(self) -> None:
@@ -89,7 +89,7 @@ class Server:
     def _entry_of(self, write: Write) -> KindEntry:
         entry = self.register.served(write.ref.kind)
         if write.subresource and write.subresource not in entry.served.subresources:
-            raise Refused(facts.NotServed("the server could not find the requested resource"))
+            raise RefusedCall(facts.NotServed("the server could not find the requested resource"))
         return entry
 
     def _find(self, ref: Ref) -> Stored:

@@ -150,7 +150,7 @@ class Table:
         self.forgotten = max(self.forgotten, version)
 
 
-class Store:
+class ObjectStore:
     """The tables of one cluster and the one counter of its versions."""
 
     def __init__(self, told: Callable[[Resource, Transition], None]) -> None:

@@ -26,8 +26,8 @@ from tidegate.sandbox.server.admission import Admission, admit
 from tidegate.sandbox.server.beginning import Names, begin, find_foreign_labels
 from tidegate.sandbox.server.keeping import inspect, inspect_change, keep, unfit
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
-from tidegate.sandbox.server.register import KindEntry, Refused, invalid, missing, stale
-from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
+from tidegate.sandbox.server.register import KindEntry, RefusedCall, invalid, missing, stale
+from tidegate.sandbox.server.store import Body, ObjectStore, Stored, metadata_of
 from tidegate.schema.causes import invalid as invalid_field
 from tidegate.schema.frozen import find_changed
 from tidegate.world.calls import PatchForm, Verb, Write
@@ -61,7 +61,7 @@ class Writing(msgspec.Struct, frozen=True):
 class Writer:
     """Turns writes into states of the store."""
 
-    def __init__(self, store: Store, *, now: Callable[[], Ms], names: Names) -> None:
+    def __init__(self, store: ObjectStore, *, now: Callable[[], Ms], names: Names) -> None:
         self._store = store
         self._now = now
         self._names = names
@@ -124,7 +124,7 @@ class Writer:
     def _create(self, writing: Writing) -> Done:
         body = _unmanaged(read_body(writing.write))
         if metadata_of(body).get("resourceVersion"):
-            raise Refused(Invalid("resourceVersion should not be set on objects to be created"))
+            raise RefusedCall(Invalid("resourceVersion should not be set on objects to be created"))
         warnings: tuple[str, ...] = ()
         if writing.is_own:
             body = keep(body, writing.entry)
@@ -134,7 +134,7 @@ class Writer:
             admit(Admission(writing.entry, "CREATE", writing.ref, body), self._store)
             told = f'{writing.entry.title} "{writing.ref.name}" already exists'
             leaving = "object is being deleted: " if writing.before.is_deleting else ""
-            raise Refused(Exists(f"{leaving}{told}"))
+            raise RefusedCall(Exists(f"{leaving}{told}"))
         owners = update(writing.terms.blank, body, (), by=writing.author, terms=writing.terms)
         return self._commit_new(writing, body, owners, warnings)
 
@@ -151,7 +151,7 @@ class Writer:
             force=writing.write.force,
         )
         if isinstance(result, Conflicts):
-            raise Refused(Conflict(result.message, result.owned))
+            raise RefusedCall(Conflict(result.message, result.owned))
         if isinstance(result, Unfit):
             raise unfit(result.problems, writing.entry, writing.ref)
         strict = writing.write.strict
@@ -264,7 +264,7 @@ class Writer:
         if placed := text(before.body, "spec", "nodeName"):
             name = write.ref.name
             told = f'pods/binding "{name}": pod {name} is already assigned to node "{placed}"'
-            raise Refused(Conflict(f"Operation cannot be fulfilled on {told}"))
+            raise RefusedCall(Conflict(f"Operation cannot be fulfilled on {told}"))
         if not write.dry_run:
             body = lifecycle.bind(before, node, now=self._now())
             self._store.put(entry.resource, before.ref, body, before.owners)
@@ -300,7 +300,7 @@ def read_body(write: Write) -> Body:
     )
     for name, said, meant in claims:
         if said and meant and said != meant:
-            raise Refused(
+            raise RefusedCall(
                 Invalid(f"the {name} of the object ({said}) does not match the request ({meant})")
             )
     return body
@@ -310,9 +310,9 @@ def _decoded(write: Write) -> Body:
     try:
         body: Json = msgspec.json.decode(write.body)
     except msgspec.DecodeError as error:
-        raise Refused(Invalid(f"the body of the request is not JSON: {error}")) from None
+        raise RefusedCall(Invalid(f"the body of the request is not JSON: {error}")) from None
     if not isinstance(body, dict):
-        raise Refused(Invalid("the body of the request is not an object"))
+        raise RefusedCall(Invalid("the body of the request is not an object"))
     return body
 
 
@@ -320,14 +320,14 @@ def patched(live: Body, write: Write) -> Body:
     """A live object after a patch."""
     if write.form is PatchForm.STRATEGIC:
         told = "strategic merge patches are not served here"
-        raise Refused(Failed(415, "UnsupportedMediaType", told))
+        raise RefusedCall(Failed(415, "UnsupportedMediaType", told))
     change = json_patch if write.form is PatchForm.JSON else merge_patch
     try:
         body = change(live, msgspec.json.decode(write.body))
     except (PatchError, msgspec.DecodeError) as error:
-        raise Refused(Invalid(f"the patch cannot be done: {error}")) from None
+        raise RefusedCall(Invalid(f"the patch cannot be done: {error}")) from None
     if not isinstance(body, dict):
-        raise Refused(Invalid("the patched body is not an object"))
+        raise RefusedCall(Invalid("the patched body is not an object"))
     return body
 
 

@@ -31,7 +31,7 @@ from tidegate.sandbox.controllers.conditions import (
     moment_of,
     new_condition,
 )
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.writes import controlled
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import timestamp
@@ -76,7 +76,7 @@ class JobCase(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-class Ending(NamedTuple):
+class JobEnding(NamedTuple):
     """How a Job is to end. `is_noted`: its status says so already."""
 
     is_success: bool
@@ -85,7 +85,7 @@ class Ending(NamedTuple):
     is_noted: bool = False
 
 
-def read_case(view: Sight, job: Stored) -> JobCase:
+def read_case(view: Visible, job: Stored) -> JobCase:
     order = read_order(job.body)
     pods = tuple(JobPod(pod, order) for pod in controlled(view, job, POD))
     status = mapping(job.body, "status")
@@ -130,43 +130,45 @@ def _fails_index(pod: JobPod, order: JobSpec) -> bool:
     return pod.verdict.counts and pod.noted(FAILURES) >= limit
 
 
-def find_ending(case: JobCase, now: Ms) -> Ending | None:
+def find_ending(case: JobCase, now: Ms) -> JobEnding | None:
     """How the Job ends, if it is decided; completions are looked at later, with the pods."""
     return _noted(case) or _by_failure(case, now) or _by_success_rule(case)
 
 
-def _noted(case: JobCase) -> Ending | None:
+def _noted(case: JobCase) -> JobEnding | None:
     for name in (CRITERIA_MET, FAILURE_TARGET):
         found = find_condition(mappings(case.status, "conditions"), name)
         if found is not None and found.get("status") == "True":
             reason, message = text(found, "reason"), text(found, "message")
-            return Ending(name == CRITERIA_MET, reason, message, is_noted=True)
+            return JobEnding(name == CRITERIA_MET, reason, message, is_noted=True)
     return None
 
 
-def _by_failure(case: JobCase, now: Ms) -> Ending | None:
+def _by_failure(case: JobCase, now: Ms) -> JobEnding | None:
     for pod in case.pods:
         if pod.failed and pod.verdict.action == "FailJob":
-            return Ending(False, "PodFailurePolicy", pod.verdict.message)
+            return JobEnding(False, "PodFailurePolicy", pod.verdict.message)
     if case.failed > case.order.backoff_limit or _restarted_too_often(case):
-        return Ending(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return JobEnding(
+            False, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        )
     due = deadline_of(case)
     if due is not None and now >= due:
-        return Ending(False, "DeadlineExceeded", "Job was active longer than specified deadline")
+        return JobEnding(False, "DeadlineExceeded", "Job was active longer than specified deadline")
     order, failed = case.order, len(case.failed_indexes)
     if not order.is_indexed or order.backoff_limit_per_index is None:
         return None
     if order.max_failed_indexes is not None and failed > order.max_failed_indexes:
         why = "Job has exceeded the specified maximal number of failed indexes"
-        return Ending(False, "MaxFailedIndexesExceeded", why)
+        return JobEnding(False, "MaxFailedIndexesExceeded", why)
     if failed and failed + len(case.succeeded_indexes) >= order.span:
-        return Ending(False, "FailedIndexes", "Job has failed indexes")
+        return JobEnding(False, "FailedIndexes", "Job has failed indexes")
     return None
 
 
-def _by_success_rule(case: JobCase) -> Ending | None:
+def _by_success_rule(case: JobCase) -> JobEnding | None:
     message = match_success(case.order, case.succeeded_indexes)
-    return Ending(True, "SuccessPolicy", message) if message else None
+    return JobEnding(True, "SuccessPolicy", message) if message else None
 
 
 def _restarted_too_often(case: JobCase) -> bool:
@@ -215,7 +217,7 @@ def finished_as(job: Body) -> str:
     return ""
 
 
-def count_pods(case: JobCase, ending: Ending | None) -> Counting:
+def count_pods(case: JobCase, ending: JobEnding | None) -> Counting:
     awaited = {pod.uid for pod in case.awaiting_replacement().values()}
     keeps_last = case.order.backoff_limit_per_index is not None
     is_over = ending is not None or case.job.is_deleting
@@ -279,7 +281,7 @@ def _tidy(status: Body) -> Body:
     return {k: v for k, v in status.items() if v or k not in empty}
 
 
-def foretell(conditions: Conditions, ending: Ending | None, now: Ms) -> Conditions:
+def foretell(conditions: Conditions, ending: JobEnding | None, now: Ms) -> Conditions:
     """Say how the Job will end."""
     if ending is None or ending.is_noted:
         return conditions
@@ -290,7 +292,7 @@ def foretell(conditions: Conditions, ending: Ending | None, now: Ms) -> Conditio
     ]
 
 
-def finish(status: Body, ending: Ending, now: Ms) -> Body:
+def finish(status: Body, ending: JobEnding, now: Ms) -> Body:
     """Say that the Job has ended."""
     name = "Complete" if ending.is_success else "Failed"
     last = new_condition(name, "True", ending.reason, ending.message, now=now, dated=PROBED)

@@ -20,7 +20,7 @@ from tidegate.sandbox.controllers.batch.schedule import (
     read_zone,
 )
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import Voice
 from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.server.lifecycle import timestamp
@@ -39,7 +39,7 @@ KEPT = (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHis
 Deeds: TypeAlias = Generator[Write | At, Outcome | None, Body]
 
 
-def keep_schedule(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_schedule(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Tidy up what ended, make what is due, and say what is going on."""
     cron_job = view.get(ref)
     if cron_job is None:
@@ -95,7 +95,7 @@ def _deleted(cron_job: Stored, name: str, now: Ms) -> Write:
     return VOICE.tell(cron_job, "SuccessfulDelete", f"Deleted job {name}", now)
 
 
-def _make_due(view: Sight, cron_job: Stored, status: Body, now: Ms) -> Deeds:
+def _make_due(view: Visible, cron_job: Stored, status: Body, now: Ms) -> Deeds:
     spec = mapping(cron_job.body, "spec")
     try:
         schedule = parse_schedule(text(spec, "schedule"), text(spec, "timeZone"))
@@ -144,7 +144,7 @@ def _last_before(schedule: Schedule | Interval, begun: Ms, now: Ms) -> Ms | None
     return last
 
 
-def _start(view: Sight, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
+def _start(view: Visible, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
     policy = text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
     active = mappings(status, "active")
     if policy == "Forbid" and active:

@@ -13,8 +13,8 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Propagation, Ref
 from tidegate.model.reading import mappings, text
 from tidegate.sandbox.controllers.batch.case import (
-    Ending,
     JobCase,
+    JobEnding,
     UnderWay,
     count_pods,
     deadline_of,
@@ -35,7 +35,7 @@ from tidegate.sandbox.controllers.conditions import (
     find_condition,
     moment_of,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import (
     controller_of,
     delete,
@@ -50,7 +50,7 @@ from tidegate.world.calls import Write
 from tidegate.world.facts import Change
 
 
-def keep_job(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_job(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Judge a Job by its pods, make or delete some, and say how it stands."""
     job = view.get(ref)
     if job is None or finished_as(job.body):
@@ -78,15 +78,15 @@ def keep_job(view: Sight, ref: Ref, now: Ms) -> Looking:
         yield At(due)
 
 
-def _completed(case: JobCase, running: UnderWay) -> Ending | None:
+def _completed(case: JobCase, running: UnderWay) -> JobEnding | None:
     wanted = 1 if case.order.completions is None else case.order.completions
     if case.succeeded < wanted or running.active:
         return None
-    return Ending(True, "CompletionsReached", "Reached expected number of succeeded pods")
+    return JobEnding(True, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
 def _report(
-    case: JobCase, running: UnderWay, ending: Ending | None, conditions: Conditions, now: Ms
+    case: JobCase, running: UnderWay, ending: JobEnding | None, conditions: Conditions, now: Ms
 ) -> Iterator[Write]:
     """Name the pods that ended, let go of them, count them; then say that the Job has ended."""
     known = [one for one in conditions_of(case.job) if one.get("type") == "Suspended"]
@@ -116,7 +116,7 @@ def _start(case: JobCase, *, changed: bool, now: Ms) -> str:
     return timestamp(now) if changed else text(case.status, "startTime", default=timestamp(now))
 
 
-def _ended(job: Stored, ending: Ending, now: Ms) -> Write:
+def _ended(job: Stored, ending: JobEnding, now: Ms) -> Write:
     if ending.is_success:
         return VOICE.tell(job, "Completed", "Job completed", now)
     return VOICE.warn(job, ending.reason, ending.message, now)
@@ -126,13 +126,13 @@ def _is_respecified(event: Transition) -> bool:
     return event.before is None or event.before.generation != event.stored.generation
 
 
-def _concerns_at_once(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_at_once(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == JOB and event.change is not Change.DELETED and _is_respecified(event):
         yield ref
 
 
-def _concerns_batched(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_batched(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == POD:
         owner = controller_of(event.stored, JOB)
@@ -146,7 +146,7 @@ JOBS = Controller("jobs", keep_job, _concerns_at_once, kinds=(JOB,))
 JOB_PODS = Controller("job-pods", keep_job, _concerns_batched, delay=BATCH, kinds=(POD, JOB))
 
 
-def remove_finished(view: Sight, ref: Ref, now: Ms) -> Looking:
+def remove_finished(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Delete a Job `ttlSecondsAfterFinished` after its end, its pods first."""
     job = view.get(ref)
     due = _due(job) if job is not None else None
@@ -165,14 +165,14 @@ def _due(job: Stored) -> Ms | None:
     return Ms(moment + span * SECOND) if moment is not None and span is not None else None
 
 
-def release_pod(view: Sight, ref: Ref, _now: Ms) -> Looking:
+def release_pod(view: Visible, ref: Ref, _now: Ms) -> Looking:
     """A pod whose Job is gone or has ended is not held back."""
     pod = view.get(ref)
     if pod is not None and _is_left(view, pod):
         yield without_finalizer(pod, TRACKING)
 
 
-def _is_left(view: Sight, pod: Stored) -> bool:
+def _is_left(view: Visible, pod: Stored) -> bool:
     if TRACKING not in pod.finalizers:
         return False
     owner = controller_of(pod, JOB)
@@ -183,13 +183,13 @@ def _is_left(view: Sight, pod: Stored) -> bool:
     return job is None or job.uid not in uids or finished_as(job.body) != ""
 
 
-def _concerns_job(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_job(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == JOB and event.change is not Change.DELETED and finished_as(event.stored.body):
         yield ref
 
 
-def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_pods(view: Visible, event: Transition) -> Iterator[Ref]:
     stored, is_gone = event.stored, event.change is Change.DELETED
     if stored.ref.kind == POD and not is_gone and _is_left(view, stored):
         yield stored.ref

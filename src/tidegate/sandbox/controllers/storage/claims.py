@@ -13,7 +13,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import (
     Voice,
     object_reference,
@@ -56,7 +56,7 @@ def made_name(claim: Stored) -> str:
     return f"pvc-{claim.uid}"
 
 
-def best_volume(view: Sight, claim: Stored, class_name: str) -> Stored | None:
+def best_volume(view: Visible, claim: Stored, class_name: str) -> Stored | None:
     """The volume that is kept for this claim, or the smallest free one that is large enough."""
     made = view.get(Ref(VOLUME, "", made_name(claim)))
     if made is not None and is_kept_for(made, claim):
@@ -96,7 +96,7 @@ def _fits(volume: Stored, claim: Stored, class_name: str) -> bool:
     )
 
 
-def keep_claim(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_claim(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Bind a claim, ask for a volume, or say why it waits."""
     claim = view.get(ref)
     if claim is None or claim.is_deleting:
@@ -119,7 +119,7 @@ def keep_claim(view: Sight, ref: Ref, now: Ms) -> Looking:
         yield VOICE.tell(claim, "FailedBinding", NO_VOLUME, now)
 
 
-def class_of(view: Sight, claim: Stored) -> str:
+def class_of(view: Visible, claim: Stored) -> str:
     """The class a claim names, or the default where it leaves that open; empty for none."""
     named = part(claim.body, "spec", "storageClassName")
     if isinstance(named, str):
@@ -134,7 +134,7 @@ def class_of(view: Sight, claim: Stored) -> str:
     return newest_last[-1].ref.name if newest_last else ""
 
 
-def _follow(view: Sight, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
+def _follow(view: Visible, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
     """A claim that names its volume waits for it, has it, or has lost it."""
     volume = view.get(Ref(VOLUME, "", name))
     is_bound = BIND_COMPLETED in mapping(claim.metadata, "annotations")
@@ -172,7 +172,7 @@ def _name_volume(claim: Stored, volume: Stored) -> Write:
     return patch(claim, {"metadata": {"annotations": notes}, "spec": named})
 
 
-def _ask(view: Sight, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
+def _ask(view: Visible, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
     found = view.get(Ref(STORAGE_CLASS, "", class_name))
     if found is None:
         said = f'storageclass.storage.k8s.io "{class_name}" not found'
@@ -196,7 +196,7 @@ def _ask(view: Sight, claim: Stored, class_name: str, now: Ms) -> Iterator[Write
         yield VOICE.tell(claim, "ExternalProvisioning", said, now)
 
 
-def choose_node(view: Sight, ref: Ref, _now: Ms) -> Looking:
+def choose_node(view: Visible, ref: Ref, _now: Ms) -> Looking:
     """A pod's claims that wait for it may be met: what the scheduler says when it places a pod."""
     pod = view.get(ref)
     for claim_ref in claims_of(pod) if pod is not None else ():
@@ -222,7 +222,7 @@ def claims_of(pod: Stored) -> list[Ref]:
     return refs
 
 
-def _concerns_claims(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_claims(view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == CLAIM:
         yield ref
@@ -236,13 +236,13 @@ def _concerns_claims(view: Sight, event: Transition) -> Iterator[Ref]:
         yield from _pending(view)
 
 
-def _pending(view: Sight) -> Iterator[Ref]:
+def _pending(view: Visible) -> Iterator[Ref]:
     return (
         claim.ref for claim in view.all_of(CLAIM) if text(claim.body, "status", "phase") != "Bound"
     )
 
 
-def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_pods(view: Visible, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if event.change is Change.DELETED:
         return
@@ -254,7 +254,7 @@ def _concerns_pods(view: Sight, event: Transition) -> Iterator[Ref]:
         yield from (pod.ref for pod in pods if stored.ref in claims_of(pod))
 
 
-def waits_for_pod(view: Sight, claim: Stored) -> bool:
+def waits_for_pod(view: Visible, claim: Stored) -> bool:
     """Whether its class makes no volume before a pod that wants it is placed."""
     found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
     return found is not None and _waits_for_pod(found)
@@ -268,7 +268,7 @@ CLAIMS = Controller("claims", keep_claim, _concerns_claims, kinds=(CLAIM, VOLUME
 CONSUMERS = Controller("consumers", choose_node, _concerns_pods, kinds=(POD, CLAIM))
 
 
-def protect(view: Sight, ref: Ref, _now: Ms) -> Looking:
+def protect(view: Visible, ref: Ref, _now: Ms) -> Looking:
     """Every claim is held; one that is to go is let go of when no pod on a node mounts it."""
     claim = view.get(ref)
     if claim is None:
@@ -280,14 +280,14 @@ def protect(view: Sight, ref: Ref, _now: Ms) -> Looking:
         yield without_finalizer(claim, PROTECTION)
 
 
-def _is_used(view: Sight, claim: Stored) -> bool:
+def _is_used(view: Visible, claim: Stored) -> bool:
     return any(
         text(pod.body, "spec", "nodeName") and claim.ref in claims_of(pod)
         for pod in view.all_of(POD, claim.ref.namespace)
     )
 
 
-def _concerns_held(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_held(view: Visible, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind == CLAIM and event.change is not Change.DELETED:
         yield stored.ref

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, part, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
 from tidegate.sandbox.controllers.storage.claims import (
     CLAIMS,
     CONSUMERS,
@@ -28,7 +28,7 @@ PROVISIONING = Ms(2 * SECOND)
 """How long a provisioner takes, unless told otherwise; assumed."""
 
 
-def provision(view: Sight, ref: Ref, now: Ms) -> Looking:
+def provision(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Make the volume that a claim asks its provisioner for."""
     claim = view.get(ref)
     if claim is None or claim.is_deleting or text(claim.body, "spec", "volumeName"):
@@ -61,7 +61,7 @@ def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write
     return create(VOLUME, "", {"metadata": {"name": name, "annotations": notes}, "spec": spec})
 
 
-def keep_volume(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_volume(view: Visible, ref: Ref, now: Ms) -> Looking:
     """A volume is free, or kept for a claim, or left behind by one."""
     volume = view.get(ref)
     if volume is None or volume.is_deleting:
@@ -80,7 +80,7 @@ def keep_volume(view: Sight, ref: Ref, now: Ms) -> Looking:
         yield delete(volume)
 
 
-def _concerns_asked(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_asked(_view: Visible, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind != CLAIM or event.change is Change.DELETED:
         return
@@ -90,7 +90,7 @@ def _concerns_asked(_view: Sight, event: Transition) -> Iterator[Ref]:
         yield stored.ref
 
 
-def _concerns_volumes(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_volumes(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == VOLUME:
         yield ref

@@ -19,7 +19,7 @@ from tidegate.sandbox.controllers.pods import (
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.workloads.placement import (
     ALWAYS_TOLERATED,
     NodeFit,
@@ -66,7 +66,7 @@ class Patrol(NamedTuple):
         return is_available(pod, self.least, now=self.now)
 
 
-def keep_watch(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_watch(view: Visible, ref: Ref, now: Ms) -> Looking:
     """A pod on every node that should have one; old ones are replaced a few at a time."""
     owner = view.get(ref)
     if owner is None or owner.is_deleting:
@@ -84,7 +84,7 @@ def keep_watch(view: Sight, ref: Ref, now: Ms) -> Looking:
     yield from await_next(everyone, patrol.least, now=now)
 
 
-def _read(view: Sight, owner: Stored, now: Ms) -> Patrol:
+def _read(view: Visible, owner: Stored, now: Ms) -> Patrol:
     template = mapping(owner.body, "spec", "template")
     fits = {node.ref.name: fit_of(template, node) for node in view.all_of(NODE)}
     pods: dict[str, list[Stored]] = {}
@@ -210,7 +210,7 @@ def _status(patrol: Patrol) -> Body:
     }
 
 
-def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns(view: Visible, event: Transition) -> Iterator[Ref]:
     yield from OF_PODS(view, event)
     if event.stored.ref.kind == NODE and _moves_pods(event):
         yield from (daemon_set.ref for daemon_set in view.all_of(DAEMON_SET))

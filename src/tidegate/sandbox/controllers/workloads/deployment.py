@@ -15,7 +15,7 @@ from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
 from tidegate.sandbox.controllers.pods import phase_of, refusal_of, retry_at
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.workloads import progress
 from tidegate.sandbox.controllers.workloads.rollout import (
     DESIRED,
@@ -46,7 +46,7 @@ Deeds = Generator[Write | At, Outcome | None, bool]
 """Writes, and whether this look is over with them."""
 
 
-def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
+def roll_out(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Bring a Deployment one step nearer to what is asked of it."""
     deployment = view.get(ref)
     if deployment is None:
@@ -60,7 +60,7 @@ def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
         yield from _proceed(view, rollout, now)
 
 
-def _proceed(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _proceed(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     if (yield from _number(rollout, now)):
         return
     if rollout.is_paused or is_scaling(rollout):
@@ -87,7 +87,7 @@ def _before_status(deeds: Looking) -> Looking:
         outcome = yield wanted
 
 
-def _stand(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _stand(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Scale, and nothing else: while paused, or on the first look after a change of scale."""
     yield from _resize(rollout, scaled_sizes(rollout), now)
     if rollout.is_paused:
@@ -96,7 +96,7 @@ def _stand(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     yield from writes.say(rollout.deployment, progress.plain_status(after, now))
 
 
-def _roll(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _roll(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     if rollout.new is None:
         yield from _begin(view, rollout, now)
         return
@@ -109,7 +109,7 @@ def _roll(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     yield from _say_progress(rollout, now)
 
 
-def _recreate(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _recreate(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     """No new pod before the last old one is gone."""
     shrunk = yield from _resize(rollout, [(crew, 0) for crew in rollout.old if crew.size], now)
     if not shrunk and not _has_old_pods(view, rollout):
@@ -122,7 +122,7 @@ def _recreate(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     yield from _say_progress(read_rollout(view, rollout.deployment), now)
 
 
-def _has_old_pods(view: Sight, rollout: DeploymentRollout) -> bool:
+def _has_old_pods(view: Visible, rollout: DeploymentRollout) -> bool:
     return any(
         crew.pods
         or any(
@@ -203,7 +203,7 @@ def _scale_notes(rollout: DeploymentRollout) -> Body:
     }
 
 
-def _begin(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _begin(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Make the ReplicaSet of a new template."""
     deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
     name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
@@ -255,7 +255,7 @@ def _body(rollout: DeploymentRollout, name: str, size: int, notes: Body) -> Body
     }
 
 
-def _adopt(view: Sight, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
+def _adopt(view: Visible, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
     """A ReplicaSet of this template that lost its Deployment is taken over."""
     found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
     if found is not None and not part(found.metadata, "ownerReferences"):
@@ -311,7 +311,7 @@ def _with_progress(
     )
 
 
-def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns(view: Visible, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind == DEPLOYMENT:
         yield stored.ref

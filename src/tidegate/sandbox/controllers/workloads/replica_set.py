@@ -25,7 +25,7 @@ from tidegate.sandbox.controllers.pods import (
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import Voice, controlled, delete, say, with_controlled
 from tidegate.sandbox.kinds import POD, REPLICA_SET
 from tidegate.sandbox.server.store import Body, Stored
@@ -38,7 +38,7 @@ BURST = 500
 """So many pods are made or deleted in one look."""
 
 
-def keep_replicas(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_replicas(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Make or delete pods until there are as many as asked for; say how many there were."""
     owner = view.get(ref)
     if owner is None:

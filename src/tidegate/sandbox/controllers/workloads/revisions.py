@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
@@ -29,7 +29,7 @@ class Revisions(NamedTuple):
         return mapping(self.templates, name)
 
 
-def keep_revisions(view: Sight, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
+def keep_revisions(view: Visible, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
     """Record the template of now, unless it is known; one that comes back is the newest again."""
     known = revisions_of(view, owner)
     template = part(owner.body, "spec", "template")
@@ -47,14 +47,14 @@ def keep_revisions(view: Sight, owner: Stored) -> Generator[Write, Outcome | Non
     return Revisions(current, name, {**templates, name: template})
 
 
-def revisions_of(view: Sight, owner: Stored) -> list[Stored]:
+def revisions_of(view: Visible, owner: Stored) -> list[Stored]:
     """The oldest first."""
     found = writes.controlled(view, owner, CONTROLLER_REVISION)
     return sorted(found, key=lambda one: (number(one.body, "revision"), one.ref.name))
 
 
 def forget_revisions(
-    view: Sight, owner: Stored, revisions: Revisions, pods: list[Stored]
+    view: Visible, owner: Stored, revisions: Revisions, pods: list[Stored]
 ) -> Iterator[Write]:
     """Those that no pod has and that are too many for the history."""
     used = {revisions.current, revisions.update}

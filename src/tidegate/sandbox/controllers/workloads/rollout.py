@@ -10,7 +10,7 @@ from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.conditions import share
 from tidegate.sandbox.controllers.pods import age_and_name
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.writes import controlled, digest_of
 from tidegate.sandbox.kinds import REPLICA_SET
 from tidegate.sandbox.server.store import Stored
@@ -77,7 +77,7 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(crew for crew in self.all if crew.size)
 
 
-def read_rollout(view: Sight, deployment: Stored) -> DeploymentRollout:
+def read_rollout(view: Visible, deployment: Stored) -> DeploymentRollout:
     """The ReplicaSets of a Deployment, told apart by the digest of its template."""
     spec = mapping(deployment.body, "spec")
     digest = digest_of(mapping(spec, "template"))

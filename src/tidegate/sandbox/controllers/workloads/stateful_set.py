@@ -19,7 +19,7 @@ from tidegate.sandbox.controllers.pods import (
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.workloads.revisions import (
     Revisions,
     forget_revisions,
@@ -77,7 +77,7 @@ class PodLine(NamedTuple):
         return not pod.is_deleting and is_available(pod, self.least, now=self.now)
 
 
-def keep_line(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_line(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Bring a StatefulSet one step nearer to what is asked of it."""
     owner = view.get(ref)
     if owner is None:
@@ -100,7 +100,7 @@ def _places(owner: Stored) -> range:
     return range(first, first + number(owner.body, "spec", "replicas", default=1))
 
 
-def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> PodLine:
+def _read_line(view: Visible, owner: Stored, revisions: Revisions, now: Ms) -> PodLine:
     placed: dict[int, Stored] = {}
     condemned: list[tuple[int, Stored]] = []
     wanted = _places(owner)

@@ -10,7 +10,7 @@ from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.states import (
     CREATING,
     Box,
-    Role,
+    ContainerRole,
     Running,
     Terminated,
     Waiting,
@@ -32,13 +32,13 @@ def phase_of(cast: Cast) -> str:
     """Pending until everything has begun once; over when nothing will begin again."""
     for scene, box in cast:
         ended = _last_end(box)
-        if scene.role is Role.INIT and ended and ended.code:
+        if scene.role is ContainerRole.INIT and ended and ended.code:
             if not scene.restarts_after(ended.code):
                 return "Failed"
             return "Pending"
     if any(_is_pending(scene, box) for scene, box in cast):
         return "Pending"
-    mains = [(scene, box) for scene, box in cast if scene.role is Role.MAIN]
+    mains = [(scene, box) for scene, box in cast if scene.role is ContainerRole.MAIN]
     ends = [_last_end(box) for _, box in mains if not _is_going_on(box)]
     if len(ends) < len(mains) or any(
         ended and scene.restarts_after(ended.code)
@@ -50,11 +50,11 @@ def phase_of(cast: Cast) -> str:
 
 def _is_pending(scene: Scene, box: Box) -> bool:
     match scene.role:
-        case Role.INIT:
+        case ContainerRole.INIT:
             return not isinstance(box.state, Terminated)
-        case Role.SIDECAR:
+        case ContainerRole.SIDECAR:
             return box.last is None and not isinstance(box.state, Terminated) and not box.started
-        case Role.MAIN:
+        case ContainerRole.MAIN:
             return isinstance(box.state, Waiting) and box.last is None
 
 
@@ -103,7 +103,7 @@ def _initialized(cast: Cast, phase: str) -> Body:
     if phase == "Succeeded":
         return {**TRUE, "reason": "PodCompleted"}
     has_begun = any(
-        scene.role is Role.MAIN and (box.last or not isinstance(box.state, Waiting))
+        scene.role is ContainerRole.MAIN and (box.last or not isinstance(box.state, Waiting))
         for scene, box in cast
     )
     open_ = [box.name for scene, box in cast if not has_begun and _is_open(scene, box)]
@@ -117,9 +117,9 @@ def _initialized(cast: Cast, phase: str) -> Body:
 
 
 def _is_open(scene: Scene, box: Box) -> bool:
-    if scene.role is Role.SIDECAR:
+    if scene.role is ContainerRole.SIDECAR:
         return not box.started
-    return scene.role is Role.INIT and not box.ready
+    return scene.role is ContainerRole.INIT and not box.ready
 
 
 def _containers_ready(cast: Cast, phase: str) -> Body:
@@ -128,7 +128,9 @@ def _containers_ready(cast: Cast, phase: str) -> Body:
             "status": "False",
             "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed",
         }
-    unready = [box.name for scene, box in cast if scene.role is not Role.INIT and not box.ready]
+    unready = [
+        box.name for scene, box in cast if scene.role is not ContainerRole.INIT and not box.ready
+    ]
     if not unready:
         return TRUE
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
-from tidegate.sandbox.physics.course import Course
+from tidegate.sandbox.physics.course import ContainerCourse
 from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
 from tidegate.sandbox.physics.kubelet.needs import missing_setting
 from tidegate.sandbox.physics.kubelet.scene import Probing, Scene
@@ -16,7 +16,7 @@ from tidegate.sandbox.physics.kubelet.states import (
     KILLED_BY_PROBE,
     PROBES_FOLLOW,
     Box,
-    Role,
+    ContainerRole,
     Running,
     Terminated,
     Waiting,
@@ -56,7 +56,7 @@ class ContainerStep(NamedTuple):
 
 def advance(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
     """Take a container to where it is at this moment; `since` is when it may have begun."""
-    if box.image != scene.image and scene.role is not Role.INIT:
+    if box.image != scene.image and scene.role is not ContainerRole.INIT:
         return _exchange(scene, box, since, now)
     match box.state:
         case Waiting():
@@ -119,7 +119,7 @@ def _create(scene: Scene, box: Box, now: Ms) -> ContainerStep:
     )
 
 
-def _pull(box: Box, course: Course, since: Ms, now: Ms) -> ContainerStep | Ms:
+def _pull(box: Box, course: ContainerCourse, since: Ms, now: Ms) -> ContainerStep | Ms:
     """Where the pulling of an image that cannot be had is, or when it was had."""
     attempt, pause = Ms(since + course.pull), FIRST_PAUSE
     first = attempt
@@ -150,7 +150,7 @@ def _run(scene: Scene, box: Box, began: Ms, now: Ms) -> ContainerStep:
     exit_ = _killed(leaving.exit, probing, box.name)
     if exit_ is not None and exit_.moment <= now:
         return _end(scene, box, exit_, now)
-    if scene.role is Role.INIT:
+    if scene.role is ContainerRole.INIT:
         ready_alarm, box = None, box._replace(started=False, ready=False)
     else:
         box, ready_alarm = _probe(scene, box, probing, now)
@@ -187,7 +187,7 @@ def _end(scene: Scene, box: Box, exit_: Exit, now: Ms) -> ContainerStep:
     began = box.state.began if isinstance(box.state, Running) else now
     reason = "Error" if exit_.code else "Completed"
     ended = Terminated(exit_.code, reason, exit_.message, began, whole_second(now))
-    is_done = scene.role is Role.INIT and exit_.code == 0
+    is_done = scene.role is ContainerRole.INIT and exit_.code == 0
     notes = (Note("Unhealthy", exit_.killing), Note("Killing", exit_.killing))
     over = box._replace(state=ended, started=False, ready=is_done)
     step = _rest(scene, over, ended, now)

@@ -18,7 +18,7 @@ from tidegate.sandbox.physics.kubelet.states import (
     HOSTS,
     SERVERS_WAIT,
     Box,
-    Role,
+    ContainerRole,
     in_words,
     whole_second,
 )
@@ -69,7 +69,7 @@ def foresee_exit(scene: Scene, box: Box, began: Ms, now: Ms) -> Leaving:
 
 def _work(scene: Scene) -> Ms:
     course = scene.course
-    return Ms((course.init if scene.role is Role.INIT else course.run) + course.slow)
+    return Ms((course.init if scene.role is ContainerRole.INIT else course.run) + course.slow)
 
 
 def _done(scene: Scene, began: Ms) -> Exit | None:

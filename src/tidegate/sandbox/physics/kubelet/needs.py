@@ -15,7 +15,7 @@ from tidegate.knowledge.references import (
 )
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.server.store import Body, Stored
 
 OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
@@ -29,7 +29,7 @@ ABSENT_KEY = {
 """How a kubelet speaks of the two kinds that hold """
 
 
-def missing_setting(view: Sight, pod: Stored, container: Json) -> str:
+def missing_setting(view: Visible, pod: Stored, container: Json) -> str:
     """The first variable that has no value, in a kubelet's words; empty where all have one."""
     namespace = pod.ref.namespace
     for kind, reference in whole_sources(container):
@@ -42,7 +42,7 @@ def missing_setting(view: Sight, pod: Stored, container: Json) -> str:
     return ""
 
 
-def missing_volume(view: Sight, pod: Stored) -> tuple[str, str]:
+def missing_volume(view: Visible, pod: Stored) -> tuple[str, str]:
     """The first volume that cannot be mounted and why, or two empty texts."""
     for volume in mappings(pod.body, "spec", "volumes"):
         for kind, reference in volume_sources(volume):
@@ -52,7 +52,7 @@ def missing_volume(view: Sight, pod: Stored) -> tuple[str, str]:
     return "", ""
 
 
-def variables_of(view: Sight, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
+def variables_of(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
     """The variables of a container with their values, as far as they are known."""
     namespace = pod.ref.namespace
     for kind, reference in whole_sources(container):
@@ -67,7 +67,7 @@ def variables_of(view: Sight, pod: Stored, container: Json) -> Iterator[tuple[st
             yield text(variable, "name"), value
 
 
-def _found(view: Sight, kind: Kind, namespace: str, reference: Body) -> Stored | None:
+def _found(view: Visible, kind: Kind, namespace: str, reference: Body) -> Stored | None:
     return view.get(Ref(kind, namespace, text(reference, "name")))
 
 
@@ -75,7 +75,7 @@ def _absent(kind: Kind, reference: Body) -> str:
     return f'{WORDS[kind]} "{text(reference, "name")}" not found'
 
 
-def _missing_key(view: Sight, kind: Kind, namespace: str, reference: Body) -> str:
+def _missing_key(view: Visible, kind: Kind, namespace: str, reference: Body) -> str:
     found = _found(view, kind, namespace, reference)
     if found is None:
         return _absent(kind, reference)
@@ -85,7 +85,7 @@ def _missing_key(view: Sight, kind: Kind, namespace: str, reference: Body) -> st
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
 
-def _unmountable(view: Sight, kind: Kind, namespace: str, reference: Body) -> str:
+def _unmountable(view: Visible, kind: Kind, namespace: str, reference: Body) -> str:
     found = _found(view, kind, namespace, reference)
     if found is None:
         return _absent(kind, reference)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number, text
-from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.physics.course import Course, Profile
-from tidegate.sandbox.physics.kubelet.states import Role
+from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.physics.course import ContainerCourse, Profile
+from tidegate.sandbox.physics.kubelet.states import ContainerRole
 from tidegate.sandbox.server.store import Stored
 
 
@@ -96,12 +96,12 @@ def _ready(container: Json, began: Ms, up: Ms | None, started: Ms | None) -> Ms 
 class Scene:
     """One container, and all that decides how it goes on."""
 
-    view: Sight
+    view: Visible
     pod: Stored
     profile: Profile
     container: Json
-    course: Course
-    role: Role
+    course: ContainerCourse
+    role: ContainerRole
     policy: str
     """The pod's own; init containers and sidecars read it their way."""
     earlier: int
@@ -113,15 +113,17 @@ class Scene:
 
     @property
     def is_endless(self) -> bool:
-        return self.role is Role.SIDECAR or (self.role is Role.MAIN and self.policy == "Always")
+        return self.role is ContainerRole.SIDECAR or (
+            self.role is ContainerRole.MAIN and self.policy == "Always"
+        )
 
     def restarts_after(self, code: int) -> bool:
         match self.role:
-            case Role.SIDECAR:
+            case ContainerRole.SIDECAR:
                 return True
-            case Role.INIT:
+            case ContainerRole.INIT:
                 return code != 0 and self.policy != "Never"
-            case Role.MAIN:
+            case ContainerRole.MAIN:
                 return self.policy == "Always" or (self.policy == "OnFailure" and code != 0)
 
     def probing(self, began: Ms) -> Probing:

@@ -11,7 +11,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, text
 from tidegate.sandbox.controllers.conditions import find_condition, moment_of
-from tidegate.sandbox.controllers.reaction import At, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Looking, Visible
 from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
 from tidegate.sandbox.controllers.writes import Voice, patch
@@ -32,7 +32,7 @@ TERMINATED = 143
 """128 and the number of the signal to end."""
 
 
-def schedule(view: Sight, pod: Stored, why_not: str, now: Ms) -> Looking:
+def schedule(view: Visible, pod: Stored, why_not: str, now: Ms) -> Looking:
     """Bind a pod, or say why it has to wait."""
     if listed(pod.body, "spec", "schedulingGates"):
         return
@@ -70,7 +70,7 @@ def bind(pod: Stored, node: str) -> Write:
     )
 
 
-def _node(view: Sight, pod: Stored) -> str:
+def _node(view: Visible, pod: Stored) -> str:
     wanted = node_of(pod)
     if wanted:
         return wanted
@@ -78,7 +78,7 @@ def _node(view: Sight, pod: Stored) -> str:
     return nodes[int(pod.uid[:8] or "0", 16) % len(nodes)].ref.name if nodes else ONLY_NODE
 
 
-def _trouble_with(view: Sight, claims: list[tuple[Ref, Stored | None]]) -> str:
+def _trouble_with(view: Visible, claims: list[tuple[Ref, Stored | None]]) -> str:
     """What a scheduler says of claims. Those that wait for a pod to be placed are no trouble."""
     for ref, claim in claims:
         if claim is None:

@@ -56,7 +56,7 @@ def in_words(*assumptions: str) -> str:
     return f"(assumed: {', '.join(assumptions)})"
 
 
-class Role(Enum):
+class ContainerRole(Enum):
     """What a container is in its pod."""
 
     INIT = "init"
@@ -94,10 +94,14 @@ class Box(NamedTuple):
     ready: bool = False
 
 
-def role_of(container: Json, *, is_init: bool) -> Role:
+def role_of(container: Json, *, is_init: bool) -> ContainerRole:
     if not is_init:
-        return Role.MAIN
-    return Role.SIDECAR if text(container, "restartPolicy") == "Always" else Role.INIT
+        return ContainerRole.MAIN
+    return (
+        ContainerRole.SIDECAR
+        if text(container, "restartPolicy") == "Always"
+        else ContainerRole.INIT
+    )
 
 
 def whole_second(now: Ms) -> Ms:
