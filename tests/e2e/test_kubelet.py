@@ -16,9 +16,9 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
-from tidegate.sandbox.physics.course import ContainerFailure, CourseRule, Fit
 from tidegate.sandbox.physics.kubelet.pod import kubelet
 from tidegate.sandbox.physics.kubelet.states import MARK
+from tidegate.sandbox.physics.profile import ContainerFailure, CourseRule, Fit
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import PatchForm, Selection, Write

@@ -8,9 +8,8 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
-from tidegate.sandbox.physics.course import ContainerCourse, CourseRule, Profile
 from tidegate.sandbox.physics.kubelet.pod import kubelet
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.physics.profile import ContainerCourse, CourseRule, Profile, typical
 from tidegate.sandbox.scenario import read_scenario
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, body_of, items_of, live_of

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidegate.knowledge.catalogue import KnownRows
     from tidegate.model.operators import Knowledge, Operator
     from tidegate.sandbox.operators.given import Seat
-    from tidegate.sandbox.physics.course import Profile
+    from tidegate.sandbox.physics.profile import Profile
     from tidegate.sandbox.scenario import Scenario
 
 Worker = Callable[[bytes], bytes]

@@ -21,13 +21,14 @@ that it is another stage.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import cycle
 from typing import NamedTuple, TypeAlias
 
 from tidegate.model.checks import Step, find, parse_path, walk
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import mapping, mappings
 
 NOW = "\x00now"
 """Stands for the moment of writing until a status is written."""
@@ -120,16 +121,11 @@ def check_template(template: object) -> None:
 @cache
 def parse_text(text: str) -> tuple[Piece, ...]:
     """A text as fixed parts and holes. Raises ValueError for a hole that cannot be filled."""
-    pieces: list[Piece] = []
-    place = 0
-    for hole in _HOLE.finditer(text):
-        if hole.start() > place:
-            pieces.append(text[place : hole.start()])
-        pieces.append(tuple(_parse_option(one.strip()) for one in hole[1].split("|")))
-        place = hole.end()
-    if place < len(text):
-        pieces.append(text[place:])
-    return tuple(pieces)
+    return tuple(
+        tuple(_parse_option(one.strip()) for one in part.split("|")) if is_hole else part
+        for part, is_hole in zip(_HOLE.split(text), cycle((False, True)))
+        if part or is_hole
+    )
 
 
 def _parse_option(text: str) -> Option:
@@ -181,13 +177,9 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
         is_so = found == template[IS] if IS in template else found is not None
         return render(template.get(THEN if is_so else ELSE), scope)
     if MERGE in template:
-        return _merged(render(template[MERGE], scope))
-    made: Body = {}
-    for key, value in template.items():
-        name, filled = render_text(key, scope), render(value, scope)
-        if name and filled is not None:
-            made[name] = filled
-    return made
+        parts = mappings(render(template[MERGE], scope))
+        return {name: value for part in parts for name, value in part.items()}
+    return _known((render_text(key, scope), render(template[key], scope)) for key in template)
 
 
 def _render_each(template: dict[str, object], scope: Body) -> Json:
@@ -195,20 +187,12 @@ def _render_each(template: dict[str, object], scope: Body) -> Json:
     if ITEM in template:
         items = (render(template[ITEM], inner) for inner in scopes)
         return [item for item in items if item is not None]
-    made: Body = {}
-    for inner in scopes:
-        name = render_text(str(template.get(KEY, "${key}")), inner)
-        value = render(template.get(VALUE), inner)
-        if name and value is not None:
-            made[name] = value
-    return made
+    key = str(template.get(KEY, "${key}"))
+    return _known((render_text(key, inner), render(template.get(VALUE), inner)) for inner in scopes)
 
 
-def _merged(parts: Json) -> Json:
-    made: Body = {}
-    for part in parts if isinstance(parts, list) else []:
-        made |= part if isinstance(part, dict) else {}
-    return made
+def _known(pairs: Iterable[tuple[str, Json]]) -> Body:
+    return {name: value for name, value in pairs if name and value is not None}
 
 
 def _text(value: Json) -> Json:

@@ -11,7 +11,7 @@ from tidegate.documents.decoding import Flaw, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.model.moment import SECOND, Ms, Seconds, SomeSeconds, Span
 from tidegate.sandbox import faults
-from tidegate.sandbox.physics.course import ContainerFailure, CourseChanges, CourseRule, Fit
+from tidegate.sandbox.physics.profile import ContainerFailure, CourseChanges, CourseRule, Fit
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 OFTEN = ("every", "probability", "times", "from", "until")

@@ -20,8 +20,8 @@ from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
 from tidegate.sandbox.operators.interpreter import operators, paced
 from tidegate.sandbox.operators.presence import held
-from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.pod import kubelet
+from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
 Body = dict[str, Json]

@@ -13,7 +13,7 @@ from tidegate.knowledge.reader import builtin
 from tidegate.model.objects import Json
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.forms import Behaviour, FaultForm
-from tidegate.sandbox.physics.course import CourseRule
+from tidegate.sandbox.physics.profile import CourseRule
 
 
 class GivenOperator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

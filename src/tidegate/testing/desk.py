@@ -198,10 +198,7 @@ class Desk:
 
     async def _write(self, verb: Verb, body: Body, options: Options) -> Outcome:
         ref = await self.ref(body)
-        metadata = {
-            **read_metadata(body),
-            **({"namespace": ref.namespace} if ref.namespace else {}),
-        }
+        metadata = read_metadata(body) | ({"namespace": ref.namespace} if ref.namespace else {})
         encoded = msgspec.json.encode({**body, "metadata": metadata})
         return (await self.ask(Write(verb=verb, ref=ref, body=encoded, **options)))[0]
 

@@ -10,7 +10,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS, LEFT_PODS
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
-from tidegate.sandbox.physics.course import CourseRule, Fit
+from tidegate.sandbox.physics.profile import CourseRule, Fit
 from tidegate.testing import Body, body_of
 
 SERVICE = Kind("", "v1", "Service")

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.stage import POD, a_container, a_pod, a_stage, at
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.physics.course import ContainerCourse, Profile
+from tidegate.sandbox.physics.profile import ContainerCourse, Profile
 from tidegate.testing import Body, live_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Conflict

@@ -10,7 +10,7 @@ from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.errors import TidegateError
 from tidegate.model.moment import Ms
 from tidegate.sandbox.forms import Behaviour
-from tidegate.sandbox.physics.course import (
+from tidegate.sandbox.physics.profile import (
     ContainerFailure,
     CourseRule,
     Fit,

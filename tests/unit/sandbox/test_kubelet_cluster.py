@@ -10,7 +10,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.controllers.storage.volumes import provisioner
 from tidegate.sandbox.living import CONTROLLERS, base_objects
-from tidegate.sandbox.physics.course import CourseRule, Fit
+from tidegate.sandbox.physics.profile import CourseRule, Fit
 from tidegate.testing import Body, body_of, items_of
 from tidegate.world.calls import Selection
 from tidegate.world.facts import Done, Missing

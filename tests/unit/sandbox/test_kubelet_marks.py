@@ -9,10 +9,9 @@ from tests.promises.objects import a_service
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
-from tidegate.sandbox.physics.course import CourseRule, Fit
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.states import MARK
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.physics.profile import CourseRule, Fit, typical
 from tidegate.testing import Body, live_of
 
 DIALS: Json = [{"name": "DB_HOST", "value": "db"}]

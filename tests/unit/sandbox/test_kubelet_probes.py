@@ -6,8 +6,8 @@ import pytest
 
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.physics.course import ContainerCourse, Profile
 from tidegate.sandbox.physics.kubelet.scene import Probing, foresee
+from tidegate.sandbox.physics.profile import ContainerCourse, Profile
 from tidegate.testing import Body
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_stage, at
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.sandbox.physics.course import ContainerFailure, CourseRule, Fit
+from tidegate.sandbox.physics.profile import ContainerFailure, CourseRule, Fit
 from tidegate.testing import live_of
 from tidegate.world.calls import Logs, PatchForm
 from tidegate.world.facts import Invalid, Outcome, Said

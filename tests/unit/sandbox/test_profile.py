@@ -10,7 +10,9 @@ import pytest
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms, format_duration
-from tidegate.sandbox.physics.course import (
+from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
+from tidegate.sandbox.physics.profile import (
+    DURATIONS,
     ContainerCourse,
     CourseRule,
     Fit,
@@ -19,9 +21,9 @@ from tidegate.sandbox.physics.course import (
     StageFit,
     StageRule,
     Subject,
+    read_profile,
+    typical,
 )
-from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
-from tidegate.sandbox.physics.profile import DURATIONS, read_profile, typical
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "reference" / "profile-format.md").read_text()
@@ -75,7 +77,7 @@ def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
     profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
 
     fit = StageFit(kind="Cluster", name="big-*", stage="healthy")
-    assert profile.stages == (StageRule(fit, Ms(600_000)),)
+    assert profile.stages == (StageRule(when=fit, after=Ms(600_000)),)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tidegate.sandbox.faults import VERBS, Match
 from tidegate.sandbox.forms import OFTEN, Behaviour, FaultForm
-from tidegate.sandbox.physics.course import Fit
+from tidegate.sandbox.physics.profile import Fit
 from tidegate.sandbox.scenario import GivenCluster, Scenario, read_scenario
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()

@@ -60,10 +60,8 @@ def _take_along(view: Visible, owner: Stored) -> Iterator[Write]:
     owned = view.owned_by(owner.uid)
     for own in owned:
         if not own.is_deleting:
-            propagation = (
-                Propagation.FOREGROUND if view.owned_by(own.uid) else Propagation.BACKGROUND
-            )
-            yield delete(own, propagation)
+            way = Propagation.FOREGROUND if view.owned_by(own.uid) else Propagation.BACKGROUND
+            yield delete(own, way)
     if not any(_blocks(own, owner.uid) for own in owned):
         yield without_finalizer(owner, FOREGROUND)
 

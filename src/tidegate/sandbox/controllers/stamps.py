@@ -7,14 +7,14 @@ their Service has endpoints. HorizontalPodAutoscalers see their target, and no m
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import conditions_of, steady
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
+from tidegate.sandbox.controllers.reaction import Concerns, Controller, Looking, Visible
 from tidegate.sandbox.controllers.selectors import slices_of
 from tidegate.sandbox.controllers.writes import referred, say
 from tidegate.sandbox.kinds import (
@@ -29,7 +29,6 @@ from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Change
 
 Status = Callable[[Visible, Stored, Ms], Body | None]
-Touches = Callable[[Visible, Transition], Iterable[Ref]]
 API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
 LOCAL = ("Local", "Local APIServices are always available")
 PASSED = ("Passed", "all checks passed")
@@ -40,17 +39,8 @@ SCALED_NAMES = frozenset(kind.name for kind in SCALED)
 SEEN = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
 UNSEEN = "the HPA controller was unable to get the target's current scale"
 ASLEEP = ("ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
-NO_METRICS = {
-    "Resource": ("FailedGetResourceMetric", "resource metrics API", "pods.metrics.k8s.io"),
-    "ContainerResource": (
-        "FailedGetContainerResourceMetric",
-        "resource metrics API",
-        "pods.metrics.k8s.io",
-    ),
-    "Pods": ("FailedGetPodsMetric", "custom metrics API", "custom.metrics.k8s.io"),
-    "Object": ("FailedGetObjectMetric", "custom metrics API", "custom.metrics.k8s.io"),
-    "External": ("FailedGetExternalMetric", "external metrics API", "external.metrics.k8s.io"),
-}
+METRICS = {"Pods": "custom", "Object": "custom", "External": "external"}
+"""Which API would tell a metric; those that are not here are of resources."""
 
 
 class Stamp(NamedTuple):
@@ -59,7 +49,7 @@ class Stamp(NamedTuple):
     kind: Kind
     delay: Ms
     status: Status
-    touches: Touches = lambda _view, _event: ()
+    touches: Concerns = lambda _view, _event: ()
     """Which objects of the kind are to be looked at when something else changes."""
     touched_by: tuple[Kind, ...] = ()
     """What else that is."""
@@ -203,12 +193,14 @@ def _size(stored: Stored | None) -> tuple[Json, Json] | None:
 
 def _words(autoscaler: Stored) -> tuple[str, str]:
     metrics = mappings(autoscaler.body, "spec", "metrics")
-    kind = text(metrics[0], "type") if metrics else "Resource"
-    reason, source, resource = NO_METRICS.get(kind, NO_METRICS["Resource"])
+    told = text(metrics[0], "type") if metrics else ""
+    kind = told if told in (*METRICS, "ContainerResource") else "Resource"
     name = text(metrics[0], "resource", "name", default="cpu") if metrics else "cpu"
-    return reason, (
+    api = f"{METRICS.get(kind, 'resource')} metrics API"
+    resource = f"{METRICS.get(kind, 'pods')}.metrics.k8s.io"
+    return f"FailedGet{kind}Metric", (
         f"the HPA was unable to compute the replica count: failed to get {name} utilization: "
-        f"unable to get metrics for resource {name}: unable to fetch metrics from {source}: "
+        f"unable to get metrics for resource {name}: unable to fetch metrics from {api}: "
         f"the server could not find the requested resource (get {resource})"
     )
 

@@ -25,7 +25,7 @@ from tidegate.sandbox.kinds import (
     STATEFUL_SET,
 )
 from tidegate.sandbox.operators.making import MARK
-from tidegate.sandbox.physics.course import CourseRule, Fit
+from tidegate.sandbox.physics.profile import CourseRule, Fit
 from tidegate.sandbox.server.store import Body, ref_of
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, is_refusal

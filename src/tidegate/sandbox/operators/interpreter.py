@@ -30,7 +30,7 @@ from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
 from tidegate.sandbox.operators.memory import Memory
 from tidegate.sandbox.operators.presence import available_since, touched
-from tidegate.sandbox.physics.course import StageRule
+from tidegate.sandbox.physics.profile import StageRule
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Missing, NotServed, is_refusal

@@ -10,6 +10,7 @@ from functools import cache
 
 from tidegate.model.labels import matches
 from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping, part
 from tidegate.schema.causes import duplicate, invalid, not_found, required, unsupported
 from tidegate.world.facts import Cause
 
@@ -41,9 +42,7 @@ def each(body: Json, path: str) -> Iterator[tuple[str, Json]]:
 
 def at(body: Json, path: str) -> Json:
     """What stands at a path without `[]`; None where nothing does."""
-    for part in path.split("."):
-        body = body.get(part) if isinstance(body, dict) else None
-    return body
+    return part(body, *path.split("."))
 
 
 def is_empty(value: Json) -> bool:
@@ -135,9 +134,7 @@ def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
     selector = at(body, "spec.selector")
     told = at(body, "spec.template.metadata.labels")
     # A null is read as an empty string.
-    labels: Body = (
-        {key: value or "" for key, value in told.items()} if isinstance(told, dict) else {}
-    )
+    labels: Body = {key: value or "" for key, value in mapping(told).items()}
     if selector is None and kind.name != "DaemonSet":
         yield required("spec.selector")
     is_open = selector is not None and all(

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
 from tidegate.schema.causes import forbidden, invalid, required, unsupported
 from tidegate.schema.validation import names
 from tidegate.schema.validation.agreement import (
@@ -55,8 +56,7 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
     """What is wrong with an object of a built-in kind, or with a custom one's metadata, sorted."""
     if not isinstance(body, dict):
         return ()
-    metadata = body.get("metadata")
-    causes = [*names.find_name_problems(kind, metadata if isinstance(metadata, dict) else {})]
+    causes = [*names.find_name_problems(kind, mapping(body, "metadata"))]
     causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
     if (kind.group, kind.name) in TEMPLATES:
         causes += workload_problems(kind, body)
@@ -101,17 +101,15 @@ def _port(field: str, value: Json) -> Iterator[Cause]:
 
 
 def _config_map_problems(body: Body) -> Iterator[Cause]:
-    yield from names.key_problems(body.get("data"), "data")
-    yield from names.key_problems(body.get("binaryData"), "binaryData")
-    text, binary = body.get("data"), body.get("binaryData")
-    if isinstance(text, dict) and isinstance(binary, dict):
-        for key in (key for key in text if key in binary):
-            yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+    text, binary = mapping(body, "data"), mapping(body, "binaryData")
+    yield from names.key_problems(text, "data")
+    yield from names.key_problems(binary, "binaryData")
+    for key in (key for key in text if key in binary):
+        yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
 
 
 def _secret_problems(body: Body) -> Iterator[Cause]:
-    parts = [part for part in (body.get("data"), body.get("stringData")) if isinstance(part, dict)]
-    held: Body = {key: value for part in parts for key, value in part.items()}
+    held: Body = {**mapping(body, "data"), **mapping(body, "stringData")}
     yield from names.key_problems(held, "data")
     for key in _SECRETS.get(str(body.get("type")), ()):
         if key not in held:

@@ -65,6 +65,15 @@ class Patrol(NamedTuple):
     def is_well(self, pod: Stored) -> bool:
         return is_available(pod, self.least, now=self.now)
 
+    def staying(self, node: str) -> list[Stored]:
+        """The pods of a node that are not on their way out."""
+        return [pod for pod in self.pods.get(node, []) if not pod.is_deleting]
+
+    def sorted_out(self, pods: list[Stored]) -> tuple[list[Stored], list[Stored]]:
+        """The new ones and the old ones."""
+        new = [pod for pod in pods if self.is_new(pod)]
+        return new, [pod for pod in pods if not self.is_new(pod)]
+
 
 def keep_watch(view: Visible, ref: Ref, now: Ms) -> Looking:
     """A pod on every node that should have one; old ones are replaced a few at a time."""
@@ -97,7 +106,7 @@ def _man(patrol: Patrol) -> Generator[Write, Outcome | None, str]:
     """Make what is missing and delete what should not be; why something could not be made."""
     problem = ""
     for node, fit in patrol.fits.items():
-        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
+        pods = patrol.staying(node)
         # Beside one that ends, the next may run only where there may be two.
         there = pods if patrol.limit("maxSurge", 0) else patrol.pods.get(node)
         if fit.runs and not there:
@@ -120,8 +129,7 @@ def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
         elif phase_of(pod) == "Succeeded":
             yield writes.delete(pod)
     running = [pod for pod in pods if phase_of(pod) not in ("Failed", "Succeeded")]
-    new = [pod for pod in running if patrol.is_new(pod)]
-    old = [pod for pod in running if not patrol.is_new(pod)]
+    new, old = patrol.sorted_out(running)
     if not patrol.limit("maxSurge", 0):
         yield from writes.delete_all(running[1:])
         return
@@ -151,15 +159,13 @@ def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
 
 def _renew(patrol: Patrol) -> Generator[Write, Outcome | None, None]:
     """Old pods make room for new ones: as many as may be missing, or may be there twice."""
-    surge = patrol.limit("maxSurge", 0)
-    spare = patrol.limit("maxUnavailable", 1)
-    if surge:
+    if surge := patrol.limit("maxSurge", 0):
         yield from _renew_beside(patrol, surge)
         return
-    spare = spare or 1
+    spare = patrol.limit("maxUnavailable", 1) or 1
     candidates: list[Stored] = []
     for node, fit in patrol.fits.items():
-        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
+        pods = patrol.staying(node)
         if not fit.runs and not pods:
             continue
         if len(pods) != 1 or not patrol.is_well(pods[0]):
@@ -173,9 +179,7 @@ def _renew(patrol: Patrol) -> Generator[Write, Outcome | None, None]:
 def _renew_beside(patrol: Patrol, surge: int) -> Generator[Write, Outcome | None, None]:
     candidates: list[str] = []
     for node, fit in patrol.fits.items():
-        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
-        new = [pod for pod in pods if patrol.is_new(pod)]
-        old = [pod for pod in pods if not patrol.is_new(pod)]
+        new, old = patrol.sorted_out(patrol.staying(node))
         if new and old:
             surge -= not patrol.is_well(new[0])
         elif old and fit.runs and not patrol.is_well(old[0]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
@@ -191,15 +191,10 @@ def _make_pod(line: PodLine, place: int) -> Deeds:
     )
     refusal = refusal_of((yield write))
     if refusal:
-        yield from _complain(line, name, refusal)
+        said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
+        yield VOICE.warn(owner, "FailedCreate", said, line.now)
+        yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
     return True
-
-
-def _complain(line: PodLine, name: str, refusal: str) -> Iterator[Write | At]:
-    owner = line.owner
-    said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
-    yield VOICE.warn(owner, "FailedCreate", said, line.now)
-    yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
 
 
 def _revision_for(line: PodLine, place: int) -> str:

@@ -109,11 +109,8 @@ def _initialized(cast: Cast, phase: str) -> Body:
     open_ = [box.name for scene, box in cast if not has_begun and _is_open(scene, box)]
     if not open_:
         return TRUE
-    return {
-        "status": "False",
-        "reason": "ContainersNotInitialized",
-        "message": f"containers with incomplete status: [{' '.join(open_)}]",
-    }
+    told = f"containers with incomplete status: [{' '.join(open_)}]"
+    return {**FALSE, "reason": "ContainersNotInitialized", "message": told}
 
 
 def _is_open(scene: Scene, box: Box) -> bool:
@@ -124,20 +121,14 @@ def _is_open(scene: Scene, box: Box) -> bool:
 
 def _containers_ready(cast: Cast, phase: str) -> Body:
     if phase in ("Succeeded", "Failed"):
-        return {
-            "status": "False",
-            "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed",
-        }
+        return {**FALSE, "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
     unready = [
         box.name for scene, box in cast if scene.role is not ContainerRole.INIT and not box.ready
     ]
     if not unready:
         return TRUE
-    return {
-        "status": "False",
-        "reason": "ContainersNotReady",
-        "message": f"containers with unready status: [{' '.join(unready)}]",
-    }
+    told = f"containers with unready status: [{' '.join(unready)}]"
+    return {**FALSE, "reason": "ContainersNotReady", "message": told}
 
 
 def _gated(pod: Stored, known: dict[str, Body]) -> Body:
@@ -154,5 +145,4 @@ def _gated(pod: Stored, known: dict[str, Body]) -> Body:
             troubles.append(f"{told}, but {condition.get('status')}")
     if not troubles:
         return TRUE
-    reason = "ReadinessGatesNotReady"
-    return {"status": "False", "reason": reason, "message": ", ".join(troubles)}
+    return {**FALSE, "reason": "ReadinessGatesNotReady", "message": ", ".join(troubles)}

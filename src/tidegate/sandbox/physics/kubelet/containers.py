@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
-from tidegate.sandbox.physics.course import ContainerCourse
 from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
 from tidegate.sandbox.physics.kubelet.needs import missing_setting
 from tidegate.sandbox.physics.kubelet.scene import Probing, Scene
@@ -24,6 +23,7 @@ from tidegate.sandbox.physics.kubelet.states import (
     in_words,
     whole_second,
 )
+from tidegate.sandbox.physics.profile import ContainerCourse
 
 FIRST_PAUSE, LONGEST_PAUSE = Ms(10 * SECOND), Ms(300 * SECOND)
 STABLE = Ms(10 * MINUTE)

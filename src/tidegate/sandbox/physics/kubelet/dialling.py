@@ -18,8 +18,8 @@ from tidegate.sandbox.controllers.pods import ready_condition
 from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.selectors import slices_of
 from tidegate.sandbox.kinds import NAMESPACE, POD, SERVICE, SLICE
-from tidegate.sandbox.physics.course import Profile
 from tidegate.sandbox.physics.kubelet.needs import variables_of
+from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
 LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"

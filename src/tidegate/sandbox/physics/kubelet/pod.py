@@ -19,7 +19,6 @@ from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Visible
 from tidegate.sandbox.controllers.writes import Voice, controller_ref, patch
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.conditions import (
     PREPARED,
@@ -32,6 +31,7 @@ from tidegate.sandbox.physics.kubelet.needs import missing_volume
 from tidegate.sandbox.physics.kubelet.scene import Scene
 from tidegate.sandbox.physics.kubelet.schedule import TERMINATED, end, schedule
 from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, mark
+from tidegate.sandbox.physics.profile import Courses, Named, Profile, Subject
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write

@@ -13,8 +13,8 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number, text
 from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.physics.course import ContainerCourse, Profile
 from tidegate.sandbox.physics.kubelet.states import ContainerRole
+from tidegate.sandbox.physics.profile import ContainerCourse, Profile
 from tidegate.sandbox.server.store import Stored
 
 

@@ -10,7 +10,12 @@ import msgspec
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, text
-from tidegate.sandbox.controllers.conditions import find_condition, moment_of
+from tidegate.sandbox.controllers.conditions import (
+    find_condition,
+    moment_of,
+    steady,
+    without_condition,
+)
 from tidegate.sandbox.controllers.reaction import At, Looking, Visible
 from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
 from tidegate.sandbox.controllers.workloads.placement import node_of
@@ -97,15 +102,9 @@ def _unschedulable(pod: Stored, message: str, now: Ms) -> Write | None:
     known = find_condition(conditions, "PodScheduled")
     if known is not None and known.get("message") == message:
         return None
-    since = known.get("lastTransitionTime") if known else None
-    condition: Body = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": "Unschedulable",
-        "message": message,
-        "lastTransitionTime": since or timestamp(now),
-    }
-    others = [one for one in conditions if one.get("type") != "PodScheduled"]
+    words = ("Unschedulable", message)
+    condition = steady(conditions, "PodScheduled", "False", words, now=now)
+    others = without_condition(conditions, "PodScheduled")
     change: Body = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
     return patch(pod, change, subresource="status", manager="kube-scheduler")
 
