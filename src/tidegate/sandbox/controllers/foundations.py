@@ -14,16 +14,9 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mappings, part
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import new_condition
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
-from tidegate.sandbox.controllers.writes import (
-    MANAGER,
-    create,
-    delete,
-    patch,
-    referred,
-    without_finalizer,
-)
 from tidegate.sandbox.kinds import CONFIG_MAP, DEFINITIONS, NAMESPACE
 from tidegate.sandbox.server.lifecycle import CLEANUP, FOREGROUND, ORPHAN
 from tidegate.sandbox.server.register import served_versions
@@ -49,7 +42,7 @@ def collect(view: Visible, ref: Ref, _now: Ms) -> Looking:
     if stored.is_deleting and ORPHAN in stored.finalizers:
         for own in view.owned_by(stored.uid):
             yield _released(own, {stored.uid})
-        yield without_finalizer(stored, ORPHAN)
+        yield writes.without_finalizer(stored, ORPHAN)
     elif stored.is_deleting and FOREGROUND in stored.finalizers:
         yield from _take_along(view, stored)
     elif not stored.is_deleting:
@@ -61,9 +54,9 @@ def _take_along(view: Visible, owner: Stored) -> Iterator[Write]:
     for own in owned:
         if not own.is_deleting:
             way = Propagation.FOREGROUND if view.owned_by(own.uid) else Propagation.BACKGROUND
-            yield delete(own, way)
+            yield writes.delete(own, way)
     if not any(_blocks(own, owner.uid) for own in owned):
-        yield without_finalizer(owner, FOREGROUND)
+        yield writes.without_finalizer(owner, FOREGROUND)
 
 
 def _follow_owners(view: Visible, stored: Stored) -> Iterator[Write]:
@@ -78,7 +71,7 @@ def _follow_owners(view: Visible, stored: Stored) -> Iterator[Write]:
         if owner and owner.is_deleting and FOREGROUND in owner.finalizers
     ]
     if len(gone) + len(waiting) == len(owners):
-        yield delete(stored)
+        yield writes.delete(stored)
     elif gone:
         yield _released(stored, gone)
 
@@ -86,7 +79,7 @@ def _follow_owners(view: Visible, stored: Stored) -> Iterator[Write]:
 def _owner(view: Visible, stored: Stored, reference: dict[str, Json]) -> Stored | None:
     """The owner that is meant: in the same namespace or cluster-wide, and of the same life."""
     for namespace in (stored.ref.namespace, ""):
-        found = view.get(referred(reference, namespace))
+        found = view.get(writes.referred(reference, namespace))
         if found is not None and found.uid == reference.get("uid"):
             return found
     return None
@@ -102,7 +95,7 @@ def _blocks(own: Stored, uid: str) -> bool:
 def _released(own: Stored, uids: set[str]) -> Write:
     """What is left of its owners without these."""
     left = [one for one in owner_references(own.metadata) if str(one.get("uid")) not in uids]
-    return patch(own, {"metadata": {"ownerReferences": [*left] or None}})
+    return writes.patch(own, {"metadata": {"ownerReferences": [*left] or None}})
 
 
 def _concerns_owned(view: Visible, event: Transition) -> Iterator[Ref]:
@@ -114,7 +107,7 @@ def _concerns_owned(view: Visible, event: Transition) -> Iterator[Ref]:
     yield from (own.ref for own in view.owned_by(stored.uid))
     for reference in owner_references(stored.metadata):
         for namespace in {stored.ref.namespace: None, "": None}:
-            yield referred(reference, namespace)
+            yield writes.referred(reference, namespace)
 
 
 def _has_new_owners(event: Transition) -> bool:
@@ -138,10 +131,12 @@ def keep_namespace(view: Visible, ref: Ref, _now: Ms) -> Looking:
     content = view.inside(ref.name)
     for stored in content:
         if not stored.is_deleting:
-            yield delete(stored)
+            yield writes.delete(stored)
     if not content:
         body = msgspec.json.encode({"spec": {"finalizers": None}})
-        yield Write(verb=Verb.PATCH, ref=ref, body=body, subresource="finalize", manager=MANAGER)
+        yield Write(
+            verb=Verb.PATCH, ref=ref, body=body, subresource="finalize", manager=writes.MANAGER
+        )
 
 
 def _furnish(view: Visible, name: str) -> Iterator[Write]:
@@ -151,7 +146,9 @@ def _furnish(view: Visible, name: str) -> Iterator[Write]:
     )
     for kind, own, content in wanted:
         if view.get(Ref(kind, name, own)) is None:
-            yield create(kind, name, {"metadata": {"name": own, "namespace": name}, **content})
+            yield writes.create(
+                kind, name, {"metadata": {"name": own, "namespace": name}, **content}
+            )
 
 
 def _concerns_namespaces(_view: Visible, event: Transition) -> Iterator[Ref]:
@@ -174,7 +171,7 @@ def keep_definition(view: Visible, ref: Ref, now: Ms) -> Looking:
         yield from _clean_up(view, definition)
     elif not is_established(definition.body):
         status: Body = {"status": _established(definition.body, now)}
-        yield patch(definition, status, subresource="status", manager=API_SERVER)
+        yield writes.patch(definition, status, subresource="status", manager=API_SERVER)
 
 
 def _clean_up(view: Visible, definition: Stored) -> Iterator[Write]:
@@ -182,9 +179,9 @@ def _clean_up(view: Visible, definition: Stored) -> Iterator[Write]:
     instances = view.all_of(kind) if kind else []
     for stored in instances:
         if not stored.is_deleting:
-            yield delete(stored)
+            yield writes.delete(stored)
     if not instances and CLEANUP in definition.finalizers:
-        yield without_finalizer(definition, CLEANUP, manager=API_SERVER)
+        yield writes.without_finalizer(definition, CLEANUP, manager=API_SERVER)
 
 
 def _established(body: Body, now: Ms) -> Body:

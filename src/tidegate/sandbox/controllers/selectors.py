@@ -15,18 +15,10 @@ from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, share, steady
 from tidegate.sandbox.controllers.pods import is_ready, phase_of
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
-from tidegate.sandbox.controllers.writes import (
-    controller_ref,
-    create,
-    delete,
-    digest_of,
-    owner_reference,
-    patch,
-    say,
-)
 from tidegate.sandbox.kinds import (
     DEPLOYMENT,
     NAMESPACE,
@@ -125,7 +117,7 @@ def _slices(service: Stored, pods: list[Stored]) -> Iterator[tuple[str, Body]]:
     for ports, endpoints in groups.values() or [([], [])]:
         for start in range(0, max(1, len(endpoints)), LARGEST):
             prefix = service.ref.name[:LONGEST_PREFIX]
-            ending = digest_of([service.uid, ports, start])[:5]
+            ending = writes.digest_of([service.uid, ports, start])[:5]
             yield f"{prefix}-{ending}", _body(service, ports, endpoints[start : start + LARGEST])
 
 
@@ -205,14 +197,14 @@ def _write(service: Stored, wanted: dict[str, Body], there: dict[str, Stored]) -
                 "generateName": f"{service.ref.name}-",
                 "namespace": service.ref.namespace,
                 "labels": labels,
-                "ownerReferences": [owner_reference(service)],
+                "ownerReferences": [writes.owner_reference(service)],
             }
-            yield create(SLICE, service.ref.namespace, {"metadata": metadata, **content})
+            yield writes.create(SLICE, service.ref.namespace, {"metadata": metadata, **content})
         elif own.labels != labels or any(own.body.get(key) != content[key] for key in content):
             gone = dict.fromkeys(sorted(own.labels.keys() - labels.keys()))
             change: Body = {"metadata": {"labels": {**labels, **gone}}, **content}
-            yield patch(own, change)
-    yield from (delete(own) for name, own in there.items() if name not in wanted)
+            yield writes.patch(own, change)
+    yield from (writes.delete(own) for name, own in there.items() if name not in wanted)
 
 
 def _face(pod: Stored | None) -> Json:
@@ -256,7 +248,7 @@ def keep_budgets(view: Visible, ref: Ref, now: Ms) -> Looking:
         selector = _budget_selector(budget)
         covered = pods.matching(selector) if isinstance(selector, dict) else []
         if not budget.is_deleting:
-            yield from say(budget, _budget_status(view, budget, covered, now))
+            yield from writes.say(budget, _budget_status(view, budget, covered, now))
 
 
 def _budget_selector(budget: Stored) -> Json:
@@ -297,7 +289,7 @@ def _numbers(view: Visible, budget: Stored, pods: list[Stored]) -> tuple[int, in
 def _scale(view: Visible, pods: list[Stored]) -> int:
     """What the controllers of the pods are asked for, each once."""
     scales: dict[str, int] = {}
-    for ref in dict.fromkeys(map(controller_ref, pods)):
+    for ref in dict.fromkeys(map(writes.controller_ref, pods)):
         owner = _controller(view, ref) if ref else None
         if owner is not None:
             scales[owner.uid] = number(owner.body, "spec", "replicas", default=1)
@@ -308,7 +300,7 @@ def _controller(view: Visible, ref: Ref) -> Stored | None:
     """Who decides how many such pods there are: a ReplicaSet of a Deployment does not."""
     owner = view.get(ref)
     if owner is not None and ref.kind == REPLICA_SET:
-        above = controller_ref(owner)
+        above = writes.controller_ref(owner)
         if above is not None and above.kind.name == DEPLOYMENT.name:
             return view.get(above)
     return owner

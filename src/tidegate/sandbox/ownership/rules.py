@@ -57,6 +57,19 @@ class Terms:
 METADATA, SPEC, STATUS = ("f:metadata",), ("f:spec",), ("f:status",)
 
 
+def terms_of(
+    kind: Kind, shape: Shape, subresource: str, *, has_status: bool, is_custom: bool
+) -> Terms:
+    """What holds for writes to a kind, or through one of its subresources."""
+    return Terms(
+        shape=shape,
+        version=kind.api_version,
+        subresource=subresource,
+        resets=resets_of(kind, subresource=subresource, has_status=has_status, is_custom=is_custom),
+        blank={} if is_custom else blank_of(shape),
+    )
+
+
 def resets_of(
     kind: Kind, *, subresource: str = "", has_status: bool, is_custom: bool = False
 ) -> Fields:

@@ -17,8 +17,7 @@ from tidegate.sandbox.ownership.rules import (
     Terms,
     Unfit,
     apply,
-    blank_of,
-    resets_of,
+    terms_of,
     update,
 )
 from tidegate.sandbox.server import lifecycle
@@ -95,17 +94,12 @@ class Writer:
         known = self._known_terms.get((entry.kind, subresource))
         if known is not None and known.shape is entry.shape:
             return known
-        terms = Terms(
-            shape=entry.shape,
-            version=entry.kind.api_version,
-            subresource=subresource,
-            resets=resets_of(
-                entry.kind,
-                subresource=subresource,
-                has_status=entry.has_status,
-                is_custom=entry.is_custom,
-            ),
-            blank={} if entry.is_custom else blank_of(entry.shape),
+        terms = terms_of(
+            entry.kind,
+            entry.shape,
+            subresource,
+            has_status=entry.has_status,
+            is_custom=entry.is_custom,
         )
         self._known_terms[entry.kind, subresource] = terms
         return terms

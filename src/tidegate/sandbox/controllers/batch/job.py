@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Propagation, Ref
 from tidegate.model.reading import mappings, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.batch.case import (
     JobCase,
     JobEnding,
@@ -36,13 +37,6 @@ from tidegate.sandbox.controllers.conditions import (
     moment_of,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.writes import (
-    controller_of,
-    delete,
-    say,
-    set_status,
-    without_finalizer,
-)
 from tidegate.sandbox.kinds import JOB, POD
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Stored, Transition, owner_references
@@ -94,7 +88,7 @@ def _report(
     start = _start(case, changed=changed, now=now)
     counting = count_pods(case, ending)
     before = status_before(case, running, counting, conditions, start)
-    yield from say(case.job, before)
+    yield from writes.say(case.job, before)
     if changed:
         reason = "Suspended" if case.order.is_suspended else "Resumed"
         yield VOICE.tell(case.job, reason, f"Job {reason.lower()}", now)
@@ -104,7 +98,7 @@ def _report(
     if ending is not None and is_over:
         after = finish(after, ending, now)
     if after != before:
-        yield set_status(case.job, after)
+        yield writes.set_status(case.job, after)
     if ending is not None and is_over:
         yield _ended(case.job, ending, now)
 
@@ -135,7 +129,7 @@ def _concerns_at_once(_view: Visible, event: Transition) -> Iterator[Ref]:
 def _concerns_batched(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == POD:
-        owner = controller_of(event.stored, JOB)
+        owner = writes.controller_of(event.stored, JOB)
         if owner is not None:
             yield owner
     elif ref.kind == JOB and event.change is Change.MODIFIED and not _is_respecified(event):
@@ -155,7 +149,7 @@ def remove_finished(view: Visible, ref: Ref, now: Ms) -> Looking:
     if now < due:
         yield At(due)
     else:
-        yield delete(job, Propagation.FOREGROUND)
+        yield writes.delete(job, Propagation.FOREGROUND)
 
 
 def _due(job: Stored) -> Ms | None:
@@ -169,13 +163,13 @@ def release_pod(view: Visible, ref: Ref, _now: Ms) -> Looking:
     """A pod whose Job is gone or has ended is not held back."""
     pod = view.get(ref)
     if pod is not None and _is_left(view, pod):
-        yield without_finalizer(pod, TRACKING)
+        yield writes.without_finalizer(pod, TRACKING)
 
 
 def _is_left(view: Visible, pod: Stored) -> bool:
     if TRACKING not in pod.finalizers:
         return False
-    owner = controller_of(pod, JOB)
+    owner = writes.controller_of(pod, JOB)
     if owner is None:
         return not any(one.get("controller") for one in owner_references(pod.metadata))
     job = view.get(owner)

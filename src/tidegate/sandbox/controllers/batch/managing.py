@@ -8,6 +8,7 @@ from typing import TypeAlias
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.batch.case import JobCase, UnderWay
 from tidegate.sandbox.controllers.batch.order import (
     FAILURES,
@@ -22,13 +23,6 @@ from tidegate.sandbox.controllers.batch.order import (
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.pods import least_wanted, refusal_of
 from tidegate.sandbox.controllers.reaction import At
-from tidegate.sandbox.controllers.writes import (
-    Voice,
-    create,
-    delete,
-    owner_reference,
-    without_finalizer,
-)
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
@@ -40,7 +34,7 @@ INDEX_VARIABLE: Json = {
     "name": "JOB_COMPLETION_INDEX",
     "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
 }
-VOICE = Voice("job-controller")
+VOICE = writes.Voice("job-controller")
 BATCH = SECOND
 """Changes of pods within this time are one look."""
 BURST = 500
@@ -70,9 +64,9 @@ def make_pod(case: JobCase, index: int | None, replaced: JobPod | None) -> Write
         "labels": labels,
         **({"annotations": annotations} if annotations else {}),
         "finalizers": [*(one for one in finalizers if one != TRACKING), TRACKING],
-        "ownerReferences": [owner_reference(job)],
+        "ownerReferences": [writes.owner_reference(job)],
     }
-    return create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
+    return writes.create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
 
 
 def _failure_counts(case: JobCase, replaced: JobPod | None) -> dict[str, Json]:
@@ -104,7 +98,7 @@ def _with_index(container: dict[str, Json]) -> Json:
 def stop(case: JobCase, running: UnderWay, now: Ms) -> Deeds:
     """Nothing goes on in a Job whose end is decided."""
     for pod in case.active:
-        yield delete(pod.stored)
+        yield writes.delete(pod.stored)
         yield _deleted(case.job, pod, now)
     return running.less(case.active)
 
@@ -149,7 +143,7 @@ def _drop(case: JobCase, running: UnderWay, pods: list[JobPod], now: Ms) -> Deed
     for pod in pods:
         if pod.is_tracked:
             yield release(pod)
-        yield delete(pod.stored)
+        yield writes.delete(pod.stored)
         yield _deleted(case.job, pod, now)
     return running.less(pods)
 
@@ -213,4 +207,4 @@ def _deleted(job: Stored, pod: JobPod, now: Ms) -> Write:
 
 
 def release(pod: JobPod) -> Write:
-    return without_finalizer(pod.stored, TRACKING)
+    return writes.without_finalizer(pod.stored, TRACKING)

@@ -13,15 +13,8 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
-from tidegate.sandbox.controllers.writes import (
-    Voice,
-    object_reference,
-    patch,
-    say,
-    set_status,
-    without_finalizer,
-)
 from tidegate.sandbox.kinds import CLAIM, POD, VOLUME
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
@@ -41,7 +34,7 @@ DEFAULTS = (
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-VOICE = Voice("persistentvolume-controller")
+VOICE = writes.Voice("persistentvolume-controller")
 NO_VOLUME = "no persistent volumes available for this claim and no storage class is set"
 NO_CONSUMER = "waiting for first consumer to be created before binding"
 PROTECTION = "kubernetes.io/pvc-protection"
@@ -102,14 +95,14 @@ def keep_claim(view: Visible, ref: Ref, now: Ms) -> Looking:
     if claim is None or claim.is_deleting:
         return
     if not text(claim.body, "status", "phase"):
-        yield set_status(claim, {"phase": "Pending"})
+        yield writes.set_status(claim, {"phase": "Pending"})
     named = text(claim.body, "spec", "volumeName")
     if named:
         yield from _follow(view, claim, named, now)
         return
     class_name = class_of(view, claim)
     if class_name and part(claim.body, "spec", "storageClassName") is None:
-        yield patch(claim, {"spec": {"storageClassName": class_name}})
+        yield writes.patch(claim, {"spec": {"storageClassName": class_name}})
     volume = best_volume(view, claim, class_name)
     if volume is not None:
         yield from _bind(claim, volume, now)
@@ -140,7 +133,7 @@ def _follow(view: Visible, claim: Stored, name: str, now: Ms) -> Iterator[Write]
     is_bound = BIND_COMPLETED in mapping(claim.metadata, "annotations")
     if volume is None:
         if is_bound and text(claim.body, "status", "phase") != "Lost":
-            yield set_status(claim, {"phase": "Lost"})
+            yield writes.set_status(claim, {"phase": "Lost"})
     elif is_free(volume) or is_kept_for(volume, claim):
         yield from _bind(claim, volume, now)
 
@@ -148,11 +141,11 @@ def _follow(view: Visible, claim: Stored, name: str, now: Ms) -> Iterator[Write]
 def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
     """The volume first, then the claim: each in its spec, then in its status."""
     if text(volume.body, "spec", "claimRef", "uid") != claim.uid:
-        kept = object_reference(claim)
+        kept = writes.object_reference(claim)
         notes: Json = {BOUND_BY_CONTROLLER: "yes"}
-        yield patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
+        yield writes.patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
     if text(volume.body, "status", "phase") != "Bound":
-        yield set_status(volume, volume_status("Bound", now))
+        yield writes.set_status(volume, volume_status("Bound", now))
     if BIND_COMPLETED not in mapping(claim.metadata, "annotations"):
         yield _name_volume(claim, volume)
     spec = mapping(volume.body, "spec")
@@ -161,7 +154,7 @@ def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
         "accessModes": spec.get("accessModes"),
         "capacity": spec.get("capacity"),
     }
-    yield from say(claim, wanted)
+    yield from writes.say(claim, wanted)
 
 
 def _name_volume(claim: Stored, volume: Stored) -> Write:
@@ -169,7 +162,7 @@ def _name_volume(claim: Stored, volume: Stored) -> Write:
     if not text(claim.body, "spec", "volumeName"):
         notes[BOUND_BY_CONTROLLER] = "yes"
     named: Json = {"volumeName": volume.ref.name}
-    return patch(claim, {"metadata": {"annotations": notes}, "spec": named})
+    return writes.patch(claim, {"metadata": {"annotations": notes}, "spec": named})
 
 
 def _ask(view: Visible, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
@@ -187,7 +180,9 @@ def _ask(view: Visible, claim: Stored, class_name: str, now: Ms) -> Iterator[Wri
         said = f"no volume plugin matched name: {provisioner}"
         yield VOICE.warn(claim, "ProvisioningFailed", said, now)
     elif any(notes.get(name) != provisioner for name in PROVISIONERS):
-        yield patch(claim, {"metadata": {"annotations": dict.fromkeys(PROVISIONERS, provisioner)}})
+        yield writes.patch(
+            claim, {"metadata": {"annotations": dict.fromkeys(PROVISIONERS, provisioner)}}
+        )
         said = (
             f"Waiting for a volume to be created either by the external provisioner '{provisioner}'"
             " or manually by the system administrator. If volume creation is delayed, please verify"
@@ -207,7 +202,7 @@ def choose_node(view: Visible, ref: Ref, _now: Ms) -> Looking:
             continue
         if pod is not None and waits_for_pod(view, claim):
             node = text(pod.body, "spec", "nodeName", default="node")
-            yield patch(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
+            yield writes.patch(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
 
 
 def claims_of(pod: Stored) -> list[Ref]:
@@ -275,9 +270,9 @@ def protect(view: Visible, ref: Ref, _now: Ms) -> Looking:
         return
     is_held = PROTECTION in claim.finalizers
     if not claim.is_deleting and not is_held:
-        yield patch(claim, {"metadata": {"finalizers": [*claim.finalizers, PROTECTION]}})
+        yield writes.patch(claim, {"metadata": {"finalizers": [*claim.finalizers, PROTECTION]}})
     elif claim.is_deleting and is_held and not _is_used(view, claim):
-        yield without_finalizer(claim, PROTECTION)
+        yield writes.without_finalizer(claim, PROTECTION)
 
 
 def _is_used(view: Visible, claim: Stored) -> bool:

@@ -18,11 +18,7 @@ from tidegate.sandbox.controllers.pods import phase_of, refusal_of, retry_at
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.workloads import progress
 from tidegate.sandbox.controllers.workloads.rollout import (
-    DESIRED,
     HASH,
-    HISTORY,
-    MAXIMUM,
-    PREFIX,
     REVISION,
     DeploymentRollout,
     Sizes,
@@ -39,7 +35,6 @@ from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Exists, Outcome, is_refusal
 
 VOICE = Voice("deployment-controller")
-NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", PREFIX)
 LONGEST_NAME = 253
 
 Deeds = Generator[Write | At, Outcome | None, bool]
@@ -154,7 +149,7 @@ def _number(rollout: DeploymentRollout, now: Ms) -> Deeds:
     if rollout.new is None:
         return False
     notes = mapping(rollout.new.stored.metadata, "annotations")
-    wanted = {**notes, **_notes(rollout)}
+    wanted = {**notes, **rollout.notes()}
     least = number(rollout.spec, "minReadySeconds")
     if wanted != notes or number(rollout.new.stored.body, "spec", "minReadySeconds") != least:
         change: Body = {"metadata": {"annotations": wanted}, "spec": {"minReadySeconds": least}}
@@ -177,35 +172,9 @@ def _note_revision(rollout: DeploymentRollout, revision: str) -> Iterator[Write]
         yield msgspec.structs.replace(note, subresource="status")
 
 
-def _notes(rollout: DeploymentRollout) -> Body:
-    """The annotations that the new ReplicaSet should have, of those that are the Deployment's."""
-    copied: Body = {
-        name: value
-        for name, value in mapping(rollout.deployment.metadata, "annotations").items()
-        if not name.startswith(NOT_COPIED)
-    }
-    revision = 1 + max((crew.revision for crew in rollout.old), default=0)
-    if rollout.new is None:
-        return {**copied, **_scale_notes(rollout), REVISION: str(revision)}
-    before = rollout.new.revision
-    if before < revision:
-        copied[REVISION] = str(revision)
-        if before:
-            history = text(rollout.new.stored.metadata, "annotations", HISTORY)
-            copied[HISTORY] = f"{history},{before}" if history else str(before)
-    return copied
-
-
-def _scale_notes(rollout: DeploymentRollout) -> Body:
-    return {
-        DESIRED: str(rollout.replicas),
-        MAXIMUM: str(rollout.replicas + rollout.surge),
-    }
-
-
 def _begin(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Make the ReplicaSet of a new template."""
-    deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
+    deployment, size, notes = rollout.deployment, new_size(rollout), rollout.notes()
     name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
     outcome = yield writes.create(
         REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes)
@@ -267,7 +236,7 @@ def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
     resized = False
     for crew, size in sizes:
         notes = mapping(crew.stored.metadata, "annotations")
-        scale = _scale_notes(rollout)
+        scale = rollout.scale_notes()
         if crew.size == size and scale.items() <= notes.items():
             continue
         yield writes.patch(

@@ -13,12 +13,13 @@ from tidegate.sandbox.controllers.pods import age_and_name
 from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.writes import controlled, digest_of
 from tidegate.sandbox.kinds import REPLICA_SET
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.store import Body, Stored
 
 HASH = "pod-template-hash"
 PREFIX = "deployment.kubernetes.io/"
 REVISION, HISTORY = f"{PREFIX}revision", f"{PREFIX}revision-history"
 DESIRED, MAXIMUM = f"{PREFIX}desired-replicas", f"{PREFIX}max-replicas"
+NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", PREFIX)
 QUARTER = "25%"
 
 
@@ -75,6 +76,28 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def active(self) -> tuple[Crew, ...]:
         return tuple(crew for crew in self.all if crew.size)
+
+    def notes(self) -> Body:
+        """The annotations that the new ReplicaSet should have, of those of the Deployment."""
+        copied: Body = {
+            name: value
+            for name, value in mapping(self.deployment.metadata, "annotations").items()
+            if not name.startswith(NOT_COPIED)
+        }
+        revision = 1 + max((crew.revision for crew in self.old), default=0)
+        if self.new is None:
+            return {**copied, **self.scale_notes(), REVISION: str(revision)}
+        before = self.new.revision
+        if before < revision:
+            copied[REVISION] = str(revision)
+            if before:
+                history = text(self.new.stored.metadata, "annotations", HISTORY)
+                copied[HISTORY] = f"{history},{before}" if history else str(before)
+        return copied
+
+    def scale_notes(self) -> Body:
+        """What ReplicaSets are told of the Deployment's size."""
+        return {DESIRED: str(self.replicas), MAXIMUM: str(self.replicas + self.surge)}
 
 
 def read_rollout(view: Visible, deployment: Stored) -> DeploymentRollout:
