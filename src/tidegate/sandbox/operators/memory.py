@@ -15,13 +15,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.writes import referred
 from tidegate.sandbox.kinds import SERVICE, SERVICE_NAME, SLICE, WORKLOADS
-from tidegate.sandbox.operators.presence import (
-    builtin_groups,
-    custom_kinds,
-    is_available,
-    row_for,
-    server_of,
-)
+from tidegate.sandbox.operators import presence
 from tidegate.sandbox.server.store import Stored, Transition, owner_references
 from tidegate.world.facts import Change
 
@@ -44,7 +38,7 @@ class Memory:
     def _note_needs(self, event: Transition) -> None:
         """Keep up with what an object needs."""
         ref = event.stored.ref
-        row = row_for(self._catalogue, ref.kind)
+        row = presence.row_for(self._catalogue, ref.kind)
         if row is None or not row.needs:
             return
         old = self._wanted.get(ref, ())
@@ -81,10 +75,10 @@ class Memory:
         server = view.get(known) if known else None
         if (
             server is None
-            or not is_available(server)
+            or not presence.is_available(server)
             or not self._catalogue.is_server(server.body, kind)
         ):
-            server = server_of(self._catalogue, view, kind)
+            server = presence.server_of(self._catalogue, view, kind)
         if server is None:
             self._alone[kind] = None
         else:
@@ -95,7 +89,7 @@ class Memory:
         """Those that have to be looked at after a change."""
         stored = event.stored
         kind = stored.ref.kind
-        if row_for(self._catalogue, kind) is not None:
+        if presence.row_for(self._catalogue, kind) is not None:
             self._note_needs(event)
             yield stored.ref
         if kind in WORKLOADS and _came_or_went(event):
@@ -108,14 +102,17 @@ class Memory:
             yield from self._needy_of(changed)
 
     def _served(self, view: Visible, workload: Stored) -> Iterator[Ref]:
-        for kind in custom_kinds(view):
+        for kind in presence.custom_kinds(view):
             if self._catalogue.is_server(workload.body, kind):
                 yield from (stored.ref for stored in view.all_of(kind))
 
     def _makers(self, stored: Stored) -> Iterator[Ref]:
         for reference in owner_references(stored.metadata):
             kind = referred(reference, "").kind
-            if kind.group not in builtin_groups() and row_for(self._catalogue, kind) is not None:
+            if (
+                kind.group not in presence.builtin_groups()
+                and presence.row_for(self._catalogue, kind) is not None
+            ):
                 for namespace in dict.fromkeys((stored.ref.namespace, "")):
                     yield referred(reference, namespace)
 
@@ -123,8 +120,8 @@ class Memory:
 def _came_or_went(event: Transition) -> bool:
     """Whether there is another operator than before, or one less."""
     stored, before = event.stored, event.before
-    was = before is not None and is_available(before)
-    is_now = event.change is not Change.DELETED and is_available(stored)
+    was = before is not None and presence.is_available(before)
+    is_now = event.change is not Change.DELETED and presence.is_available(stored)
     if was != is_now or before is None:
         return was or is_now
     return is_now and (before.generation, before.labels) != (stored.generation, stored.labels)

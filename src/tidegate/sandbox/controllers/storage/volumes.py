@@ -8,16 +8,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, part, text
 from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
-from tidegate.sandbox.controllers.storage.claims import (
-    CLAIMS,
-    CONSUMERS,
-    PROTECTED_CLAIMS,
-    PROVISIONERS,
-    STORAGE_CLASS,
-    class_of,
-    made_name,
-    volume_status,
-)
+from tidegate.sandbox.controllers.storage import claims
 from tidegate.sandbox.controllers.writes import Voice, create, delete, object_reference, set_status
 from tidegate.sandbox.kinds import CLAIM, VOLUME
 from tidegate.sandbox.server.store import Body, Stored, Transition
@@ -33,8 +24,8 @@ def provision(view: Visible, ref: Ref, now: Ms) -> Looking:
     claim = view.get(ref)
     if claim is None or claim.is_deleting or text(claim.body, "spec", "volumeName"):
         return
-    storage_class = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
-    provisioner = text(claim.metadata, "annotations", PROVISIONERS[-1])
+    storage_class = view.get(Ref(claims.STORAGE_CLASS, "", claims.class_of(view, claim)))
+    provisioner = text(claim.metadata, "annotations", claims.PROVISIONERS[-1])
     if storage_class is None or not provisioner:
         return
     write = _volume_for(claim, storage_class, provisioner)
@@ -45,7 +36,7 @@ def provision(view: Visible, ref: Ref, now: Ms) -> Looking:
 
 def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write:
     wanted = mapping(claim.body, "spec")
-    name = made_name(claim)
+    name = claims.made_name(claim)
     spec: Body = {
         "capacity": {"storage": part(wanted, "resources", "requests", "storage")},
         "accessModes": wanted.get("accessModes"),
@@ -69,13 +60,13 @@ def keep_volume(view: Visible, ref: Ref, now: Ms) -> Looking:
     phase, kept = text(volume.body, "status", "phase"), mapping(volume.body, "spec", "claimRef")
     if not text(kept, "uid"):
         if phase != "Available":
-            yield set_status(volume, volume_status("Available", now))
+            yield set_status(volume, claims.volume_status("Available", now))
         return
     claim = view.get(Ref(CLAIM, text(kept, "namespace"), text(kept, "name")))
     if claim is not None and claim.uid == text(kept, "uid"):
         return
     if phase != "Released":
-        yield set_status(volume, volume_status("Released", now))
+        yield set_status(volume, claims.volume_status("Released", now))
     if text(volume.body, "spec", "persistentVolumeReclaimPolicy") == "Delete":
         yield delete(volume)
 
@@ -85,8 +76,8 @@ def _concerns_asked(_view: Visible, event: Transition) -> Iterator[Ref]:
     if stored.ref.kind != CLAIM or event.change is Change.DELETED:
         return
     before = event.before.metadata if event.before else {}
-    asked = text(stored.metadata, "annotations", PROVISIONERS[-1])
-    if asked and asked != text(before, "annotations", PROVISIONERS[-1]):
+    asked = text(stored.metadata, "annotations", claims.PROVISIONERS[-1])
+    if asked and asked != text(before, "annotations", claims.PROVISIONERS[-1]):
         yield stored.ref
 
 
@@ -106,4 +97,4 @@ def provisioner(delay: Ms = PROVISIONING) -> Controller:
 
 
 VOLUMES = Controller("volumes", keep_volume, _concerns_volumes, kinds=(VOLUME, CLAIM))
-STORAGE_CONTROLLERS = (CLAIMS, CONSUMERS, VOLUMES, PROTECTED_CLAIMS)
+STORAGE_CONTROLLERS = (claims.CLAIMS, claims.CONSUMERS, VOLUMES, claims.PROTECTED_CLAIMS)

@@ -20,13 +20,7 @@ from tidegate.sandbox.controllers.pods import (
     retry_at,
 )
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.workloads.placement import (
-    ALWAYS_TOLERATED,
-    NodeFit,
-    fit_of,
-    node_of,
-    pinned,
-)
+from tidegate.sandbox.controllers.workloads import placement
 from tidegate.sandbox.controllers.writes import Voice, first_warning
 from tidegate.sandbox.kinds import DAEMON_SET, NODE, POD
 from tidegate.sandbox.server.store import Body, Stored, Transition
@@ -43,7 +37,7 @@ class Patrol(NamedTuple):
 
     owner: Stored
     digest: str
-    fits: dict[str, NodeFit]
+    fits: dict[str, placement.NodeFit]
     pods: dict[str, list[Stored]]
     now: Ms
 
@@ -95,10 +89,10 @@ def keep_watch(view: Visible, ref: Ref, now: Ms) -> Looking:
 
 def _read(view: Visible, owner: Stored, now: Ms) -> Patrol:
     template = mapping(owner.body, "spec", "template")
-    fits = {node.ref.name: fit_of(template, node) for node in view.all_of(NODE)}
+    fits = {node.ref.name: placement.fit_of(template, node) for node in view.all_of(NODE)}
     pods: dict[str, list[Stored]] = {}
     for pod in writes.controlled(view, owner, POD):
-        pods.setdefault(node_of(pod), []).append(pod)
+        pods.setdefault(placement.node_of(pod), []).append(pod)
     return Patrol(owner, writes.digest_of(template), fits, pods, now)
 
 
@@ -141,7 +135,7 @@ def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
 def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
     template = mapping(patrol.owner.body, "spec", "template")
     spec = mapping(template, "spec")
-    borne: list[Json] = [*mappings(spec, "tolerations"), *ALWAYS_TOLERATED]
+    borne: list[Json] = [*mappings(spec, "tolerations"), *placement.ALWAYS_TOLERATED]
     write = new_pod(
         patrol.owner,
         template,
@@ -149,7 +143,7 @@ def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
             "generateName": f"{patrol.owner.ref.name}-",
             "labels": {REVISION_LABEL: patrol.digest},
         },
-        spec={"affinity": pinned(spec, node), "tolerations": borne},
+        spec={"affinity": placement.pinned(spec, node), "tolerations": borne},
     )
     refusal = refusal_of((yield write))
     if refusal:

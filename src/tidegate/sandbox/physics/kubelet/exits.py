@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.physics.kubelet import states
-from tidegate.sandbox.physics.kubelet.dialling import (
-    Dialled,
-    answering_since,
-    dialled_services,
-    does_poll,
-)
+from tidegate.sandbox.physics.kubelet import dialling, states
 from tidegate.sandbox.physics.kubelet.scene import Scene
 
 PATIENCE = 20
@@ -51,7 +45,7 @@ def foresee_exit(scene: Scene, box: states.Box, began: Ms, now: Ms) -> Leaving:
     dialled = _dialled(scene)
     if not dialled:
         return Leaving(_earlier(failing, _done(scene, began)))
-    if does_poll(scene.container, scene.profile):
+    if dialling.does_poll(scene.container, scene.profile):
         leaving = _poll(scene, dialled, began, now)
     else:
         leaving = _dial(scene, dialled, began, now)
@@ -97,16 +91,18 @@ def _serve(scene: Scene, failing: Exit | None, began: Ms, now: Ms) -> Leaving:
     return Leaving(failing, assumed=said, assumes=(states.HOSTS, states.SERVERS_WAIT))
 
 
-def _dialled(scene: Scene) -> tuple[Dialled, ...]:
-    return dialled_services(scene.view, scene.pod, scene.container, scene.profile)
+def _dialled(scene: Scene) -> tuple[dialling.Dialled, ...]:
+    return dialling.dialled_services(scene.view, scene.pod, scene.container, scene.profile)
 
 
-def _silent(scene: Scene, dialled: tuple[Dialled, ...]) -> Dialled | None:
+def _silent(scene: Scene, dialled: tuple[dialling.Dialled, ...]) -> dialling.Dialled | None:
     """The first of these Services that nobody answers for."""
-    return next((one for one in dialled if answering_since(scene.view, one.service) is None), None)
+    return next(
+        (one for one in dialled if dialling.answering_since(scene.view, one.service) is None), None
+    )
 
 
-def _dial(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Leaving:
+def _dial(scene: Scene, dialled: tuple[dialling.Dialled, ...], began: Ms, now: Ms) -> Leaving:
     due = Ms(began + scene.course.dial)
     if now < due:
         return Leaving(None, due)
@@ -120,7 +116,7 @@ def _dial(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Lea
     return Leaving(Exit(now, 1, message, (line,), assumes=(states.HOSTS, states.DIAL_FAILS)))
 
 
-def _poll(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Leaving:
+def _poll(scene: Scene, dialled: tuple[dialling.Dialled, ...], began: Ms, now: Ms) -> Leaving:
     silent = _silent(scene, dialled)
     if silent is not None:
         waited = now - began
@@ -128,7 +124,7 @@ def _poll(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Lea
         assumed = _said(silent, "and it waits", states.DIAL_POLLS) if is_first else ""
         assumes = (states.HOSTS, states.DIAL_POLLS)
         return Leaving(None, Ms(now + _pause(scene, Ms(waited))), assumed, assumes)
-    since = max(answering_since(scene.view, one.service) or began for one in dialled)
+    since = max(dialling.answering_since(scene.view, one.service) or began for one in dialled)
     return Leaving(_done(scene, max(began, since)))
 
 
@@ -137,6 +133,6 @@ def _pause(scene: Scene, waited: Ms) -> Ms:
     return max(scene.course.poll, states.whole_second(Ms(waited // PATIENCE)))
 
 
-def _said(silent: Dialled, consequence: str, assumption: str) -> str:
+def _said(silent: dialling.Dialled, consequence: str, assumption: str) -> str:
     service = f"{silent.service.namespace}/{silent.service.name}"
     return f"Service {service} has no ready endpoints, {consequence} {states.in_words(assumption)}"
