@@ -40,7 +40,7 @@ def compile_pattern(key: str) -> re.Pattern[str]:
         raise ValueError("a range ends before it begins") from error
 
 
-def check_key(key: str, where: Place) -> None:
+def check_key(key: str, where: Place | None = None) -> None:
     """Raise for a key that can be neither a name nor a pattern."""
     try:
         compile_pattern(key)
