@@ -32,9 +32,9 @@ from tidegate.render.sops import (
 )
 from tidegate.render.sops.files import SIZE_LIMIT
 from tidegate.render.sops.formats import DOTENV_PREFIX
-from tidegate.render.sops.placeholders import PLACEHOLDER
+from tidegate.render.sops.keys import WITHOUT_KEY
+from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.render.sops.tree import encrypted_fields
-from tidegate.render.sops.unlock import WITHOUT_KEY
 
 LONG_ENOUGH = 4
 """A shorter secret is masked where it stands alone, not inside of other texts."""

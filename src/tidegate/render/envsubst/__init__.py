@@ -4,7 +4,6 @@ It looks like bash and is not. Every rule was asked of Flux' own library; tests/
 its answers.
 """
 
-from tidegate.render.envsubst.evaluate import expand
-from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError
+from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 
 __all__ = ["SubstitutionError", "UnsetVariableError", "expand"]

@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tidegate.errors import Place, RenderError
-from tidegate.render.sops.cipher import CipherError
 from tidegate.render.sops.formats import Format, format_of, load
-from tidegate.render.sops.keys import Keys
+from tidegate.render.sops.keys import Keys, unlock
 from tidegate.render.sops.metadata import read_metadata
 from tidegate.render.sops.program import ask_program
-from tidegate.render.sops.tree import Seal, check_seal, open_trees
-from tidegate.render.sops.unlock import unlock
+from tidegate.render.sops.tree import CipherError, Seal, check_seal, open_trees
 from tidegate.render.sops.writing import write
 
 SIZE_LIMIT = 5 * 1024 * 1024

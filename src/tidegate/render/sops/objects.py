@@ -10,25 +10,28 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_json
-from tidegate.errors import Place, RenderError
+from tidegate.errors import RenderError
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import mapping, text
 from tidegate.render.sops.files import decrypt_file
 from tidegate.render.sops.formats import Format, detect, format_of
-from tidegate.render.sops.keys import Keys
+from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock
 from tidegate.render.sops.metadata import KEY, read_metadata
-from tidegate.render.sops.placeholders import placeholders
 from tidegate.render.sops.program import ask_program
-from tidegate.render.sops.tree import encrypted_fields, open_trees
-from tidegate.render.sops.unlock import WITHOUT_KEY, unlock
+from tidegate.render.sops.tree import encrypted_fields, open_trees, replace_encrypted, type_of
 
 OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
+PLACEHOLDER = "tidegate-placeholder"
+"""What stands for a string. It can also be a name or a label."""
+
+_BY_TYPE: dict[str, Json] = {"int": 0, "float": 0.5, "bool": False, "time": "1970-01-01T00:00:00Z"}
+_ENCODED = base64.b64encode(PLACEHOLDER.encode()).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +129,28 @@ async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
 
 
 async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
-    entries = document.body["data"]
-    opened: dict[str, Json] = dict(entries) if isinstance(entries, dict) else {}
+    opened = dict(mapping(document.body, "data"))
     for name, content, form in _inner_files(document):
-        place = document.place
-        where = Place(place.name, place.line, place.column, f"data.{name}")
+        where = replace(document.place, field=f"data.{name}")
         file = await decrypt_file(content, keys, where=where, reads=form, writes=format_of(name))
         opened[name] = base64.b64encode(file.content).decode()
     return {**document.body, "data": opened}
+
+
+def placeholders(document: Document) -> Document:
+    """The document with a placeholder for each encrypted value, and without its `sops` block."""
+    is_secret = document.body.get("kind") == "Secret"
+
+    def stand_in(value: str, path: FieldPath) -> Json:
+        if is_secret and path[:1] == ("data",):
+            return _ENCODED
+        return _BY_TYPE.get(type_of(value), PLACEHOLDER)
+
+    if KEY in document.body:
+        body = replace_encrypted(document.body, stand_in)
+        return msgspec.structs.replace(document, body=body)
+    replaced = {name: _ENCODED for name, _, _ in _inner_files(document)}
+    if not replaced:
+        return document
+    data = {**mapping(document.body, "data"), **replaced}
+    return msgspec.structs.replace(document, body={**document.body, "data": data})
