@@ -1,9 +1,12 @@
-"""From text to a template: literal text and expansions, which may hold expansions again.
+"""The substitution language of Flux: literal text and expansions, which may hold expansions again.
 
     ${name}  ${name:-default}  ${name:offset:length}  ${name/old/new}  ${name##pattern}  ${#name}
 
 Only `${` opens an expansion; outside of them `$$` means `$`. The first `}` closes, whatever it was
-meant for.
+meant for. Values are bytes, as they are for Flux: `${name:0:1}` may well cut a character in two.
+
+It looks like bash and is not. Every rule was asked of Flux' own library; tests/data/envsubst holds
+its answers.
 """
 
 from __future__ import annotations
@@ -18,22 +21,18 @@ from tidegate.render.envsubst.pattern import replace_broken, trim_prefix, trim_s
 NESTING_LIMIT = 100
 
 _DEFAULT_SIGNS = "=-?+"
+_NUMBER = re.compile(rb"[+-]?[0-9]+")
+_INT64 = 2**63
+_Function: TypeAlias = Callable[[bytes, list[bytes]], bytes]
+_DEFAULTS = frozenset({"=", ":=", ":-", ":?", ":+"})
 
 
 class SubstitutionError(ValueError):
-    """An expansion that cannot be read. What stands in it is not told: it may be secret."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    """Why an expansion cannot be read. What stands in it is not told: it may be secret."""
 
 
 class UnsetVariableError(ValueError):
-    """A variable that nobody set, where one must be."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    """The name of a variable that nobody set, where one must be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +45,6 @@ class Expansion:
 
 
 Node: TypeAlias = str | Expansion
-
-
-def parse(text: str) -> tuple[Node, ...]:
-    """Read a whole text."""
-    return _Parser(text).parse()
 
 
 class _Parser:
@@ -174,16 +168,9 @@ class _Parser:
         return expansion
 
 
-_NUMBER = re.compile(rb"[+-]?[0-9]+")
-_INT64 = 2**63
-_Function: TypeAlias = Callable[[bytes, list[bytes]], bytes]
-
-_DEFAULTS = frozenset({"=", ":=", ":-", ":?", ":+"})
-
-
 def expand(text: str, variables: Mapping[str, str], *, strict: bool) -> bytes:
     """Replace every expansion in a text. With `strict` a variable must be set or have a default."""
-    return b"".join(_evaluate(node, variables, strict=strict) for node in parse(text))
+    return b"".join(_evaluate(node, variables, strict=strict) for node in _Parser(text).parse())
 
 
 def _evaluate(node: Node, variables: Mapping[str, str], *, strict: bool) -> bytes:
