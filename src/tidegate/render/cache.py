@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
-from functools import cache
 from importlib.metadata import version
 from typing import Protocol, TypeVar
 
@@ -49,7 +48,7 @@ class RenderCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._series = f"{_own_version()} {FORMAT}"
+        self._series = f"{version('tidegate')} {FORMAT}"
         self.has_grown = False
 
     def find(self, key: str) -> tuple[Document, ...] | None:
@@ -89,8 +88,3 @@ class RenderCache:
 
     def _name(self, what: str, key: str) -> str:
         return f"{what} {self._series} {key}"
-
-
-@cache
-def _own_version() -> str:
-    return version("tidegate")

@@ -1,38 +1,39 @@
-"""Match names against the patterns of Argo CD's `include` and `exclude`, and of paths.
+"""Match names against patterns of Argo CD's, and find files by them.
 
 `*` stands for anything, slashes too; `?` for one sign; `[a-c]` and `[!a-c]` for one of some signs,
 or none of them; `{a,b}` for one of several patterns; a backslash takes the sign behind it as it is.
 In the name of one file or directory, `[a-c_^]` may hold several ranges and signs, and `^` negates
 as well as `!`. A pattern cannot make matching slow: the nearest match of each
 piece between stars will do, and no other is tried.
+
+In the path of a value file, `**` stands for any number of directories, and does not follow links.
+Of what is found, files of a directory come before those further down, and names in their order.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from tidegate.files import StrayPathError, follow, tidy
 
 MOST_ALTERNATIVES = 1_000
+META = frozenset("*?[")
+ANY_DEPTH = "**"
+MOST_DIRECTORIES = 20_000
 
 
-class Glob:
-    """A pattern, ready to match. Raises ValueError for one that is no pattern."""
-
-    def __init__(self, pattern: str) -> None:
-        self._alternatives = [_shape(text, _class) for text in expand_braces(pattern)]
-
-    def matches(self, name: str) -> bool:
-        return any(shape.fullmatch(name) for shape in self._alternatives)
+def compile_glob(pattern: str) -> re.Pattern[str]:
+    """A pattern, for whole names. Raises ValueError for one that is no pattern."""
+    shapes = (_shape(text, _class) for text in expand_braces(pattern))
+    return re.compile("|".join(f"(?:{shape})" for shape in shapes), re.DOTALL)
 
 
-class NameGlob:
-    """A pattern for one name of a path, without braces. Raises ValueError for no pattern."""
-
-    def __init__(self, pattern: str) -> None:
-        self._shape = _shape(pattern, _class_of_a_name)
-
-    def matches(self, name: str) -> bool:
-        return self._shape.fullmatch(name) is not None
+def _compile_name(pattern: str) -> re.Pattern[str]:
+    """A pattern for one name of a path, without braces."""
+    return re.compile(_shape(pattern, _class_of_a_name), re.DOTALL)
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -84,7 +85,8 @@ def _choices(text: str) -> list[str]:
     return [*choices, text[start:]]
 
 
-def _shape(text: str, read_class: Callable[[str], str]) -> re.Pattern[str]:
+def _shape(text: str, read_class: Callable[[str], str]) -> str:
+    """The pattern as a regular expression."""
     pieces, at = [""], 0
     while at < len(text):
         match text[at]:
@@ -107,7 +109,7 @@ def _shape(text: str, read_class: Callable[[str], str]) -> re.Pattern[str]:
     first, *between = pieces
     last = f".*{between.pop()}" if between else ""
     nearest = "".join(f"(?>.*?{piece})" for piece in between)
-    return re.compile(first + nearest + last, re.DOTALL)
+    return first + nearest + last
 
 
 def _class(text: str) -> str:
@@ -137,3 +139,67 @@ def _one_of(ranges: Iterable[tuple[str, str]], *, negated: bool) -> str:
     if not spans:
         return "." if negated else "(?!)"
     return f"[{'^' if negated else ''}{spans}]"
+
+
+def is_pattern(text: str) -> bool:
+    """Braces alone make no pattern."""
+    return not META.isdisjoint(text)
+
+
+def find_matches(root: Path, pattern: str) -> list[str]:
+    """Paths below a directory that fit. Raises ValueError for what is no pattern or leads out."""
+    found: dict[str, None] = {}
+    for text in expand_braces(pattern):
+        names = [name for name in tidy(text.lstrip("/") or ".").split("/") if name != "."]
+        for path in _matching(root, [""], names):
+            found.setdefault(path)
+    return [*found]
+
+
+def _matching(root: Path, below: list[str], names: list[str]) -> Iterator[str]:
+    """What fits, name by name of the pattern."""
+    for number, name in enumerate(names):
+        is_last = number == len(names) - 1
+        if name == ANY_DEPTH:
+            below = [deeper for path in below for deeper in _directories(root, path)]
+            if is_last:
+                below += [file for path in below for file in _named(root, path, _compile_name("*"))]
+        elif is_pattern(name):
+            glob = _compile_name(name)
+            below = [found for path in below for found in _named(root, path, glob)]
+        else:
+            plain = name.replace("\\", "")
+            below = [f"{path}{plain}/" for path in below if os.path.lexists(root / path / plain)]
+        if len(below) > MOST_DIRECTORIES:
+            raise ValueError("it fits too many paths")
+    yield from (path.rstrip("/") for path in below)
+
+
+def _named(root: Path, path: str, glob: re.Pattern[str]) -> Iterator[str]:
+    return (f"{path}{name}/" for name in _names(root, path) if glob.fullmatch(name))
+
+
+def _directories(root: Path, path: str) -> Iterator[str]:
+    """A directory and all below it, each before what it holds."""
+    waiting = [path]
+    seen = 0
+    while waiting:
+        here = waiting.pop()
+        seen += 1
+        if seen > MOST_DIRECTORIES:
+            raise ValueError("it reaches too many directories")
+        yield here
+        inner = [name for name in _names(root, here) if _is_own_directory(root / here / name)]
+        waiting += [f"{here}{name}/" for name in reversed(inner)]
+
+
+def _names(root: Path, path: str) -> list[str]:
+    try:
+        directory = follow(root / path, root)
+        return sorted((one.name for one in directory.iterdir()), key=os.fsencode)
+    except (OSError, StrayPathError):
+        return []
+
+
+def _is_own_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

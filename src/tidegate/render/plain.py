@@ -6,6 +6,7 @@ refused because they look like manifests and cannot be read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.files import Stray, StrayPathError, follow, open_file
 from tidegate.model.objects import Json
 from tidegate.model.rendering import Directory
-from tidegate.render.globs import Glob
+from tidegate.render.globs import compile_glob
 
 JSONNET = ".jsonnet"
 ENDINGS = (".yaml", ".yml", ".json", JSONNET)
@@ -82,9 +83,9 @@ def _files(directory: Directory, start: Path, root: Path) -> Iterator[Path]:
         if not _is_manifest_file(path, root):
             continue
         below = path.relative_to(start).as_posix()
-        if exclude and exclude.matches(below):
+        if exclude and exclude.fullmatch(below):
             continue
-        if include is None or include.matches(below):
+        if include is None or include.fullmatch(below):
             yield path
 
 
@@ -117,9 +118,9 @@ def _is_manifest_file(path: Path, root: Path) -> bool:
         raise RenderError(code, problem, where=Place(name), hint=hint) from None
 
 
-def _glob(directory: Directory, field: str, pattern: str) -> Glob | None:
+def _glob(directory: Directory, field: str, pattern: str) -> re.Pattern[str] | None:
     try:
-        return Glob(pattern) if pattern else None
+        return compile_glob(pattern) if pattern else None
     except ValueError as error:
         problem = f"`{foreign(pattern)}` is no pattern: {error}"
         where = Place(directory.path, field=field)

@@ -20,11 +20,10 @@ from tidegate.external.serving import serve
 from tidegate.model.release import ChartDependency, Release
 from tidegate.render.engines import Refused
 from tidegate.render.helm import dependencies, sdk, staging
-from tidegate.render.helm.absence import DependencyError
+from tidegate.render.helm.answers import Answer, DependencyError, Templated, Text
 from tidegate.render.helm.files import check_chart, inside
 from tidegate.render.helm.integers import NAME, restore, template_below
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Answer, Templated, Text
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
@@ -128,11 +127,8 @@ def _complete(
     if not release.builds_dependencies:
         dependencies.refuse(absent, release)
     dependencies.build(absent, chart=chart, copy=copy, release=release)
-    if release.skip_schema:
-        staging.drop_schemas(copy)
-    if integers:
-        # What came in may lie deeper than all that was there.
-        staging.put(copy, template_below(staging.depth_of(copy)), integers)
+    # What came in may have schemas, and lie deeper than all that was there.
+    _change(copy, chart=chart, integers=integers, release=release)
 
 
 def _check_dependencies(handle: sdk.Handle, metadata: sdk.ChartMetadata, release: Release) -> None:

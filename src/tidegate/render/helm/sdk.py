@@ -22,8 +22,8 @@ from helm_python.errors import HelmError, HelmValuesError
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.release import ChartDependency, Release
+from tidegate.render.helm.answers import Text
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Text
 
 Handle: TypeAlias = ctypes.c_uint64
 

@@ -12,7 +12,7 @@ from tidegate.render.kustomize.build import (
     inputs_digest,
 )
 from tidegate.render.kustomize.override import add_common_metadata
-from tidegate.render.kustomize.request import Input, Use
+from tidegate.render.kustomize.tree import Input, Use
 
 __all__ = [
     "Builder",

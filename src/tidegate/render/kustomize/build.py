@@ -19,10 +19,11 @@ from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
 from tidegate.model.rendering import Helm, Overlay
+from tidegate.render.engines import NO_NETWORK
 from tidegate.render.footprint import Footprint
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
-from tidegate.render.kustomize.kustomization import Body
+from tidegate.render.kustomize.kustomization import Body, Chart
 from tidegate.render.kustomize.output import (
     asks_for_origins,
     can_be_seen,
@@ -31,14 +32,9 @@ from tidegate.render.kustomize.output import (
     with_origins,
     without_origin,
 )
-from tidegate.render.kustomize.plugins import Chart
 from tidegate.render.kustomize.refusal import refusal
-from tidegate.render.kustomize.request import Input
+from tidegate.render.kustomize.tree import Input
 from tidegate.render.scratch import scratch_directory
-
-NOWHERE = "http://127.0.0.1:9"
-"""A proxy that is not there: whatever still wants to go out does not get far."""
-
 
 Decrypt: TypeAlias = Callable[[Input], Awaitable[bytes]]
 
@@ -107,7 +103,7 @@ async def build(
     inflates = _who_inflates(gathering, workers)
     if decrypt is not None:
         for path, found in gathering.decryptable.items():
-            gathering.copy.put(path, await decrypt(found))
+            gathering.copy.files[path] = await decrypt(found)
     with scratch_directory() as scratch:
         await asyncio.to_thread(gathering.copy.write, scratch)
         (scratch / "tmp").mkdir()
@@ -219,7 +215,6 @@ async def _run(bench: Workplace) -> list[Document]:
 
 def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
     """Nothing of the user's: no home, no git, no way out. Garbage is collected when it must be."""
-    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
     return {
         "HOME": str(bench.scratch),
         "TMPDIR": str(bench.scratch / "tmp"),
@@ -229,7 +224,7 @@ def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
         "GOGC": "off",
         "GOMEMLIMIT": str(bench.tool.limits.memory // 2),
         "GOMAXPROCS": "1",
-        **proxies,
+        **NO_NETWORK,
         **ENVIRONMENT,
         **(overlay.helm.env if overlay.helm else {}),
     }

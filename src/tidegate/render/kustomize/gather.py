@@ -7,7 +7,7 @@ leads out of its tree, or to the network, is refused.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
@@ -16,27 +16,27 @@ from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.files import StrayPathError, tidy
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
-from tidegate.render.kustomize.copy import Copy
+from tidegate.render.globs import find_matches, is_pattern
 from tidegate.render.kustomize.kustomization import (
+    KEYS_OF_A_PLAIN_LIST,
     Body,
+    Chart,
     Role,
+    chart_of,
+    charts_of,
     decryptable_paths,
+    is_remote,
+    is_remote_file,
     map_paths,
+    map_plugin_paths,
     read_kustomization,
     write_out,
     written_out,
 )
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization
-from tidegate.render.kustomize.plugins import (
-    KEYS_OF_A_PLAIN_LIST,
-    Chart,
-    chart_of,
-    charts_of,
-    map_plugin_paths,
-)
-from tidegate.render.kustomize.remote import is_remote, is_remote_file
-from tidegate.render.kustomize.request import Input
 from tidegate.render.kustomize.tree import (
+    Copy,
+    Input,
     PathKind,
     Tree,
     TreeSpot,
@@ -45,7 +45,6 @@ from tidegate.render.kustomize.tree import (
     find_manifests,
     is_below,
 )
-from tidegate.render.path_globs import find_matches, is_pattern
 
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
@@ -136,10 +135,7 @@ class Gatherer:
     def read_source(self) -> bytes:
         spot = self.tree.find(self.directory, posixpath.basename(self.path), where=self.where(()))
         self._refuse_restricted(spot.path, posixpath.basename(self.path), ())
-        copy = self.gathering.copy
-        source = self.tree.read(spot.path, where=self.where(()), limit=copy.room)
-        copy.spend(len(source), self.where(()))
-        return source
+        return self.gathering.copy.read(self.tree, spot.path, self.where(()))
 
     def gather(self, body: Body) -> Body:
         mapped = map_paths(body, self.visit)
@@ -152,7 +148,7 @@ class Gatherer:
         for number, chart in enumerate(charts_of(body)):
             self._take_chart(chart, ("helmCharts", number))
         self._note_decryptable(mapped)
-        self.gathering.copy.put(self.tree.copied(self.path), to_yaml(mapped).encode())
+        self.gathering.copy.files[self.tree.copied(self.path)] = to_yaml(mapped).encode()
         return mapped
 
     def _note_decryptable(self, body: Body) -> None:
@@ -196,7 +192,7 @@ class Gatherer:
         if user is not None:
             bodies = user.map_plugins(written_out(content))
             if bodies:
-                self.gathering.copy.put(self.tree.copied(path), write_out(bodies).encode())
+                self.gathering.copy.files[self.tree.copied(path)] = write_out(bodies).encode()
 
     def _refuse_restricted(self, path: str, text: str, at: FieldPath) -> None:
         own_only = self.gathering.overlay.restriction is Restriction.OWN_DIRECTORY
@@ -223,8 +219,8 @@ class Gatherer:
         here = self.tree.copied(self.directory)
         if spot.found is PathKind.FILE:
             name = f".fetched-{number}.yaml"
-            content = tree.read(spot.path, where=self.where(at), limit=self.gathering.copy.room)
-            self.gathering.copy.put(f"{here}/{name}", content)
+            copy = self.gathering.copy
+            copy.files[f"{here}/{name}"] = copy.read(tree, spot.path, self.where(at))
             return name
         if spot.found is not PathKind.DIRECTORY or role is Role.FILE:
             raise self._missing(role, spot, text, at)
@@ -277,9 +273,7 @@ class Gatherer:
             if spot.found is PathKind.DIRECTORY:
                 self._take_all(tree, spot.path, f"{target}/{name}", at)
             elif spot.found is PathKind.FILE:
-                content = tree.read(spot.path, where=self.where(at), limit=copy.room)
-                copy.spend(len(content), self.where(at))
-                copy.put(f"{target}/{name}", content)
+                copy.files[f"{target}/{name}"] = copy.read(tree, spot.path, self.where(at))
 
     def exists(self, text: str) -> bool:
         spot = self.tree.find(self.directory, text, where=self.where(("components",)))
@@ -325,6 +319,6 @@ class Gatherer:
                 place = find_place(source, documents[0], at) if documents else Place(name)
             except (OSError, DocumentError):
                 place = Place(name)
-            return Place(place.name, place.line, place.column, path_text(at))
+            return replace(place, field=path_text(at))
 
         return find
