@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import IO
 
 from tidegate.errors import FOREIGN_LIMIT, ProcessError, foreign
-from tidegate.external.memory import hold
 from tidegate.external.tools import find_program
 from tidegate.model.moment import MINUTE, SECOND, Ms
 
@@ -265,3 +265,16 @@ def _too_slow(command: Command, limits: Limits) -> ProcessError:
 def _too_much(command: Command, limits: Limits) -> ProcessError:
     problem = f"`{command.name}` wrote more than {limits.output} bytes"
     return ProcessError("external.output", problem)
+
+
+def hold(content: bytes) -> IO[bytes]:
+    """An open file with this content, at its beginning. Closing it is the end of it."""
+    file: IO[bytes]
+    if sys.platform == "linux":
+        file = os.fdopen(os.memfd_create("tidegate", os.MFD_CLOEXEC), "w+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  (the caller closes it)
+    file.write(content)
+    file.flush()
+    file.seek(0)
+    return file

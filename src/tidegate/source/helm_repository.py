@@ -16,11 +16,11 @@ from tidegate.model.source import ChartSource, Credentials, OciSource, Revision,
 from tidegate.source.access import Access
 from tidegate.source.archive import unpack
 from tidegate.source.cache import Kept
-from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
 from tidegate.source.credentials import authorization
 from tidegate.source.oci.artifacts import fetch_oci
 from tidegate.source.semver import pick_highest, require_range
-from tidegate.source.web.download import Web, WebAsk, check_web_url, origin_of, shown, web_for
+from tidegate.source.tree import CHART_LAYER, check_chart, check_digest
+from tidegate.source.web import Web, WebAsk, check_web_url, origin_of, shown, web_for
 
 
 class ChartEntry(msgspec.Struct, frozen=True):

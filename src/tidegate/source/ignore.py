@@ -25,7 +25,7 @@ LEFT_OUT_WITHOUT_RULES = (
 ANY_DEPTH = "**"
 
 
-class Rule(msgspec.Struct, frozen=True, dict=True):
+class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
     """One line: which paths below `below` it is about, and whether it takes them back."""
 
     segments: tuple[str, ...]
@@ -69,7 +69,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         return end if matched else None
 
 
-def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[IgnoreRule, ...]:
     """The rules in a text, one per line. `below` is the directory that they are about."""
     lines = text.split("\n")
     return tuple(
@@ -79,23 +79,23 @@ def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[Rule, ...]:
     )
 
 
-def load_rules(root: Path, files: Iterable[str]) -> tuple[Rule, ...]:
+def load_rules(root: Path, files: Iterable[str]) -> tuple[IgnoreRule, ...]:
     """The rules of every `.sourceignore` among the files, the outermost first."""
     places = sorted(tuple(file.split("/")) for file in files if _is_rule_file(file))
-    rules: list[Rule] = []
+    rules: list[IgnoreRule] = []
     for place in places:
         text = root.joinpath(*place).read_text(encoding="utf-8", errors="replace")
         rules += read_rules(text, below=place[:-1])
     return tuple(rules)
 
 
-def with_defaults(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def with_defaults(rules: Sequence[IgnoreRule]) -> tuple[IgnoreRule, ...]:
     """Rules that are always there come first; most defaults only count where there are no rules."""
     left_out = ALWAYS_LEFT_OUT if rules else (*ALWAYS_LEFT_OUT, *LEFT_OUT_WITHOUT_RULES)
     return (*read_rules("\n".join(left_out)), *rules)
 
 
-def is_ignored(path: str, rules: Sequence[Rule], *, is_directory: bool = False) -> bool:
+def is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_directory: bool = False) -> bool:
     """Whether a path is left out: the last rule that covers it decides."""
     parts = path.split("/")
     for rule in reversed(rules):
@@ -118,14 +118,14 @@ def _is_rule_file(file: str) -> bool:
     return file == FILE_NAME or file.endswith(f"/{FILE_NAME}")
 
 
-def _read_rule(line: str, below: tuple[str, ...]) -> Rule:
+def _read_rule(line: str, below: tuple[str, ...]) -> IgnoreRule:
     takes_back = line.startswith("!")
     text = line[1:] if takes_back else line
     if not text.endswith("\\ "):
         text = text.rstrip(" ")
     directories_only = text.endswith("/")
     segments = tuple(text.removesuffix("/").split("/"))
-    return Rule(segments, below, takes_back, directories_only)
+    return IgnoreRule(segments, below, takes_back, directories_only)
 
 
 def _find(shape: re.Pattern[str] | None, path: Sequence[str], start: int) -> int | None:
