@@ -146,17 +146,17 @@ def _plain(body: dict[str, Json], case: Case) -> str:
     return f"{name} is not there" if found is None else f"{name} is {found}"
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _RowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[HealthRow, ...] = ()
 
 
 def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
     """The rows of a file. Raises one ExceptionGroup with an error for each mistake."""
-    files = decode(content, name, _File, noun="file of health rows", check=_flaws)
+    files = decode(content, name, _RowFile, noun="file of health rows", check=_flaws)
     return tuple(row for file in files for row in file.rows)
 
 
-def _flaws(file: _File) -> Iterator[Flaw]:
+def _flaws(file: _RowFile) -> Iterator[Flaw]:
     for place, row in enumerate(file.rows):
         paths = [check.place for case in row.cases for check in case.when]
         paths += [case.tells for case in (*row.cases, row.otherwise) if case.tells]

@@ -23,7 +23,7 @@ COMPRESSION = 1
 Shape = TypeVar("Shape")
 
 
-class Store(Protocol):
+class TextStore(Protocol):
     """Keeps texts by name, for as long as there is room."""
 
     def note(self, name: str, text: bytes) -> None: ...
@@ -46,7 +46,7 @@ _decode_needs = msgspec.msgpack.Decoder(tuple[ChartDependency, ...]).decode
 class RenderCache:
     """What a key was rendered to, and what it turned out to need."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TextStore) -> None:
         self._store = store
         self._series = f"{version('tidegate')} {FORMAT}"
         self.has_grown = False

@@ -28,7 +28,7 @@ NO_NETWORK = dict.fromkeys(
 LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused", gc=False):
+class EngineRefusal(msgspec.Struct, frozen=True, tag="refused", gc=False):
     """An engine's other answer. `absent`: the charts that it needs and does not have."""
 
     code: str

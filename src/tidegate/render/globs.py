@@ -189,7 +189,8 @@ def _directories(root: Path, path: str) -> Iterator[str]:
         if seen > MOST_DIRECTORIES:
             raise ValueError("it reaches too many directories")
         yield here
-        inner = [name for name in _names(root, here) if _is_own_directory(root / here / name)]
+        paths = [root / here / name for name in _names(root, here)]
+        inner = [path.name for path in paths if path.is_dir() and not path.is_symlink()]
         waiting += [f"{here}{name}/" for name in reversed(inner)]
 
 
@@ -199,7 +200,3 @@ def _names(root: Path, path: str) -> list[str]:
         return sorted((one.name for one in directory.iterdir()), key=os.fsencode)
     except (OSError, StrayPathError):
         return []
-
-
-def _is_own_directory(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()

@@ -19,7 +19,7 @@ import msgspec
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.files import Stray, StrayPathError, follow, open_file
-from tidegate.render.engines import Refused
+from tidegate.render.engines import EngineRefusal
 from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion, Variable
 
 MAX_FILE = 16 * 1024 * 1024
@@ -53,7 +53,8 @@ def answer(request: bytes) -> bytes:
     try:
         reply = Evaluated(evaluate(question))
     except RenderError as error:
-        reply = Refused(error.code, error.problem, error.where or Place(question.file), error.hint)
+        where = error.where or Place(question.file)
+        reply = EngineRefusal(error.code, error.problem, where, error.hint)
     return _encode(reply)
 
 
@@ -71,10 +72,10 @@ def evaluate(question: JsonnetQuestion) -> str:
         text = library.evaluate_snippet(
             question.file,
             source.decode(errors="replace"),
-            ext_vars=_pairs(question.external, code=False),
-            ext_codes=_pairs(question.external, code=True),
-            tla_vars=_pairs(question.arguments, code=False),
-            tla_codes=_pairs(question.arguments, code=True),
+            ext_vars=_pairs(question.jsonnet.external, code=False),
+            ext_codes=_pairs(question.jsonnet.external, code=True),
+            tla_vars=_pairs(question.jsonnet.arguments, code=False),
+            tla_codes=_pairs(question.jsonnet.arguments, code=True),
             import_callback=imports.find,
         )
     except RuntimeError as error:
@@ -93,7 +94,7 @@ class _Imports:
 
     def __init__(self, question: JsonnetQuestion) -> None:
         self._root = Path(question.root).resolve()
-        self._searched = (*reversed(question.libraries), question.directory)
+        self._searched = (*reversed(question.jsonnet.libraries), question.directory)
         self.refused: RenderError | None = None
 
     def find(self, base: str, wanted: str) -> tuple[str, bytes]:

@@ -60,7 +60,9 @@ def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEnt
     if found is None:
         name, wanted = foreign(source.chart), foreign(source.version or "*")
         problem = f"chart `{name}` has no version in `{wanted}`"
-        raise SourceError("source.chart.version", problem, where=where, hint=_newest(by_version))
+        newest = pick_highest(require_range(">=0-0"), by_version)
+        hint = f"the newest is `{foreign(newest.text)}`" if newest else ""
+        raise SourceError("source.chart.version", problem, where=where, hint=hint)
     return by_version[found.text]
 
 
@@ -181,8 +183,3 @@ def _entry(item: object) -> ChartEntry | None:
         return msgspec.convert(item, ChartEntry)
     except msgspec.ValidationError:
         return None
-
-
-def _newest(versions: dict[str, ChartEntry]) -> str:
-    newest = pick_highest(require_range(">=0-0"), versions)
-    return f"the newest is `{foreign(newest.text)}`" if newest else ""

@@ -42,14 +42,12 @@ class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
         if len(path) <= depth or tuple(path[:depth]) != self.below:
             return False
         inside = path[depth:]
-        end = self._end_of_name(inside) if len(self.segments) == 1 else self._end_of_path(inside)
+        # A rule without a slash is about a name, wherever in the path it stands.
+        is_name = len(self.segments) == 1
+        end = _find(self._shapes[0], inside, 0) if is_name else self._end_of_path(inside)
         if end is None:
             return False
         return not self.directories_only or is_directory or end < len(inside)
-
-    def _end_of_name(self, path: Sequence[str]) -> int | None:
-        """A rule without a slash is about a name, wherever in the path it stands."""
-        return _find(self._shapes[0], path, 0)
 
     def _end_of_path(self, path: Sequence[str]) -> int | None:
         """How many parts of the path the rule used up; nothing if it does not fit."""
@@ -81,9 +79,9 @@ def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[IgnoreRule, ...]
 
 def load_rules(root: Path, files: Iterable[str]) -> tuple[IgnoreRule, ...]:
     """The rules of every `.sourceignore` among the files, the outermost first."""
-    places = sorted(tuple(file.split("/")) for file in files if _is_rule_file(file))
+    places = (tuple(file.split("/")) for file in files)
     rules: list[IgnoreRule] = []
-    for place in places:
+    for place in sorted(place for place in places if place[-1] == FILE_NAME):
         text = root.joinpath(*place).read_text(encoding="utf-8", errors="replace")
         rules += read_rules(text, below=place[:-1])
     return tuple(rules)
@@ -112,10 +110,6 @@ def kept_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, 
         for file in files
         if not is_ignored(file, rules) and not root.joinpath(file).is_symlink()
     )
-
-
-def _is_rule_file(file: str) -> bool:
-    return file == FILE_NAME or file.endswith(f"/{FILE_NAME}")
 
 
 def _read_rule(line: str, below: tuple[str, ...]) -> IgnoreRule:

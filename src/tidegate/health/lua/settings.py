@@ -147,7 +147,10 @@ def _laid_over(known: dict[str, Script], key: str, value: str, where: Place) -> 
     if kind_of_rule == HEALTH:
         return {target: replace(script, text=value, where=where)}
     if kind_of_rule == LIBRARIES:
-        return {target: replace(script, open_libs=_switch(value, where))}
+        if value not in SWITCHES:
+            problem = f"`{foreign(value)}` is neither true nor false"
+            raise OperatorsError("health.lua.value", problem, where=where)
+        return {target: replace(script, open_libs=SWITCHES[value])}
     if kind_of_rule not in OTHERS:
         problem = f"there are no customizations of the type `{foreign(kind_of_rule)}`"
         known_types = ", ".join(f"`{one}`" for one in (HEALTH, LIBRARIES, *sorted(OTHERS)))
@@ -165,13 +168,6 @@ def _target(group_kind: str, key: str, where: Place) -> str:
     target = EVERYTHING if group_kind == ALL else "/".join(names)
     check_key(target, where)
     return target
-
-
-def _switch(value: str, where: Place) -> bool:
-    if value not in SWITCHES:
-        problem = f"`{foreign(value)}` is neither true nor false"
-        raise OperatorsError("health.lua.value", problem, where=where)
-    return SWITCHES[value]
 
 
 def _refusal(name: str, errors: list[TidegateError]) -> ExceptionGroup[TidegateError]:

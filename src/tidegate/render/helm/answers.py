@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.release import ChartDependency
-from tidegate.render.engines import Refused
+from tidegate.render.engines import EngineRefusal
 
 
 class Text(msgspec.Struct, frozen=True, gc=False):
@@ -26,7 +26,7 @@ class Templated(msgspec.Struct, frozen=True, tag="rendered", gc=False):
     crds: tuple[Text, ...] = ()
 
 
-Answer: TypeAlias = Templated | Refused
+Answer: TypeAlias = Templated | EngineRefusal
 
 
 class DependencyError(RenderError):

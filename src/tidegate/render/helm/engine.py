@@ -18,7 +18,7 @@ from helm_python.errors import HelmError
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.model.release import ChartDependency, Release
-from tidegate.render.engines import Refused
+from tidegate.render.engines import EngineRefusal
 from tidegate.render.helm import dependencies, sdk, staging
 from tidegate.render.helm.answers import Answer, DependencyError, Templated, Text
 from tidegate.render.helm.files import check_chart, inside
@@ -139,9 +139,9 @@ def _check_dependencies(handle: sdk.Handle, metadata: sdk.ChartMetadata, release
         raise RenderError("render.helm.dependency", problem, where=where, hint=hint)
 
 
-def _refuse(error: RenderError) -> Refused:
+def _refuse(error: RenderError) -> EngineRefusal:
     absent = error.dependencies if isinstance(error, DependencyError) else ()
-    return Refused(error.code, error.problem, error.where, error.hint, absent)
+    return EngineRefusal(error.code, error.problem, error.where, error.hint, absent)
 
 
 if __name__ == "__main__":

@@ -70,10 +70,10 @@ def _decode(content: bytes, shown: str) -> str:
 
 def check_chart(chart: Path, root: str) -> None:
     """Helm follows links and reads what it finds, so look at everything before it does."""
-    _Walk(Path(root).resolve()).check(str(chart), "", (str(chart),))
+    _ChartWalk(Path(root).resolve()).check(str(chart), "", (str(chart),))
 
 
-class _Walk:
+class _ChartWalk:
     """One way through a chart, with what has been counted so far.
 
     Paths are plain text here: a chart has many files, and this is done for every render.

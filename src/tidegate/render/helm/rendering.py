@@ -22,7 +22,7 @@ from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.reading import mapping
 from tidegate.model.release import Release
-from tidegate.render.engines import LIMITS, NO_NETWORK, Refused, engine_workers
+from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
 from tidegate.render.helm.answers import Answer, Templated, Text, needs_fetching
 
 HOOK = "helm.sh/hook"
@@ -83,7 +83,8 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     A document's place is the template's path inside the chart.
     """
     rendered = await ask(release, workers)
-    return (*_crds(rendered.crds), *_objects(rendered.templates))
+    crds = (document for crd in rendered.crds for document in read_piece(crd.text, crd.path, 0))
+    return (*crds, *_objects(rendered.templates))
 
 
 async def ask(release: Release, workers: Workers) -> Templated:
@@ -93,17 +94,12 @@ async def ask(release: Release, workers: Workers) -> Templated:
     except ProcessError as error:
         raise _lost(error, release) from error
     match answer:
-        case Refused(absent=absent, where=Place() as where) if absent:
+        case EngineRefusal(absent=absent, where=Place() as where) if absent:
             raise needs_fetching(absent, where=where)
-        case Refused():
+        case EngineRefusal():
             raise answer.error()
         case Templated():
             return answer
-
-
-def _crds(crds: tuple[Text, ...]) -> Iterator[Document]:
-    for crd in crds:
-        yield from read_piece(crd.text, crd.path, 0)
 
 
 def _objects(templates: tuple[Text, ...]) -> Iterator[Document]:

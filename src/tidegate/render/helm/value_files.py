@@ -82,7 +82,8 @@ def find_value_files(
     layers: dict[tuple[str, str], ValuesFile | ValuesText] = {}
     for entry in read:
         if entry.url:
-            layers.setdefault(("", entry.url), _fetched(entry.url, among.fetched[entry.url]))
+            fetched = ValuesText(among.fetched[entry.url], without_query(entry.url), is_file=True)
+            layers.setdefault(("", entry.url), fetched)
         elif _is_glob(entry):
             for path in _fitting(entry, among):
                 if (entry.root, path) not in named:
@@ -96,10 +97,6 @@ def find_value_files(
 def without_query(url: str) -> str:
     """An address as it may be shown: signed links have their secret behind the question mark."""
     return foreign(url.partition("?")[0])
-
-
-def _fetched(url: str, text: str) -> ValuesText:
-    return ValuesText(text, without_query(url), is_file=True)
 
 
 def find_file_parameter(name: str, path: str, among: ValueFiles) -> FileParameter:

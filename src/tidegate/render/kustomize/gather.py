@@ -21,7 +21,7 @@ from tidegate.render.kustomize.kustomization import (
     KEYS_OF_A_PLAIN_LIST,
     Body,
     Chart,
-    Role,
+    PathRole,
     chart_of,
     charts_of,
     decryptable_paths,
@@ -46,6 +46,7 @@ from tidegate.render.kustomize.tree import (
     is_below,
 )
 
+FILES_ONLY = frozenset({PathRole.FILE, PathRole.PATCH})
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
@@ -163,32 +164,31 @@ class Gatherer:
                 found = Input(path=shown, name=name, use=use, content=content)
                 self.gathering.decryptable.setdefault(copied, found)
 
-    def visit(self, role: Role, text: str, at: FieldPath) -> str:
+    def visit(self, role: PathRole, text: str, at: FieldPath) -> str:
         """Gather what a path names; say how it is to be written in the copy."""
-        if role in {Role.PATCH, Role.PLUGIN}:
+        if role in {PathRole.PATCH, PathRole.PLUGIN}:
             bodies = written_out(text)
             if bodies:
-                return write_out(bodies if role is Role.PATCH else self.map_plugins(bodies))
-        if is_remote_file(text) or (role not in {Role.FILE, Role.PATCH} and is_remote(text)):
+                return write_out(bodies if role is PathRole.PATCH else self.map_plugins(bodies))
+        if is_remote_file(text) or (role not in FILES_ONLY and is_remote(text)):
             return self._take_remote(role, text, at)
         spot = self.tree.find(self.directory, text, where=self.where(at))
         self.gathering.copy.link(self.tree, spot)
         self._take_spot(role, spot, text, at)
         return text
 
-    def _take_spot(self, role: Role, spot: TreeSpot, text: str, at: FieldPath) -> None:
-        is_path_only = role in {Role.FILE, Role.PATCH}
-        if spot.found is PathKind.DIRECTORY and not is_path_only:
+    def _take_spot(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> None:
+        if spot.found is PathKind.DIRECTORY and role not in FILES_ONLY:
             self._enter(Stop(self.tree, spot.path), role, at)
-        elif spot.found is PathKind.FILE and role is not Role.COMPONENT:
+        elif spot.found is PathKind.FILE and role is not PathRole.COMPONENT:
             self._take_file(role, spot.path, text, at)
         else:
             raise self._missing(role, spot, text, at)
 
-    def _take_file(self, role: Role, path: str, text: str, at: FieldPath) -> None:
+    def _take_file(self, role: PathRole, path: str, text: str, at: FieldPath) -> None:
         self._refuse_restricted(path, text, at)
         content = self.gathering.copy.take(self.tree, path, self.where(at))
-        user = self if role is Role.PLUGIN else self.step.plugins_for
+        user = self if role is PathRole.PLUGIN else self.step.plugins_for
         if user is not None:
             bodies = user.map_plugins(written_out(content))
             if bodies:
@@ -208,7 +208,7 @@ class Gatherer:
                 self._take_chart(chart_of(body, ""), ("generators",))
         return [map_plugin_paths(body, self.visit) for body in bodies]
 
-    def _take_remote(self, role: Role, text: str, at: FieldPath) -> str:
+    def _take_remote(self, role: PathRole, text: str, at: FieldPath) -> str:
         fetched = self.gathering.overlay.fetched.get(text)
         if fetched is None:
             self.gathering.remote.setdefault(text, self.where(at)())
@@ -222,7 +222,7 @@ class Gatherer:
             copy = self.gathering.copy
             copy.files[f"{here}/{name}"] = copy.read(tree, spot.path, self.where(at))
             return name
-        if spot.found is not PathKind.DIRECTORY or role is Role.FILE:
+        if spot.found is not PathKind.DIRECTORY or role is PathRole.FILE:
             raise self._missing(role, spot, text, at)
         self._enter(Stop(tree, spot.path), role, at)
         return posixpath.relpath(tree.copied(spot.path), here)
@@ -231,7 +231,7 @@ class Gatherer:
         label = f"{foreign(text)}: "
         return Tree(fetched.root, mount=mount, label=label, looked=self.tree.looked)
 
-    def _enter(self, step: Stop, role: Role, at: FieldPath) -> None:
+    def _enter(self, step: Stop, role: PathRole, at: FieldPath) -> None:
         behind = (*self.step.behind, self.step)
         for earlier in behind:
             same = earlier.tree.mount == step.tree.mount
@@ -240,7 +240,7 @@ class Gatherer:
                 hint = "move what both need into a directory beside them"
                 where = self.where(at)()
                 raise RenderError("render.kustomize.cycle", problem, where=where, hint=hint)
-        user = self if role is Role.PLUGIN else self.step.plugins_for
+        user = self if role is PathRole.PLUGIN else self.step.plugins_for
         _enter(self.gathering, Stop(step.tree, step.directory, behind, user))
 
     def _take_chart(self, chart: Chart, at: FieldPath) -> None:
@@ -305,7 +305,7 @@ class Gatherer:
             where = self.where((more[0],))()
             raise RenderError("render.kustomize.plugin", problem, where=where, hint=hint)
 
-    def _missing(self, role: Role, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
+    def _missing(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
         found = "it is not there" if spot.found is PathKind.NOTHING else f"it is {spot.found.value}"
         problem = f"`{foreign(text)}` should be {role.value}, and {found}"
         return RenderError("render.kustomize.missing", problem, where=self.where(at)())

@@ -28,7 +28,7 @@ from tidegate.render.kustomize.tree import Use
 Body: TypeAlias = dict[str, Json]
 
 
-class Role(Enum):
+class PathRole(Enum):
     """What a path is named for."""
 
     FILE = "a file"
@@ -38,19 +38,19 @@ class Role(Enum):
     PLUGIN = "generators, transformers or validators, or a file or directory with some"
 
 
-Visit: TypeAlias = Callable[[Role, str, FieldPath], str]
+Visit: TypeAlias = Callable[[PathRole, str, FieldPath], str]
 """Is told a path and the field it stands in, and says what shall stand there instead."""
 
 PATH_FIELDS = {
-    "resources": Role.RESOURCE,
-    "bases": Role.RESOURCE,
-    "components": Role.COMPONENT,
-    "crds": Role.FILE,
-    "configurations": Role.FILE,
-    "generators": Role.PLUGIN,
-    "transformers": Role.PLUGIN,
-    "validators": Role.PLUGIN,
-    "patchesStrategicMerge": Role.PATCH,
+    "resources": PathRole.RESOURCE,
+    "bases": PathRole.RESOURCE,
+    "components": PathRole.COMPONENT,
+    "crds": PathRole.FILE,
+    "configurations": PathRole.FILE,
+    "generators": PathRole.PLUGIN,
+    "transformers": PathRole.PLUGIN,
+    "validators": PathRole.PLUGIN,
+    "patchesStrategicMerge": PathRole.PATCH,
 }
 ENTRY_FIELDS = {
     "patches": ("path",),
@@ -154,12 +154,12 @@ def _map_value(value: Json, key: str, visit: Visit, at: FieldPath) -> Json:
     if not isinstance(value, str) or not value:
         return value
     if key != "files":
-        return visit(Role.FILE, value, at)
+        return visit(PathRole.FILE, value, at)
     name, equals, path = value.rpartition("=")
-    return f"{name}{equals}{visit(Role.FILE, path, at)}"
+    return f"{name}{equals}{visit(PathRole.FILE, path, at)}"
 
 
-def map_list(body: Body, name: str, role: Role, visit: Visit) -> Body:
+def map_list(body: Body, name: str, role: PathRole, visit: Visit) -> Body:
     """The list of paths of this name, changed; nothing where there is none."""
     return {
         key: [
@@ -189,11 +189,8 @@ def written_out(said: str | bytes) -> list[Body]:
         bodies = [document.body for document in read(said, "")]
     except DocumentError:
         return []
-    return bodies if all(_is_named(body) for body in bodies) else []
-
-
-def _is_named(body: Body) -> bool:
-    return bool(text(body, "kind") and text(body, "metadata", "name"))
+    named = (text(body, "kind") and text(body, "metadata", "name") for body in bodies)
+    return bodies if all(named) else []
 
 
 def write_out(bodies: list[Body]) -> str:
@@ -228,7 +225,7 @@ def map_plugin_paths(body: Body, visit: Visit) -> Body:
     if kind == "ReplacementTransformer":
         changed = changed | map_entries(changed, "replacements", ("path",), visit)
     if kind == "PatchStrategicMergeTransformer":
-        changed = changed | map_list(changed, "paths", Role.PATCH, visit)
+        changed = changed | map_list(changed, "paths", PathRole.PATCH, visit)
     return changed
 
 

@@ -98,7 +98,9 @@ class Registry:
         scheme, _, rest = challenge.partition(" ")
         asked = dict(_PARAMETER.findall(rest))
         realm = asked.get("realm", "")
-        if scheme.lower() != "bearer" or not self._may_ask(realm):
+        # A registry may send us elsewhere for a token, but not to a place without TLS.
+        may_ask = realm.startswith("https://") or origin_of(realm) == self._origin
+        if scheme.lower() != "bearer" or not may_ask:
             return authorization(self._credentials)
         scope = asked.get("scope") or f"repository:{self._name}:pull"
         query = {"service": asked.get("service", ""), "scope": scope}
@@ -106,10 +108,6 @@ class Registry:
         got = await self._web.get(WebAsk(url=url, authorization=authorization(self._credentials)))
         token = self._decode(got.body, _Token)
         return f"Bearer {token.token or token.access_token}"
-
-    def _may_ask(self, realm: str) -> bool:
-        """A registry may send us elsewhere for a token, but not to a place without TLS."""
-        return realm.startswith("https://") or origin_of(realm) == self._origin
 
     def _decode(self, body: bytes, shape: type[Shape]) -> Shape:
         try:
