@@ -52,7 +52,10 @@ def find_places(
 
     If the file has changed so much that a document is not found again, its old place is given.
     """
-    parts = _split_again(source, wanted)
+    try:
+        parts = split(source, wanted[0][0].place.name) if wanted else ()
+    except DocumentError:
+        parts = ()
     shapes: dict[int, Outline | None] = {}
     places = []
     for document, path in wanted:
@@ -62,15 +65,6 @@ def find_places(
         place = shape.find((*document.inside, *path)) if shape else document.place
         places.append(Place(place.name, place.line, place.column, path_text(path)))
     return tuple(places)
-
-
-def _split_again(
-    source: str | bytes, wanted: Sequence[tuple[Document, FieldPath]]
-) -> tuple[FilePart, ...]:
-    try:
-        return split(source, wanted[0][0].place.name) if wanted else ()
-    except DocumentError:
-        return ()
 
 
 def _shape(parts: tuple[FilePart, ...], number: int) -> Outline | None:

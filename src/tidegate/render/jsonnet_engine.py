@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -106,7 +106,8 @@ class _Imports:
             return wanted, b"error 'refused'"
 
     def _find(self, base: str, wanted: str) -> tuple[str, bytes]:
-        for path in self._candidates(base, wanted):
+        for start in (base, *self._searched):
+            path = posixpath.normpath(posixpath.join(start, wanted))
             content = self.read(path)
             if content is not None:
                 return path, content
@@ -114,10 +115,6 @@ class _Imports:
         hint = "libraries are named by `libs`, from the root of the source on"
         where = Place(base.rstrip("/") or ".")
         raise RenderError("render.jsonnet.import", problem, where=where, hint=hint)
-
-    def _candidates(self, base: str, wanted: str) -> Iterator[str]:
-        for start in (base, *self._searched):
-            yield posixpath.normpath(posixpath.join(start, wanted))
 
     def read(self, path: str) -> bytes | None:
         """A file's content; None where there is no file."""

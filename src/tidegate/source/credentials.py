@@ -79,7 +79,12 @@ class LoginFile(msgspec.Struct, frozen=True):
     def find(self, origin: str) -> Credentials:
         if not self.path.is_absolute() or not self.path.is_file():
             return NOTHING
-        return read_docker_logins(_content(self.path), str(self.path)).find(origin)
+        try:
+            content = self.path.read_bytes()
+        except OSError:
+            problem = "the file of logins cannot be read"
+            raise SourceError("source.login", problem, where=Place(str(self.path))) from None
+        return read_docker_logins(content, str(self.path)).find(origin)
 
 
 class Keyrings(msgspec.Struct, frozen=True):
@@ -144,28 +149,14 @@ def keyring_of(variables: Mapping[str, str]) -> Keyrings:
     return Keyrings((Environment(variables), *map(LoginFile, files)))
 
 
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError:
-        problem = "the file of logins cannot be read"
-        raise SourceError("source.login", problem, where=Place(str(file))) from None
-
-
-def basic(credentials: Credentials) -> str:
-    """User name and password as HTTP sends them; empty if there are none."""
-    if credentials.password is None:
-        return ""
-    pair = f"{credentials.username}:{credentials.password.reveal()}"
-    return base64.b64encode(pair.encode()).decode()
-
-
 def authorization(credentials: Credentials) -> str:
     """The header's value; empty if there is nothing to send."""
     if credentials.token is not None:
         return f"Bearer {credentials.token.reveal()}"
-    pair = basic(credentials)
-    return f"Basic {pair}" if pair else ""
+    if credentials.password is None:
+        return ""
+    pair = f"{credentials.username}:{credentials.password.reveal()}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 def _host(key: str) -> str:

@@ -30,10 +30,9 @@ from tidegate.render.sops import (
     placeholders,
     refuse_broken,
 )
-from tidegate.render.sops.files import SIZE_LIMIT
 from tidegate.render.sops.formats import DOTENV_PREFIX
 from tidegate.render.sops.keys import WITHOUT_KEY
-from tidegate.render.sops.objects import PLACEHOLDER
+from tidegate.render.sops.objects import PLACEHOLDER, SIZE_LIMIT
 from tidegate.render.sops.tree import encrypted_fields
 
 LONG_ENOUGH = 4

@@ -21,17 +21,10 @@ from tidegate.external.worker import Workers
 from tidegate.model.rendering import Helm, Overlay
 from tidegate.render.engines import NO_NETWORK
 from tidegate.render.footprint import Footprint
+from tidegate.render.kustomize import output
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
 from tidegate.render.kustomize.kustomization import Body, Chart
-from tidegate.render.kustomize.output import (
-    asks_for_origins,
-    can_be_seen,
-    place_objects,
-    read_objects,
-    with_origins,
-    without_origin,
-)
 from tidegate.render.kustomize.refusal import refusal
 from tidegate.render.kustomize.tree import Input
 from tidegate.render.scratch import scratch_directory
@@ -154,22 +147,22 @@ async def _build_with_charts(bench: Workplace, inflation: Inflation) -> list[Doc
 
 async def _build_on(bench: Workplace) -> list[Document]:
     gathering = bench.gathering
-    if asks_for_origins(gathering.body):
+    if output.asks_for_origins(gathering.body):
         objects = await _run(bench)
-        return place_objects(objects, objects, gathering)
+        return output.place_objects(objects, objects, gathering)
     if _is_empty(gathering.body):
         return await _run(bench)
     top = bench.scratch / gathering.top
-    truth = await _run(bench) if can_be_seen(gathering) else None
-    await asyncio.to_thread(top.write_text, to_yaml(with_origins(gathering.body)))
+    truth = await _run(bench) if output.can_be_seen(gathering) else None
+    await asyncio.to_thread(top.write_text, to_yaml(output.with_origins(gathering.body)))
     try:
         annotated = await _run(bench)
     except RenderError:
         if truth is None:
             raise
         return truth
-    objects = [without_origin(one) for one in annotated] if truth is None else truth
-    return place_objects(objects, annotated, gathering)
+    objects = [output.without_origin(one) for one in annotated] if truth is None else truth
+    return output.place_objects(objects, annotated, gathering)
 
 
 def _is_empty(body: Body) -> bool:
@@ -210,7 +203,7 @@ async def _run(bench: Workplace) -> list[Document]:
         ) from error
     if ran.code:
         raise refusal(ran.stderr, gathering)
-    return read_objects(ran.stdout, gathering)
+    return output.read_objects(ran.stdout, gathering)
 
 
 def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:

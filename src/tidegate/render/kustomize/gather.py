@@ -17,22 +17,8 @@ from tidegate.files import StrayPathError, tidy
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
 from tidegate.render.globs import find_matches, is_pattern
-from tidegate.render.kustomize.kustomization import (
-    KEYS_OF_A_PLAIN_LIST,
-    Body,
-    Chart,
-    PathRole,
-    chart_of,
-    charts_of,
-    decryptable_paths,
-    is_remote,
-    is_remote_file,
-    map_paths,
-    map_plugin_paths,
-    read_kustomization,
-    write_out,
-    written_out,
-)
+from tidegate.render.kustomize import kustomization
+from tidegate.render.kustomize.kustomization import Body, Chart, PathRole, write_out, written_out
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization
 from tidegate.render.kustomize.tree import (
     Copy,
@@ -108,8 +94,8 @@ def _enter(gathering: Gathering, step: Stop) -> None:
     path = posixpath.normpath(posixpath.join(step.directory, name or "kustomization.yaml"))
     walk = Gatherer(gathering, step, path)
     if name:
-        source = walk.read_source()
-        body = read_kustomization(source, step.tree.label + path, keep_unknown=not makes)
+        shown = step.tree.label + path
+        body = kustomization.read_kustomization(walk.read_source(), shown, keep_unknown=not makes)
     else:
         body = made_kustomization(find_manifests(step.tree, step.directory))
     if is_top:
@@ -139,22 +125,22 @@ class Gatherer:
         return self.gathering.copy.read(self.tree, spot.path, self.where(()))
 
     def gather(self, body: Body) -> Body:
-        mapped = map_paths(body, self.visit)
+        mapped = kustomization.map_paths(body, self.visit)
         shared = mapped.get("helmGlobals")
         if isinstance(shared, dict):
             # Where helm keeps its own files is nothing a repository may say.
             mapped["helmGlobals"] = {
                 key: value for key, value in shared.items() if key.casefold() != "confighome"
             }
-        for number, chart in enumerate(charts_of(body)):
+        for number, chart in enumerate(kustomization.charts_of(body)):
             self._take_chart(chart, ("helmCharts", number))
         self._note_decryptable(mapped)
         self.gathering.copy.files[self.tree.copied(self.path)] = to_yaml(mapped).encode()
         return mapped
 
     def _note_decryptable(self, body: Body) -> None:
-        for use, name, text in decryptable_paths(body):
-            if is_remote_file(text):
+        for use, name, text in kustomization.decryptable_paths(body):
+            if kustomization.is_remote_file(text):
                 continue
             path = self.tree.find(self.directory, text, where=self.where(())).path
             copied = self.tree.copied(path)
@@ -170,7 +156,8 @@ class Gatherer:
             bodies = written_out(text)
             if bodies:
                 return write_out(bodies if role is PathRole.PATCH else self.map_plugins(bodies))
-        if is_remote_file(text) or (role not in FILES_ONLY and is_remote(text)):
+        goes_out = kustomization.is_remote_file if role in FILES_ONLY else kustomization.is_remote
+        if goes_out(text):
             return self._take_remote(role, text, at)
         spot = self.tree.find(self.directory, text, where=self.where(at))
         self.gathering.copy.link(self.tree, spot)
@@ -205,8 +192,8 @@ class Gatherer:
     def map_plugins(self, bodies: list[Body]) -> list[Body]:
         for body in bodies:
             if body.get("kind") == "HelmChartInflationGenerator":
-                self._take_chart(chart_of(body, ""), ("generators",))
-        return [map_plugin_paths(body, self.visit) for body in bodies]
+                self._take_chart(kustomization.chart_of(body, ""), ("generators",))
+        return [kustomization.map_plugin_paths(body, self.visit) for body in bodies]
 
     def _take_remote(self, role: PathRole, text: str, at: FieldPath) -> str:
         fetched = self.gathering.overlay.fetched.get(text)
@@ -284,7 +271,7 @@ class Gatherer:
         return self.exists(below or ".")
 
     def matching(self, pattern: str) -> list[str]:
-        if not is_pattern(pattern) or is_remote(pattern):
+        if not is_pattern(pattern) or kustomization.is_remote(pattern):
             return []
         self.tree.looked.is_whole = False  # it looks into directories by itself
         try:
@@ -298,7 +285,7 @@ class Gatherer:
         return [posixpath.relpath(path, self.directory) for path in found]
 
     def refuse_more_than_a_list(self, body: Body) -> None:
-        more = sorted(set(body) - KEYS_OF_A_PLAIN_LIST)
+        more = sorted(set(body) - kustomization.KEYS_OF_A_PLAIN_LIST)
         if more:
             problem = f"a directory of transformers or generators may not use `{more[0]}`"
             hint = "write the configurations as they are, and name their files"

@@ -1,8 +1,11 @@
-"""Decrypt objects after the build, in memory, as Flux does.
+"""Decrypt in memory, as Flux does: objects after the build, and whole files before it.
 
 An object is encrypted if it has a `sops` block with a seal. In a Secret, single entries of `data`
-may be encrypted files of their own. The seal is not looked at here: it covers the source file, and
-a build has changed that.
+may be encrypted files of their own. The seal of an object is not looked at: it covers the source
+file, and a build has changed that.
+
+Flux does not verify the seal of a file either. We do, and say what we found: an edited file opens
+all the same, unless a single value in it was changed.
 """
 
 from __future__ import annotations
@@ -10,22 +13,32 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_json
-from tidegate.errors import RenderError
+from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
-from tidegate.render.sops.files import decrypt_file
-from tidegate.render.sops.formats import Format, detect, format_of
+from tidegate.render.sops.formats import Format, detect, format_of, load
 from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock
 from tidegate.render.sops.metadata import KEY, read_metadata
 from tidegate.render.sops.program import ask_program
-from tidegate.render.sops.tree import encrypted_fields, open_trees, replace_encrypted, type_of
+from tidegate.render.sops.tree import (
+    CipherError,
+    Seal,
+    check_seal,
+    encrypted_fields,
+    open_trees,
+    replace_encrypted,
+    type_of,
+)
+from tidegate.render.sops.writing import write
 
+SIZE_LIMIT = 5 * 1024 * 1024
+"""Bytes of one encrypted file; Flux takes no more."""
 OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
 PLACEHOLDER = "tidegate-placeholder"
 """What stands for a string. It can also be a name or a label."""
@@ -154,3 +167,51 @@ def placeholders(document: Document) -> Document:
         return document
     data = {**mapping(document.body, "data"), **replaced}
     return msgspec.structs.replace(document, body={**document.body, "data": data})
+
+
+@dataclass(frozen=True, slots=True)
+class DecryptedFile:
+    """What was inside, and whether it is what was encrypted."""
+
+    content: bytes = field(repr=False)
+    seal: Seal
+
+
+async def decrypt_file(
+    source: bytes,
+    keys: Keys,
+    *,
+    where: Place,
+    reads: Format | None = None,
+    writes: Format | None = None,
+) -> DecryptedFile:
+    """Decrypt a file. Its name tells the format, unless `reads` and `writes` do."""
+    if len(source) > SIZE_LIMIT:
+        problem = f"the encrypted file is larger than {SIZE_LIMIT // 1024**2} MiB"
+        raise RenderError("render.sops.size", problem, where=where, hint="split the file")
+    reads = reads or format_of(where.name)
+    forms = (reads, writes or reads)
+    loaded = load(source, reads, where)
+    metadata = read_metadata(loaded.block, where)
+    key = unlock(metadata, keys)
+    if key is None:
+        return DecryptedFile(*await ask_program(source, forms, metadata, keys, where))
+    floats = reads in (Format.JSON, Format.BINARY)
+    opened = open_trees(loaded.trees, key, metadata, where, floats=floats)
+    try:
+        content = write(source, opened.trees, key, forms, where)
+    except CipherError:
+        problem = "an encrypted value was changed, or stands twice"
+        raise RenderError("render.sops.value", problem, where=where) from None
+    return DecryptedFile(content, check_seal(opened, key, metadata))
+
+
+def refuse_broken(seal: Seal, where: Place) -> None:
+    """Raise for a file that is not as it was encrypted, for callers that take no such file."""
+    if seal is Seal.INTACT:
+        return
+    problem = "the file was changed after it was encrypted: its MAC does not fit"
+    if seal is Seal.ABSENT:
+        problem = "the file has no MAC, so nothing shows whether it was changed"
+    hint = "look at the change, then write the file again with `sops edit`"
+    raise RenderError("render.sops.mac", problem, where=where, hint=hint)

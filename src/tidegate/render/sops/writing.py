@@ -13,15 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
-from yaml.events import (
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-)
+from yaml import events
 
 from tidegate.documents.events import events_of
 from tidegate.documents.numerals import print_json, print_short
@@ -179,12 +171,12 @@ def _walk(part: FilePart, edits: _Edits) -> None:
     next_event = events_of(part)
     stack: list[_Frame] = []
     block = -1
-    while not isinstance(event := next_event(), StreamEndEvent):
-        if isinstance(event, MappingEndEvent | SequenceEndEvent):
+    while not isinstance(event := next_event(), events.StreamEndEvent):
+        if isinstance(event, events.MappingEndEvent | events.SequenceEndEvent):
             stack.pop()
-        elif isinstance(event, MappingStartEvent | SequenceStartEvent):
+        elif isinstance(event, events.MappingStartEvent | events.SequenceStartEvent):
             stack.append(_enter(event, stack, edits))
-        elif isinstance(event, ScalarEvent) and stack:
+        elif isinstance(event, events.ScalarEvent) and stack:
             if block >= 0 and len(stack) == 1 and stack[0].key is None:
                 edits.found.append((block, _index(event), ""))
                 block = -1
@@ -195,14 +187,14 @@ def _walk(part: FilePart, edits: _Edits) -> None:
         edits.found.append((block, len(part.text), ""))
 
 
-def _is_block_key(event: ScalarEvent, stack: list[_Frame]) -> bool:
+def _is_block_key(event: events.ScalarEvent, stack: list[_Frame]) -> bool:
     return len(stack) == 1 and stack[0].key is None and event.value == KEY
 
 
-def _enter(event: Event, stack: list[_Frame], edits: _Edits) -> _Frame:
+def _enter(event: events.Event, stack: list[_Frame], edits: _Edits) -> _Frame:
     path = _take_path(stack[-1]) if stack else ()
     edits.paths.add(path)
-    return _Frame(path, isinstance(event, SequenceStartEvent))
+    return _Frame(path, isinstance(event, events.SequenceStartEvent))
 
 
 def _take_path(frame: _Frame) -> tuple[str, ...]:
@@ -212,7 +204,7 @@ def _take_path(frame: _Frame) -> tuple[str, ...]:
     return path
 
 
-def _scalar(event: ScalarEvent, frame: _Frame, edits: _Edits, *, inside_block: bool) -> None:
+def _scalar(event: events.ScalarEvent, frame: _Frame, edits: _Edits, *, inside_block: bool) -> None:
     column = event.start_mark.column if event.start_mark else 0
     if not frame.is_list and frame.key is None:
         frame.key, frame.column = event.value, column
@@ -231,7 +223,7 @@ def _scalar(event: ScalarEvent, frame: _Frame, edits: _Edits, *, inside_block: b
     edits.found.append((start, end, _written(value, kind, indent)))
 
 
-def _index(event: ScalarEvent, *, end: bool = False) -> int:
+def _index(event: events.ScalarEvent, *, end: bool = False) -> int:
     mark = event.end_mark if end else event.start_mark
     return mark.index if mark else 0
 
