@@ -58,11 +58,6 @@ def is_true(condition: Body) -> bool:
     return condition.get("status") == "True"
 
 
-def count(amount: int, noun: str) -> str:
-    """`1 replica`, `3 replicas`."""
-    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
-
-
 def breaks(body: Body, problem: str) -> Verdict:
     """Unknown: Argo CD's script stops with an error on such a body."""
     return say(body, UNKNOWN, "NotUnderstood", f"Argo CD cannot judge it: {problem}")

@@ -17,7 +17,6 @@ from tidegate.health.argo.verdicts import (
     Body,
     condition_of,
     conditions_of,
-    count,
     is_true,
     is_unobserved,
     say,
@@ -132,7 +131,8 @@ def judge_daemon_set(body: Body) -> Verdict:
     if available < wanted:
         sentence = f"{waiting}: {available} of {wanted} updated pods are available..."
         return say(body, PROGRESSING, "PodsNotAvailable", sentence)
-    return say(body, HEALTHY, "Available", f"available on {count(available, 'node')}")
+    nodes = "1 node" if available == 1 else f"{available} nodes"
+    return say(body, HEALTHY, "Available", f"available on {nodes}")
 
 
 def _unobserved(body: Body, noun: str) -> Verdict:

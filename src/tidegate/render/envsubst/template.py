@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidegate.render.envsubst.pattern import replace_broken, trim_prefix, trim_suffix
+from tidegate.documents.scalars import replace_broken
+from tidegate.render.envsubst.pattern import trim_prefix, trim_suffix
 
 NESTING_LIMIT = 100
 

@@ -90,7 +90,7 @@ class Cache:
         items = sorted(item for item in self._items() if item.kind in kinds)
         total, freed = sum(item.size for item in items), 0
         for item in items:
-            if total - freed > limit and self._parts[item.kind].remove(item):
+            if total - freed > limit and self._parts[item.kind].remove(item.path):
                 freed += item.size
         self._trees.tidy()
         return freed

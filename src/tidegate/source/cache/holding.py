@@ -105,10 +105,10 @@ class Shelf:
                 seen = path.stat()
                 yield CacheItem(seen.st_mtime_ns, path, seen.st_size, self._kind)
 
-    def remove(self, item: CacheItem) -> bool:
+    def remove(self, path: Path) -> bool:
         """Whether it is gone. Nobody reads a text for longer than it takes to read it."""
         try:
-            item.path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         except OSError:
             return False
         return True
