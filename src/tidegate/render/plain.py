@@ -17,10 +17,10 @@ from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.files import Stray, StrayPathError, follow, open_file
+from tidegate.globs import compile_glob
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
 from tidegate.model.rendering import Directory
-from tidegate.render.globs import compile_glob
 
 JSONNET = ".jsonnet"
 ENDINGS = (".yaml", ".yml", ".json", JSONNET)

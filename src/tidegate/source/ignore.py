@@ -14,6 +14,8 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.globs import join_stars, one_of
+
 FILE_NAME = ".sourceignore"
 ALWAYS_LEFT_OUT = (".git/", ".gitignore", ".gitmodules", ".gitattributes")
 LEFT_OUT_WITHOUT_RULES = (
@@ -148,11 +150,7 @@ def _shape(segment: str) -> re.Pattern[str] | None:
             pieces.append("")
         else:
             pieces[-1] += _expression(token)
-    first, *between = pieces
-    last = f".*{between.pop()}" if between else ""
-    # The nearest match of each piece will do. Not trying the others keeps this fast for any text.
-    nearest = "".join(f"(?>.*?{piece})" for piece in between)
-    return re.compile(first + nearest + last, re.DOTALL)
+    return re.compile(join_stars(pieces), re.DOTALL)
 
 
 def _expression(token: re.Match[str]) -> str:
@@ -169,8 +167,4 @@ def _set_expression(text: str) -> str:
     negated = text.startswith("[^")
     inside = text[2 if negated else 1 : -1]
     ranges = re.findall(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", inside, re.DOTALL)
-    pairs = [(low[-1], (high or low)[-1]) for low, high in ranges]
-    spans = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in pairs if low <= high)
-    if not spans:
-        return "." if negated else "(?!)"
-    return f"[{'^' if negated else ''}{spans}]"
+    return one_of([(low[-1], (high or low)[-1]) for low, high in ranges], negated=negated)

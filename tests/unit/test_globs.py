@@ -1,10 +1,10 @@
-"""Patterns of `include` and `exclude`."""
+"""Patterns of names, as Argo CD matches them."""
 
 from __future__ import annotations
 
 import pytest
 
-from tidegate.render.globs import compile_glob
+from tidegate.globs import compile_glob
 
 
 @pytest.mark.parametrize(
