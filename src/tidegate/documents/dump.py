@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from tidegate.documents import numerals
 from tidegate.documents.scalars import resolve
 from tidegate.errors import DocumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tidegate.model.objects import Json
+from tidegate.model.objects import Json
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _encode_text = msgspec.json.Encoder().encode

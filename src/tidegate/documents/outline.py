@@ -6,8 +6,6 @@ value is written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 from yaml import events
 
@@ -15,9 +13,7 @@ from tidegate.documents.document import Duplicate, FieldPath
 from tidegate.documents.events import events_of, spot_of
 from tidegate.documents.scalars import is_merge, read_key
 from tidegate.documents.stream import FilePart
-
-if TYPE_CHECKING:
-    from tidegate.errors import Place
+from tidegate.errors import Place
 
 
 class OutlineNode(msgspec.Struct, gc=False):

@@ -5,7 +5,7 @@ A List is not an object of its own: its items are, each with its own line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -14,11 +14,7 @@ from tidegate.documents.document import Document, Duplicate, FieldPath, path_tex
 from tidegate.documents.outline import Outline, outline
 from tidegate.documents.stream import FilePart, split
 from tidegate.errors import DocumentError, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tidegate.model.objects import Json
+from tidegate.model.objects import Json
 
 
 def read(source: str | bytes, name: str) -> tuple[Document, ...]:

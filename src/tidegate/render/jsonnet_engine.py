@@ -66,8 +66,6 @@ def evaluate(question: JsonnetQuestion) -> str:
         problem = f"`{foreign(question.file)}` is not there"
         raise RenderError("render.jsonnet.import", problem, where=Place(question.file))
     library = cast("_Library", import_module("_gojsonnet"))
-    text = ""
-    explained: RenderError | None = None
     try:
         text = library.evaluate_snippet(
             question.file,
@@ -79,9 +77,9 @@ def evaluate(question: JsonnetQuestion) -> str:
             import_callback=imports.find,
         )
     except RuntimeError as error:
-        explained = _explain(str(error), question.file)
-    if refused := imports.refused or explained:
-        raise refused
+        raise imports.refused or _explain(str(error), question.file) from None
+    if imports.refused:
+        raise imports.refused
     return text
 
 

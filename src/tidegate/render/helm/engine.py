@@ -76,7 +76,7 @@ def _render(handle: sdk.Handle, values: Values, release: Release) -> Templated:
     crds = sdk.crds_of(handle) if release.include_crds else ()
     return Templated(
         tuple(each for each in templates if each.text.strip()),
-        tuple(Text(inside_chart(crd.path), crd.text) for crd in crds),
+        tuple(Text(inside_chart(crd.filename), crd.data) for crd in crds),
     )
 
 

@@ -51,11 +51,9 @@ class Cache:
         note = self.recall(name)
         return self._trees.take(note.decode()) if note else None
 
-    async def find_or_keep(
-        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
-    ) -> CachedTree:
+    async def find_or_keep(self, name: str, fill: Fill, *, shown: str) -> CachedTree:
         """The tree that goes by this name; made where there is none."""
-        return self.find(name) or await self.keep(name, fill, shown=shown, kind=kind)
+        return self.find(name) or await self.keep(name, fill, shown=shown)
 
     async def keep(
         self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
