@@ -104,16 +104,15 @@ def _read_old_form(text: str, content: bytes, where: Place) -> dict[str, Script]
 
     `where`: the place of the text's own key in the file that holds `content`.
     """
-    inner, outer = text.splitlines(), content.decode(errors="replace").splitlines()
+    inner = text.splitlines()
+    outer = content.decode(errors="replace").splitlines()[where.line :]
 
     def in_file(found: Place | None) -> Place:
-        line = found.line if found else 0
-        behind = outer[where.line :]
-        if not 0 < line <= min(len(inner), len(behind)):
+        if found is None or not 0 < found.line <= min(len(inner), len(outer)):
             return where
-        if found is None or inner[line - 1].strip() != behind[line - 1].strip():
+        if inner[found.line - 1].strip() != outer[found.line - 1].strip():
             return where
-        return replace(where, line=where.line + line, column=0, field=found.field)
+        return replace(where, line=where.line + found.line, column=0, field=found.field)
 
     try:
         found = decode(text, where.name, dict[str, OldEntry], noun="customization", check=_flaws)
