@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from tidegate.errors import ConfigError
-from tidegate.external.memory import hold
+from tidegate.external.process import hold
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
 
 CERTIFICATE = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from tidegate.errors import RenderError
 from tidegate.model.objects import Json
 from tidegate.model.rendering import Tool
-from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
+from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
 ALL_TOOLS = frozenset(Tool)
 CHART_ENDING = "Chart.yaml"

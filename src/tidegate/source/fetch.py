@@ -29,7 +29,7 @@ from tidegate.source.local import fetch_local
 from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
 from tidegate.source.tree import digest_entries, look_at
 from tidegate.source.urls import same_repository
-from tidegate.source.web.download import shown
+from tidegate.source.web import shown
 
 AT_ONCE = 8
 

@@ -1,11 +1,32 @@
-"""Dependencies that are declared and not there, and must be fetched from elsewhere."""
+"""A worker's answers: texts, or what it must be brought first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
+
+import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.release import ChartDependency
+from tidegate.render.engines import EngineRefusal
+
+
+class Text(msgspec.Struct, frozen=True, gc=False):
+    """What one template, or one file of CRDs, came to."""
+
+    path: str
+    text: str
+
+
+class Templated(msgspec.Struct, frozen=True, tag="rendered", gc=False):
+    """A worker's good answer: templates by their path inside the chart, and CRDs apart."""
+
+    templates: tuple[Text, ...]
+    crds: tuple[Text, ...] = ()
+
+
+Answer: TypeAlias = Templated | EngineRefusal
 
 
 class DependencyError(RenderError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import ssl
 import tempfile
@@ -16,12 +17,16 @@ import msgspec
 from tidegate.errors import Place, SourceError, foreign
 from tidegate.model.moment import SECOND
 from tidegate.model.source import Credentials
-from tidegate.source.access import Access
+from tidegate.source.access import Access, not_at_hand
+from tidegate.source.cache import CachedTree
+from tidegate.source.credentials import authorization
 from tidegate.source.tree import MIB
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
+FILE = "file"
+"""What a file is called in a tree of its own."""
 CHUNK = 64 * 1024
 MOST_REDIRECTS = 5
 LARGEST_TEXT = 64 * MIB
@@ -197,3 +202,23 @@ def _tls(credentials: Credentials) -> ssl.SSLContext:
         problem = "the certificate, its key or the certificate authority cannot be used"
         raise SourceError("source.certificate", problem) from error
     return context
+
+
+async def fetch_file(url: str, access: Access) -> CachedTree:
+    """A tree of one file. It may be another one tomorrow, so it is asked for each time."""
+    check_web_url(url)
+    name = f"file {url}"
+    async with access.cache.turn(name):
+        if access.offline:
+            known = access.cache.find(name)
+            if known is None:
+                raise not_at_hand(shown(url))
+            return known
+        credentials = access.keyring.find(origin_of(url))
+        async with web_for(access, credentials) as web:
+            got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
+
+        async def fill(place: Path) -> None:
+            await asyncio.to_thread((place / FILE).write_bytes, got.body)
+
+        return await access.cache.keep(name, fill, shown=shown(url))
