@@ -22,7 +22,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import Plan
 from tidegate.model.reading import part as part_of
-from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object

@@ -31,7 +31,7 @@ from tidegate.source.semver import is_in_range
 from tidegate.source.tree import digest_entries, look_at
 from tidegate.source.urls import same_repository
 from tidegate.source.vendored import pick_vendored
-from tidegate.source.web.download import shown
+from tidegate.source.web import shown
 
 AT_ONCE = 8
 

@@ -33,7 +33,7 @@ from tidegate.source import (
 from tidegate.source.access import Checkout
 from tidegate.source.fetch import uses_working_tree
 from tidegate.source.local import read_repository_map
-from tidegate.source.web.file import FILE
+from tidegate.source.web import FILE
 
 OURS = "https://example.com/acme/shop"
 
