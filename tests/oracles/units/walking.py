@@ -42,7 +42,7 @@ def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, 
         body = _own_object(unit, brought[unit.of, unit.parent or ""])
         answer = oracles[str(body["kind"])].ask(shape, body, list(cluster.values()))
         if body["kind"] == "Application":
-            answer = Answer(_last_of_each(answer.objects, unit.namespace), answer.error)
+            answer = Answer(_applied(answer.objects, unit.namespace), answer.error)
         brought[unit.of, unit.id] = [_as_stored(one) for one in answer.objects]
         cluster |= {identity(one): one for one in brought[unit.of, unit.id]}
         yield unit, answer
@@ -63,13 +63,23 @@ def _own_object(unit: Expected, among: list[Body]) -> Body:
     return found[-1]
 
 
-def _last_of_each(objects: list[Body], namespace: str | None) -> list[Body]:
-    """What Argo CD's controller keeps of an object that stands there several times."""
+def _applied(objects: list[Body], namespace: str | None) -> list[Body]:
+    """What Argo CD's controller takes of it: no tests, and the last of what stands there twice."""
     last: dict[tuple[str, str], Body] = {}
     for one in objects:
+        if _is_test(one):
+            continue
         group = str(one["apiVersion"]).rpartition("/")[0]
         last[group, identity(one).replace("/None/", f"/{namespace}/")] = one
     return list(last.values())
+
+
+def _is_test(body: Body) -> bool:
+    match body:
+        case {"metadata": {"annotations": {"helm.sh/hook": "test" | "test-success"}}}:
+            return True
+        case _:
+            return False
 
 
 def _as_stored(body: Body) -> Body:
