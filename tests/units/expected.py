@@ -23,7 +23,6 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `of` names the entry, where several bring the same identity. Units that are `together` lie in
     one directory that nobody applies. Those of a `circle` bring each other. `twice`: two objects
     claim the identity. `unknown`: what it renders cannot be known, and a finding says why.
-    `unplayed`: a field that tidegate says it does not obey, so that the unit renders otherwise.
     A source that only lends its files to others is empty text.
     """
 
@@ -40,7 +39,6 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     circle: bool = False
     twice: bool = False
     unknown: bool = False
-    unplayed: str = ""
 
     @property
     def record(self) -> str:

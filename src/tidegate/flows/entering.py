@@ -50,6 +50,13 @@ class Found:
             raise PlanError("plan.entry", problem, hint=hint)
         return self.families
 
+    def findings_of(self, members: Iterable[Member]) -> tuple[Finding, ...]:
+        """What is said of these units alone."""
+        files = {(one.unit.where.name, one.unit.where.line) for one in members if one.unit.where}
+        return tuple(
+            one for one in self.findings if one.where and (one.where.name, one.where.line) in files
+        )
+
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""
         if not self.are_alternatives:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -83,12 +83,11 @@ async def make_plan(
     read = await read_members(members, session)
     known = {one.manifests.unit.id for one in read}
     wanted = [_refuse_empty(one.manifests) for one in read]
-    findings = (*held, *(finding for one in wanted for finding in _unmet(one.unit, known)))
     plan = build_plan([_met(one, known) for one in wanted], budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
-    return Planned(plan, read, findings)
+    return Planned(plan, read, tuple(held))
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
@@ -130,19 +129,6 @@ def _met(wanted: Manifests, known: Collection[UnitId]) -> Manifests:
     if kept == unit.dependencies:
         return wanted
     return msgspec.structs.replace(wanted, unit=msgspec.structs.replace(unit, dependencies=kept))
-
-
-def _unmet(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
-    for one in unit.dependencies:
-        if one.unit is not None and one.unit not in known:
-            yield Finding(
-                code="plan.unknown",
-                severity=Severity.ERROR,
-                sentence=f"`{unit.id}` depends on `{one.unit}`, which is not there",
-                where=one.where,
-                why="it never starts: what it waits for never becomes ready",
-                fix="correct the name in `dependsOn`, or add that unit",
-            )
 
 
 async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:

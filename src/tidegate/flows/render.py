@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tidegate.errors import TidegateError
 from tidegate.flows.discover import is_called
@@ -42,4 +43,5 @@ async def _render(
     members = found.members
     if pointed.units:
         members = tuple(one for one in members if is_called(one.unit, *pointed.units))
+        found = replace(found, findings=found.findings_of(members))
     return found, tuple(one.rendered for one in members)

@@ -29,6 +29,8 @@ def _rows(family: Family) -> list[UnitRow]:
 
     def walk(parent: UnitId | None, depth: int) -> None:
         waves = _waves(members.get(parent) if parent else None)
+        if parent is None and family.own is not None:
+            waves = _waves_of((family.own,))
         mine = children.get(parent, [])
         for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
             count = len(one.documents) if isinstance(one.rendered, Rendered) else None
@@ -43,7 +45,11 @@ def _waves(parent: Member | None) -> dict[tuple[str, str], int]:
     """The wave of each object that a parent brings, where waves order it."""
     if parent is None or parent.unit.policy.order is not Order.WAVES:
         return {}
-    return {_name(one): live_wave(one.body) for one in parent.documents}
+    return _waves_of(parent.documents)
+
+
+def _waves_of(documents: Iterable[Document]) -> dict[tuple[str, str], int]:
+    return {_name(one): live_wave(one.body) for one in documents}
 
 
 def _name(document: Document) -> tuple[str, str]:

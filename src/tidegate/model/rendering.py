@@ -273,8 +273,9 @@ class FluxDetails(msgspec.Struct, frozen=True, kw_only=True):
 
     `values`: those of a chart that other objects hold. `decrypts`: whether SOPS files are opened;
     `keys`: the Secret with the keys. `labels` and `annotations` go onto every object, last of all.
-    `post_renders`: what is done to the objects of a chart, one after another. `declared`: the
-    object that stands for the source, once that is found.
+    `post_renders`: what is done to the objects of a chart, one after another; where it
+    `spares_hooks`, not to these. `declared`: the object that stands for the source, once that is
+    found.
     """
 
     values: tuple[DataReference, ...] = ()
@@ -285,6 +286,7 @@ class FluxDetails(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     post_renders: tuple[FluxOverrides, ...] = ()
+    spares_hooks: bool = False
 
     @property
     def takes_data(self) -> bool:

@@ -90,7 +90,7 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
         """Where in its tree it lies."""
         match self.request:
             case None:
-                return "."
+                return ""
             case Release(chart=chart):
                 return chart
             case request:

@@ -49,13 +49,13 @@ def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, 
 
 
 def _in_file(shape: str, name: str) -> list[Body]:
-    if name == ".":
+    if not name:
         return []
     return [one.body for one in read((REPOS / shape / name).read_bytes(), name)]
 
 
 def _own_object(unit: Expected, among: list[Body]) -> Body:
-    if "/" not in unit.id:
+    if unit.id.count("/") < 2:
         return PLAIN
     found = [one for one in among if identity(one) == unit.id]
     if not found:
@@ -64,22 +64,12 @@ def _own_object(unit: Expected, among: list[Body]) -> Body:
 
 
 def _applied(objects: list[Body], namespace: str | None) -> list[Body]:
-    """What Argo CD's controller takes of it: no tests, and the last of what stands there twice."""
+    """What Argo CD's controller keeps: the last of what stands there several times."""
     last: dict[tuple[str, str], Body] = {}
     for one in objects:
-        if _is_test(one):
-            continue
         group = str(one["apiVersion"]).rpartition("/")[0]
         last[group, identity(one).replace("/None/", f"/{namespace}/")] = one
     return list(last.values())
-
-
-def _is_test(body: Body) -> bool:
-    match body:
-        case {"metadata": {"annotations": {"helm.sh/hook": "test" | "test-success"}}}:
-            return True
-        case _:
-            return False
 
 
 def _as_stored(body: Body) -> Body:

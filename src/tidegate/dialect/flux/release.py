@@ -37,6 +37,9 @@ from tidegate.model.source import SourceObject
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 CHART_REFS = ("OCIRepository", "HelmChart", "ExternalArtifact")
+NO_HOOKS = "nohooks"
+STRATEGIES = ("combined", NO_HOOKS, "separate")
+"""Whether post-renderers see hooks: with the rest, not at all, or by themselves."""
 MODES = ("enabled", "warn", "disabled")
 CRDS = ("Skip", "Create", "CreateReplace")
 LONGEST, KEPT, DIGITS = 53, 40, 12
@@ -50,7 +53,6 @@ UNPLAYED = {
     "install.disableWaitForJobs": "Jobs are waited for like everything else",
     "install.remediation": "a release that failed is not uninstalled before it is tried again",
     "install.serverSideApply": "objects are applied by the server",
-    "postRenderStrategy": "post-renderers see the whole chart, hooks and all",
     "rollback": "nothing is rolled back by itself",
     "storageNamespace": "no record of the release is kept there",
     "test.enable": "tests of the chart are not run",
@@ -61,7 +63,6 @@ UNPLAYED = {
 }
 USUAL: dict[str, Json] = {
     "install.serverSideApply": True,
-    "postRenderStrategy": "combined",
     "waitStrategy.name": "poller",
 }
 """What these are where nobody says anything."""
@@ -128,6 +129,7 @@ def _sources(resource: Resource, inside: str) -> Iterator[UnitSource]:
         labels=metadata.texts("labels"),
         annotations=metadata.texts("annotations"),
         post_renders=tuple(_post_renders(resource)),
+        spares_hooks=spec.text("postRenderStrategy", among=STRATEGIES) == NO_HOOKS,
     )
     if source is not None:
         yield UnitSource(source=source, request=request, details=details)

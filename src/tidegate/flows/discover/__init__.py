@@ -21,7 +21,7 @@ import msgspec
 
 from tidegate.dialect.units import find_units
 from tidegate.documents import Document
-from tidegate.errors import Place, PlanError, RenderError
+from tidegate.errors import Place, PlanError, RenderError, SourceError, TidegateError
 from tidegate.flows.checking import check_units
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.families import (
@@ -36,6 +36,7 @@ from tidegate.flows.discover.families import (
     is_included,
     overlays_over,
 )
+from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import find_homes
 from tidegate.flows.discover.scan import MANIFESTS, Scan, tops
 from tidegate.flows.pointing import Pointed, point_at, root_of
@@ -45,10 +46,11 @@ from tidegate.flows.rendering.units import FindData, render_unit
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import NOWHERE, Directory, Tool
-from tidegate.model.source import LocalSource
+from tidegate.model.source import ChartSource, LocalSource, OciSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
 from tidegate.source import fetch, find_vendored
+from tidegate.source.urls import without_password
 
 __all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
 
@@ -57,8 +59,6 @@ AT_ONCE = 16
 """Units on their way at a time: what they wait for is limited elsewhere."""
 MOST_NAMED = 12
 NO_CONFIG = Config()
-SET = "argo.set"
-"""The code of what is said of an ApplicationSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +178,10 @@ async def _plain(units: list[Unit], scan: Scan, setting: Setting, ask: AskCluste
     homes = await find_homes(scan, setting)
     async with Workshop(homes.setting) as workshop:
         nodes = await Growing(scan, _renderer(workshop, ask)).grow(units)
-    families = tuple(family_of(node) for node in nodes)
+    families = tuple(family_of(node, scan) for node in nodes)
     if all(len(one.members) == 1 for one in families):
         return Discovered(families)
-    return Discovered(families, (*homes.findings, *_said(families, scan)))
+    return Discovered(families, (*homes.findings, *findings_of(families, scan)))
 
 
 def _renderer(workshop: Workshop, ask: AskCluster) -> Render:
@@ -208,79 +208,20 @@ async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discover
         grow = Growing(scan, _renderer(workshop, ask)).grow
         nodes = await grow(loose)
         entries, circles = entries_of(nodes)
-        brought = {name for node in entries for name in family_of(node).names}
+        brought = {name for node in entries for name in family_of(node, scan).names}
         left = [one for one in scan.candidates if not {str(one.id), str(one.where)} & brought]
         nodes = [*entries, *await grow(overlays_over(left, scan))]
         entries, more = entries_of(nodes)
-        families = [family_of(node) for node in entries]
+        families = [family_of(node, scan) for node in entries]
         for parent, mine in folders_over(families, scan):
             (node,) = await grow([parent])
-            families = [one for one in families if one not in mine] + [family_of(node)]
-    findings = (*homes.findings, *circles, *more, *scan.broken, *_said(families, scan))
+            families = [one for one in families if one not in mine] + [family_of(node, scan)]
+    findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
     return Discovered(_sorted(families), findings)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:
     return tuple(sorted(families, key=lambda one: (str(one.members[0].unit.where), one.entry)))
-
-
-def _said(families: Iterable[Family], scan: Scan) -> Iterator[Finding]:
-    """What is to be said of the units themselves, of their objects, and of what was not rendered.
-
-    Of entries, and of sets that nobody brings, the files speak.
-    """
-    for name, declared in scan.declared.items() if families else ():
-        if scan.is_below(name):
-            yield from (one for one in declared.findings if one.code == SET)
-    for family in families:
-        yield from family.findings
-        said = [*_of_entry(family, scan)]
-        for member in family.members:
-            said += member.declared.findings
-            said += _checked(member.documents, member.declared.findings, scan)
-        yield from said
-        wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
-        for member in family.members:
-            if _spot(member.unit.where) not in wrong:
-                yield from _not_rendered(member)
-
-
-def _spot(place: Place | None) -> tuple[str, int]:
-    return (place.name, place.line) if place else ("", 0)
-
-
-def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
-    place = family.members[0].unit.where
-    if place is None or not family.entry.kind:
-        return
-    documents = [one for one in scan.documents.get(place.name, ()) if one.place == place]
-    told = find_units(documents).findings
-    yield from told
-    yield from _checked(documents, told, scan)
-
-
-def _checked(
-    documents: Iterable[Document], told: Iterable[Finding], scan: Scan
-) -> Iterator[Finding]:
-    """What a server would say of the objects, where the dialect has not said it already."""
-    known = {(one.where.name, one.where.field) for one in told if one.where}
-    for one in check_units(documents, text_of=lambda name: (scan.root / name).read_bytes()):
-        if one.where is None or (one.where.name, one.where.field) not in known:
-            yield one
-
-
-def _not_rendered(member: Member) -> Iterator[Finding]:
-    if not isinstance(member.rendered, Unrendered) or not member.unit.id.kind:
-        return  # what the user points at is an error, not a finding
-    for error in member.rendered.errors:
-        yield Finding(
-            code=error.code,
-            severity=Severity.ERROR,
-            sentence=f"`{member.unit.id}` is not rendered: {error.problem}",
-            where=error.where if error.where and error.where.line else member.unit.where,
-            why=f"at {error.where}" if error.where else "",
-            fix=error.hint,
-        )
 
 
 def _refuse_overlays(what: str, scan: Scan) -> None:

@@ -51,11 +51,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """An entry, and everything that comes of it, parents before their children."""
+    """An entry, and everything that comes of it, parents before their children.
+
+    `own`: the object of the entry itself, where a file has it.
+    """
 
     entry: UnitId
     members: tuple[Member, ...]
     findings: tuple[Finding, ...] = ()
+    own: Document | None = None
 
     @property
     def ids(self) -> frozenset[UnitId]:
@@ -150,7 +154,7 @@ def _placed(where: Place | None, parent: Unit) -> Place | None:
     return Place(f"{chart}/{where.name}", field=where.field)
 
 
-def family_of(node: _Node) -> Family:
+def family_of(node: _Node, scan: Scan) -> Family:
     """All that comes of a node. A unit that two bring is the first one's, and that is told."""
     members: dict[UnitId, Member] = {}
     findings: list[Finding] = []
@@ -162,7 +166,10 @@ def family_of(node: _Node) -> Family:
             findings.append(_brought_twice(known.unit, one.member.unit))
             continue
         pending += one.children
-    return Family(node.member.unit.id, tuple(members.values()), tuple(findings))
+    unit = node.member.unit
+    written = scan.documents.get(unit.where.name, ()) if unit.where else ()
+    own = next((one for one in written if one.place == unit.where), None)
+    return Family(unit.id, tuple(members.values()), tuple(findings), own)
 
 
 def _brought_twice(first: Unit, second: Unit) -> Finding:
@@ -277,7 +284,7 @@ def _over(path: str, scan: Scan, request: Overlay | Directory, namespace: str) -
     """A parent that nobody wrote down; its name is the path of what it applies."""
     name = scan.root.name if path == "." else path.replace("/", "-")
     return Unit(
-        id=UnitId.plain(namespace, name),
+        id=UnitId.plain("", name),
         destination=Destination("", namespace),
         sources=(UnitSource(source=LocalSource(str(scan.root)), request=request),),
         where=Place(scan.overlays.get(path, path)),

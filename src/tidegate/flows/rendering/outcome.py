@@ -28,7 +28,7 @@ class Rendered:
 
     `hidden` names, for each, the fields that stood encrypted. `locked` says what no key opens:
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
-    something is `weakened`, there are objects that are not here.
+    something is `weakened`, there are objects that are not here. `notes`: what else to know.
     """
 
     documents: tuple[Document, ...]
@@ -36,6 +36,7 @@ class Rendered:
     locked: tuple[TidegateError, ...] = ()
     suspect: tuple[TidegateError, ...] = ()
     weakened: tuple[Weakened, ...] = ()
+    notes: tuple[TidegateError, ...] = ()
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:
@@ -47,6 +48,7 @@ class Rendered:
             locked=tuple(error for one in parts for error in one.locked),
             suspect=tuple(error for one in parts for error in one.suspect),
             weakened=tuple(lack for one in parts for lack in one.weakened),
+            notes=tuple(note for one in parts for note in one.notes),
         )
 
 
@@ -70,7 +72,7 @@ def refuse_unsound(rendered: Rendered, *, takes_broken_seals: bool = False) -> N
 def notes_of(rendered: Rendered) -> tuple[TidegateError, ...]:
     """What is not certain about a preview."""
     missing = (one.why for one in rendered.weakened)
-    return (*rendered.locked, *rendered.suspect, *missing)
+    return (*rendered.locked, *rendered.suspect, *missing, *rendered.notes)
 
 
 async def attempt_all(

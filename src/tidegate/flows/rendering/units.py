@@ -25,7 +25,7 @@ from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
 from tidegate.flows.rendering.unsealing import fields_with
 from tidegate.flows.rendering.workshop import Workshop
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, text
 from tidegate.model.release import Release
 from tidegate.model.rendering import (
@@ -45,6 +45,7 @@ from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops import Keys
 from tidegate.render.substitute import Source, collect, substitute
 
+HOOK = "helm.sh/hook"
 Data: TypeAlias = Mapping[str, bytes]
 FindData: TypeAlias = Callable[[str, str, str], Data | None]
 """The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows."""
@@ -85,7 +86,9 @@ async def render_unit(
             if one.request is not None:
                 asked = await settle(one, tree, refs, cluster, workshop)
                 parts.append(await _render(asked, one, unit, workshop, find_data))
-        return parts[0] if len(parts) == 1 else Rendered.together(parts)
+        rendered = parts[0] if len(parts) == 1 else Rendered.together(parts)
+        is_argo = any(isinstance(one.details, ArgoDetails) for one in unit.sources)
+        return _last_counts(rendered, unit) if is_argo else rendered
     except TidegateError as error:
         return Unrendered((error,))
     except ExceptionGroup as group:
@@ -93,6 +96,32 @@ async def render_unit(
         if ours is None or others is not None:
             raise
         return Unrendered(tuple(errors_of(ours)))
+
+
+def _last_counts(rendered: Rendered, unit: Unit) -> Rendered:
+    """Of an object that is there twice, the last; Argo CD goes on with a warning."""
+    last: dict[tuple[str, str, str, str], int] = {}
+    notes = []
+    for at, document in enumerate(rendered.documents):
+        kind = Kind.of(text(document.body, "apiVersion"), text(document.body, "kind"))
+        home = text(document.body, "metadata", "namespace", default=unit.destination.namespace)
+        name = text(document.body, "metadata", "name")
+        key = (kind.group, kind.name, home, name)
+        if name and key in last:
+            problem = f"{kind.name} `{name}` is there twice, and the last one counts"
+            first = rendered.documents[last[key]].place
+            hint = f"the first is at {first}; remove one of them"
+            notes.append(RenderError("render.twice", problem, where=document.place, hint=hint))
+        last[key if name else ("", "", "", str(at))] = at
+    if not notes:
+        return rendered
+    kept = sorted(last.values())
+    return replace(
+        rendered,
+        documents=tuple(rendered.documents[at] for at in kept),
+        hidden=tuple(rendered.hidden[at] for at in kept),
+        notes=(*rendered.notes, *notes),
+    )
 
 
 async def _tree(wanted: UnitSource, workshop: Workshop) -> Snapshot:
@@ -105,7 +134,7 @@ async def _tree(wanted: UnitSource, workshop: Workshop) -> Snapshot:
         raise SourceError("source.object", problem, where=where, hint=hint)
     if isinstance(source, LocalSource):
         return Snapshot(source, Revision(), Path(source.path), ())
-    return await workshop.fetch(source, declared.ignore if declared else "")
+    return await workshop.fetch(source, declared.ignore if declared else None)
 
 
 async def _render(
@@ -121,7 +150,7 @@ async def _render(
         asked, workshop, keys=around.keys(), keeps=not around.has_secrets
     )
     for overrides in details.post_renders:
-        rendered = await _post_render(rendered, overrides, workshop)
+        rendered = await _post_render(rendered, overrides, details, workshop)
     return around.finish(rendered)
 
 
@@ -166,8 +195,12 @@ class _Around:
             variables = collect(sources, inline=asked.inline, where=self._unit.where)
             documents = tuple(substitute(one, variables, always=asked.always) for one in documents)
         if details.labels or details.annotations:
-            documents = add_common_metadata(
+            marked = add_common_metadata(
                 documents, labels=details.labels, annotations=details.annotations
+            )
+            documents = tuple(
+                old if details.spares_hooks and _is_hook(old) else new
+                for old, new in zip(documents, marked, strict=True)
             )
         hidden = tuple(
             (*known, *fields_with(document.body, self._secrets))
@@ -201,16 +234,17 @@ def _texts(entries: Data) -> dict[str, str]:
 
 
 async def _post_render(
-    rendered: Rendered, overrides: FluxOverrides, workshop: Workshop
+    rendered: Rendered, overrides: FluxOverrides, details: FluxDetails, workshop: Workshop
 ) -> Rendered:
     """What kustomize makes of the objects of a chart; they keep their places."""
+    spared = [one for one in rendered.documents if details.spares_hooks and _is_hook(one)]
     with scratch_directory() as place:
-        texts = "---\n".join(to_yaml(one.body) for one in rendered.documents)
+        texts = "---\n".join(to_yaml(one.body) for one in rendered.documents if one not in spared)
         await asyncio.to_thread((place / "all.yaml").write_text, texts, encoding="utf-8")
         overlay = Overlay(root=place, overrides=overrides, restriction=Restriction.OWN_DIRECTORY)
         made = await render_request(overlay, workshop, keeps=False)
     known = dict(_by_name(rendered.documents, rendered.hidden))
-    pairs = [(one, known.get(_name_of(one))) for one in made.documents]
+    pairs = [(one, known.get(_name_of(one))) for one in (*spared, *made.documents)]
     return replace(
         rendered,
         documents=tuple(
@@ -218,6 +252,10 @@ async def _post_render(
         ),
         hidden=tuple(old[1] if old else () for _, old in pairs),
     )
+
+
+def _is_hook(document: Document) -> bool:
+    return bool(text(document.body, "metadata", "annotations", HOOK))
 
 
 def _by_name(

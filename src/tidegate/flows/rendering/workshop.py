@@ -32,6 +32,9 @@ from tidegate.source import (
     leave_out,
 )
 
+SOURCE_IGNORE = ".sourceignore"
+"""Where a tree says what Flux shall not take of it."""
+
 
 def has_helm() -> bool:
     return find_spec("helm_python") is not None
@@ -72,8 +75,8 @@ class Workshop:
         self._jsonnet: Workers | None = None
         self._entering = asyncio.Lock()
         self._nearby: dict[Path, tuple[Checkout, ...]] = {}
-        self._trees: dict[tuple[SourceRef, str], Snapshot | TidegateError] = {}
-        self._fetching: dict[tuple[SourceRef, str], asyncio.Lock] = {}
+        self._trees: dict[tuple[SourceRef, str | None], Snapshot | TidegateError] = {}
+        self._fetching: dict[tuple[SourceRef, str | None], asyncio.Lock] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,8 +102,11 @@ class Workshop:
                 self._jsonnet = await self._ends.enter_async_context(opening)
             return self._jsonnet
 
-    async def fetch(self, source: SourceRef, ignore: str = "") -> Snapshot:
-        """The tree of a source, without what is to be ignored; each is had once."""
+    async def fetch(self, source: SourceRef, ignore: str | None = None) -> Snapshot:
+        """The tree of a source; each is had once.
+
+        With `ignore`, without what these rules and those in `.sourceignore` files leave out.
+        """
         lock = self._fetching.setdefault((source, ignore), asyncio.Lock())
         async with lock:
             known = self._trees.get((source, ignore))
@@ -110,11 +116,13 @@ class Workshop:
             raise known
         return known
 
-    async def _fetch(self, source: SourceRef, ignore: str) -> Snapshot | TidegateError:
+    async def _fetch(self, source: SourceRef, ignore: str | None) -> Snapshot | TidegateError:
         access = await self.access(None)
         try:
             tree = await fetch(source, access)
-            return await leave_out(tree, ignore, access) if ignore else tree
+            has_rules = any(one.rpartition("/")[2] == SOURCE_IGNORE for one in tree.files)
+            leaves = ignore is not None and (ignore or has_rules)
+            return await leave_out(tree, ignore or "", access) if leaves else tree
         except TidegateError as error:
             return error
 

@@ -1,0 +1,131 @@
+"""What is to be said of a repository: of its units, of their objects, of what was not rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from tidegate.dialect.units import find_units
+from tidegate.documents import Document
+from tidegate.errors import Place, SourceError, TidegateError
+from tidegate.flows.checking import check_units
+from tidegate.flows.discover.families import Family, Member
+from tidegate.flows.discover.scan import Scan
+from tidegate.flows.rendering import Rendered, Unrendered
+from tidegate.flows.rendering.outcome import notes_of
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.source import ChartSource, OciSource
+from tidegate.model.unit import Unit, UnitId
+from tidegate.source.urls import without_password
+
+SET = "argo.set"
+"""The code of what is said of an ApplicationSet."""
+
+
+def findings_of(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
+    """What is to be said of the units themselves, of their objects, and of what was not rendered.
+
+    Of entries, and of sets that nobody brings, the files speak.
+    """
+    ids = {name for family in families for name in family.ids}
+    for name, declared in scan.declared.items() if families else ():
+        if scan.is_below(name):
+            yield from (one for one in declared.findings if one.code == SET)
+    for family in families:
+        yield from family.findings
+        said = [*_of_entry(family, scan)]
+        for member in family.members:
+            said += member.declared.findings
+            said += _checked(member.documents, member.declared.findings, scan)
+        yield from said
+        wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
+        for member in family.members:
+            if _spot(member.unit.where) not in wrong:
+                yield from _not_rendered(member)
+            yield from _uncertain(member)
+            yield from _unmet(member.unit, ids)
+            yield from _itself(member)
+
+
+def _spot(place: Place | None) -> tuple[str, int]:
+    return (place.name, place.line) if place else ("", 0)
+
+
+def _of_entry(family: Family, scan: Scan) -> Iterator[Finding]:
+    documents = [family.own] if family.own is not None else []
+    told = find_units(documents).findings
+    yield from told
+    yield from _checked(documents, told, scan)
+
+
+def _checked(
+    documents: Iterable[Document], told: Iterable[Finding], scan: Scan
+) -> Iterator[Finding]:
+    """What a server would say of the objects, where the dialect has not said it already."""
+    known = {(one.where.name, one.where.field) for one in told if one.where}
+    for one in check_units(documents, text_of=lambda name: (scan.root / name).read_bytes()):
+        if one.where is None or (one.where.name, one.where.field) not in known:
+            yield one
+
+
+def _not_rendered(member: Member) -> Iterator[Finding]:
+    if not isinstance(member.rendered, Unrendered) or not member.unit.id.kind:
+        return  # what the user points at is an error, not a finding
+    for error in member.rendered.errors:
+        far = _far(member.unit, error)
+        yield Finding(
+            code=error.code,
+            severity=Severity.ERROR,
+            sentence=f"`{member.unit.id}` is not rendered{far}: {error.problem}",
+            where=error.where if error.where and error.where.line else member.unit.where,
+            why=f"at {error.where}" if error.where else "",
+            fix=error.hint,
+        )
+
+
+def _far(unit: Unit, error: TidegateError) -> str:
+    """What could not be had, where that is why."""
+    far = [
+        str(one.source) for one in unit.sources if isinstance(one.source, ChartSource | OciSource)
+    ]
+    if not far or not isinstance(error, SourceError):
+        return ""
+    return f", as it needs {' and '.join(map(without_password, far))}"
+
+
+def _uncertain(member: Member) -> Iterator[Finding]:
+    """What is not known of a unit that was rendered."""
+    if isinstance(member.rendered, Rendered) and member.unit.id.kind:
+        for error in notes_of(member.rendered):
+            yield Finding(
+                code=error.code,
+                severity=Severity.WARNING,
+                sentence=f"`{member.unit.id}`: {error.problem}",
+                where=error.where or member.unit.where,
+                fix=error.hint,
+            )
+
+
+def _unmet(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
+    for one in unit.dependencies:
+        if one.unit is not None and one.unit not in known:
+            yield Finding(
+                code="units.unknown",
+                severity=Severity.ERROR,
+                sentence=f"`{unit.id}` depends on `{one.unit}`, which is not there",
+                where=one.where,
+                why="it never starts: what it waits for never becomes ready",
+                fix="correct the name in `dependsOn`, or add that unit",
+            )
+
+
+def _itself(member: Member) -> Iterator[Finding]:
+    """Flux is brought up so; of an Application it may not be meant."""
+    unit = member.unit
+    if unit.id.kind == "Application" and any(one.id == unit.id for one in member.declared.units):
+        yield Finding(
+            code="units.itself",
+            severity=Severity.NOTE,
+            sentence=f"`{unit.id}` brings itself",
+            where=unit.where,
+            why="its own object lies in what it renders; it is planned once",
+        )
