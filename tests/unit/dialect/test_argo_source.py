@@ -116,7 +116,7 @@ def test_a_source_among_others_may_have_a_ref_alone() -> None:
     assert findings == ()
     assert source is not None
     assert source.request is None
-    assert source.path == "."
+    assert source.path == ""
 
 
 def test_without_a_block_the_files_will_decide() -> None:

@@ -207,12 +207,18 @@ upgrade:
     assert unit.suspended
 
 
+def test_post_renderers_may_spare_hooks() -> None:
+    strategies = ("combined", "nohooks", "separate")
+    found = [details(declared(f"{LEAST}postRenderStrategy: {one}")) for one in strategies]
+
+    assert [one.spares_hooks for one in found] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
         ("test: {enable: true}", "spec.test.enable"),
         ("storageNamespace: x", "spec.storageNamespace"),
-        ("postRenderStrategy: nohooks", "spec.postRenderStrategy"),
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {disableHooks: true}", "spec.install.disableHooks"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),
