@@ -9,9 +9,9 @@ rollout costs what its steps and edges cost.
 from __future__ import annotations
 
 from tidegate.engine.turns.applying import checked, gone, replaced, resume, verified, wrote
-from tidegate.engine.turns.ending import approve, collected, finish, journaled, stop
+from tidegate.engine.turns.ending import approve, collected, finish, journaled, lent, stop
 from tidegate.engine.turns.gating import judged, look, looked, probed
-from tidegate.engine.turns.graft import expanded, give_way, supersede
+from tidegate.engine.turns.graft import expanded, give_way, supersede, taken
 from tidegate.engine.turns.ordering import begin, foreseen, start
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
 from tidegate.engine.vocabulary import (
@@ -26,11 +26,13 @@ from tidegate.engine.vocabulary import (
     Input,
     Journaled,
     Judged,
+    Lent,
     Looked,
     Probed,
     Rung,
     Stopped,
     Superseded,
+    Taken,
     Verified,
     Wrote,
 )
@@ -50,6 +52,10 @@ def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
         foreseen(turn, heard)
     elif isinstance(heard, Collected):
         collected(turn, heard)
+    elif isinstance(heard, Taken):
+        taken(turn, heard)
+    elif isinstance(heard, Lent):
+        lent(turn, heard)
     else:
         _hear_of_order(turn, heard)
     give_way(turn)
@@ -83,11 +89,11 @@ def _hear_of_order(
 ) -> None:
     match heard:
         case Begun():
-            begin(turn, heard.plan, heard.left_out)
+            begin(turn, heard)
         case Expanded():
             expanded(turn, heard)
         case Superseded():
-            supersede(turn, heard.plan)
+            supersede(turn, heard)
         case Stopped():
             stop(turn, heard)
         case Approved():

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from tidegate.engine.forgetting import forget_deleted
-from tidegate.engine.opening import reopen_rollout
+from tidegate.engine.opening import reopen_rollout, reopen_unit
 from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, acting_as
 from tidegate.engine.reach.hooks import announcement, collect, is_announced, let_go
@@ -36,7 +36,10 @@ from tidegate.engine.vocabulary import (
     Looked,
     Probe,
     Probed,
+    Release,
     Remember,
+    Take,
+    Taken,
     Trouble,
     Verified,
     Verify,
@@ -46,6 +49,7 @@ from tidegate.model.journal import Entry
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan, Step, items_of
+from tidegate.model.unit import UnitId
 from tidegate.world.calls import Get, Local
 from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Said, Sent
 
@@ -69,6 +73,8 @@ class Deeds:
         self._hear = hear
         self._begun: set[str] = set()
         """Steps that check their objects themselves."""
+        self._taking: set[UnitId] = set()
+        """Units that we wait for, or have taken a moment ago."""
 
     def do(self, command: Command) -> None:
         site = self._site
@@ -83,10 +89,42 @@ class Deeds:
                 self._do_to_objects(command)
             case Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
+            case Take() | Release():
+                self._take_or_release(command)
             case Remember():
                 self._remember(command)
             case Collect():
                 self._collect(command)
+
+    def _take_or_release(self, command: Take | Release) -> None:
+        """Who waits for a unit already goes on waiting, now with a step that could begin."""
+        hold = self._site.holds[command.unit]
+        if isinstance(command, Release):
+            self._errands.run(hold.close(self._site.world.now, lends=True), lambda _: None)
+            return
+        hold.wanted |= command.wanted
+        if command.unit not in self._taking:
+            self._taking.add(command.unit)
+            self._errands.run(self._hold(command), self._held)
+
+    def _hold(self, command: Take) -> Errand[Taken | None]:
+        """Hold a unit; what others did there meanwhile is looked at, and what it comes to then."""
+        site, name = self._site, command.unit
+        is_old = yield from site.take(name, wanted=command.wanted)
+        if name in site.holds.lost or not site.holds[name].is_ours:
+            self._taking.discard(name)
+            return None  # it was let go of meanwhile, and that was told
+        opening = (yield from reopen_unit(site, name)) if is_old and command.anew else None
+        self._taking.discard(name)
+        if opening is None:
+            return Taken(name)
+        for fault in opening.faults:
+            return Taken(name, trouble=_named(fault))
+        return Taken(name, opening.plan)
+
+    def _held(self, taken: Taken | None) -> None:
+        if taken is not None:
+            self._hear(taken)
 
     def _collect(self, command: Collect) -> None:
         site, unit = self._site, command.unit
@@ -285,10 +323,8 @@ class Deeds:
         for fault in opening.faults:
             return Expanded(step.id, _named(fault))
         plan = opening.plan
-        return Expanded(
-            step.id,
-            Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots),
-        )
+        part = Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots)
+        return Expanded(step.id, part, opening.due)
 
     def _remember(self, command: Remember) -> None:
         site = self._site

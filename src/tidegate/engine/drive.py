@@ -11,7 +11,7 @@ from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import SETTLES, Hold
+from tidegate.engine.hold import SETTLES, told_takeover
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
 from tidegate.engine.reach.errands import Errand, Errands, Pause
@@ -23,6 +23,7 @@ from tidegate.engine.vocabulary import (
     Decision,
     Gone,
     Input,
+    Lent,
     Rung,
     Stopped,
     Superseded,
@@ -162,7 +163,9 @@ class Driver:
         if not opening.faults or keeps_going:
             self._tell_of(Told.OBJECT_TAKEN, opening.taken)
             left_out = {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
-            self._inbox.append(Superseded(plan) if self._begun else Begun(plan, left_out))
+            due = opening.due
+            begun = Superseded(plan, due) if self._begun else Begun(plan, left_out, due)
+            self._inbox.append(begun)
             self._begun, self._plan = True, plan
             self._inbox += (Stopped(why, unit) for unit, why in self._site.holds.lost.items())
             return
@@ -209,12 +212,11 @@ class Driver:
     def _renewed(self, heartbeat: Heartbeat, life: int, _: None) -> None:
         if heartbeat.life != life:
             self._let_go(heartbeat.cluster)
-        for hold in self._site.holds.take_wishes(heartbeat):
-            self._asked_to_go(hold)
-
-    def _asked_to_go(self, hold: Hold) -> None:
-        """Somebody else wants a unit: it is let go of, and the others go on."""
-        self._lose(hold.unit, f"another rollout of `{hold.unit}` takes over")
+        wished = self._site.holds.take_wishes(heartbeat)
+        for unit in wished.given_up:
+            self._lose(unit, told_takeover(unit))
+        if self._site.holds.are_waiting:
+            self._inbox += map(Lent, wished.lendable)
 
     def _lose(self, unit: UnitId, reason: str) -> None:
         if self._begun:  # before that, what was lost is told behind the beginning

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tidegate.engine.heartbeat import ASKS_AGAIN, Heartbeat
-from tidegate.engine.neighbours import Neighbour, Neighbours
+from tidegate.engine.neighbours import Neighbour, Neighbours, Rivals
 from tidegate.engine.reach.errands import Ask, Errand, Pause, together
 from tidegate.engine.record import Now, Record
 from tidegate.engine.stored import list_heads
@@ -24,6 +24,7 @@ class Keeping:
 
     heartbeat: Heartbeat
     neighbours: Neighbours
+    rivals: Rivals
     waiting: dict[str, Record] = field(default_factory=dict)
     looked: Ms = Ms(0)
 

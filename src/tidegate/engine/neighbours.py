@@ -41,8 +41,35 @@ class Neighbour:
     """When we first saw the process at all."""
     dead_at: Ms | None = None
     """It was dead at this moment, and could hold nothing that was written before."""
-    asked: frozenset[str] = frozenset()
-    """The records whose units it has been asked for."""
+    asked: dict[str, Wish] = field(default_factory=dict)
+    """What it has been asked for, by the names of records."""
+
+
+@dataclass(slots=True)
+class Rivals:
+    """Processes with other plans for our units: one of two gives way to the other, everywhere.
+
+    Who is asked gives way. Two that have asked each other go by their names, so that both come to
+    the same.
+    """
+
+    ours: str
+    _asked: set[str] = field(default_factory=set)
+    _yielded: set[str] = field(default_factory=set)
+
+    def ask(self, holder: str) -> None:
+        """Note it before they can know, so that neither takes the other for the one who asks."""
+        self._asked.add(holder)
+
+    def yields_to(self, holder: str) -> bool:
+        """Whether one who asks is given way to, now and from now on."""
+        if holder in self._asked and self.ours > holder:
+            return False
+        self._yielded.add(holder)
+        return True
+
+    def has_yielded(self, holder: str) -> bool:
+        return holder in self._yielded
 
 
 @dataclass(slots=True)
@@ -77,7 +104,7 @@ class Neighbours:
         live, lease = found.live, read_lease(found.live)
         spec = lease.spec
         mark = (live.uid, spec.renew_time or "", spec.lease_transitions or 0)
-        seen.asked = frozenset(read_wishes(lease))
+        seen.asked = read_wishes(lease)
         if mark != seen.mark:
             seen.mark, seen.since = mark, now()
         elif asked >= seen.since + (spec.lease_duration_seconds or LASTS // SECOND) * SECOND:

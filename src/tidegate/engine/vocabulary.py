@@ -1,9 +1,9 @@
 """What `decide` hears and what it asks for.
 
-Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded | Probed
-         | Verified | Journaled | Collected | Superseded | Stopped | Approved | Rung
-Command  CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe | Verify | Remember
-         | Collect
+Input    Begun | Taken | Lent | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded
+         | Probed | Verified | Journaled | Collected | Superseded | Stopped | Approved | Rung
+Command  Take | Release | CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe
+         | Verify | Remember | Collect
 """
 
 from __future__ import annotations
@@ -79,10 +79,25 @@ class Trouble(msgspec.Struct, frozen=True, gc=False):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """`left_out`: units with a fault, which are not begun."""
+    """`left_out`: units with a fault, which are not begun. `due`: those to be held before."""
 
     plan: Plan
     left_out: dict[UnitId, Trouble] = {}
+    due: tuple[UnitId, ...] = ()
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A unit is ours. `part`: what it comes to by now, where somebody else was at work in it."""
+
+    unit: UnitId
+    part: Plan | None = None
+    trouble: Trouble | None = None
+
+
+class Lent(msgspec.Struct, frozen=True):
+    """Another rollout of our plan waits for a unit, and we wait ourselves."""
+
+    unit: UnitId
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -128,6 +143,7 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
 class Expanded(msgspec.Struct, frozen=True):
     step: str
     outcome: Fragment | Trouble
+    due: tuple[UnitId, ...] = ()
 
 
 class Probed(msgspec.Struct, frozen=True, gc=False):
@@ -174,6 +190,7 @@ class Superseded(msgspec.Struct, frozen=True):
     """A newer plan takes over. Until it is known, nothing more of the present one is begun."""
 
     plan: Plan | None
+    due: tuple[UnitId, ...] = ()
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -196,6 +213,8 @@ class Rung(msgspec.Struct, frozen=True):
 
 Input = (
     Begun
+    | Taken
+    | Lent
     | Checked
     | Foreseen
     | Wrote
@@ -212,6 +231,23 @@ Input = (
     | Approved
     | Rung
 )
+
+
+class Take(msgspec.Struct, frozen=True):
+    """Hold a unit, however long that takes; `wanted`: a step of it could begin.
+
+    `anew`: none has. Where others were at work in it, what it comes to is found out again.
+    """
+
+    unit: UnitId
+    wanted: bool
+    anew: bool
+
+
+class Release(msgspec.Struct, frozen=True):
+    """Hold a unit no longer, nor wait for it, until it is asked for again."""
+
+    unit: UnitId
 
 
 class CheckStep(msgspec.Struct, frozen=True):
@@ -288,7 +324,18 @@ class Collect(msgspec.Struct, frozen=True):
 
 
 Command = (
-    CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe | Verify | Remember | Collect
+    Take
+    | Release
+    | CheckStep
+    | Foresee
+    | Apply
+    | Delete
+    | LookAgain
+    | Expand
+    | Probe
+    | Verify
+    | Remember
+    | Collect
 )
 
 
