@@ -22,7 +22,7 @@ from tests.fakes.rollout_cases import (
     no_budget,
 )
 from tests.fakes.rollout_plays import Stage
-from tests.fakes.rollout_record import NOBODYS
+from tests.fakes.rollout_record import NOBODYS, Record
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -42,6 +42,7 @@ from tidegate.plan.build import build_fragment, build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
 from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.world.facts import Change
 
 GROUP = "canary"
 YIELDS = "yields"
@@ -143,7 +144,7 @@ class Fleet:
                 group=GROUP if one.grouped else "",
                 dependencies=(*unit.dependencies, *self._awaited(number)),
             )
-            hooks = (_hook(number),) if one.hooked else ()
+            hooks = (hook_of(number),) if one.hooked else ()
             yield structs.replace(wanted, unit=unit, manifests=(*hooks, *wanted.manifests))
 
     def _awaited(self, number: int) -> Iterable[Dependency]:
@@ -159,10 +160,20 @@ class Fleet:
             yield Dependency(ref=Ref(kind, "default", f"u{number - 1}-w0-0"))
 
 
-def _hook(number: int) -> Manifest:
+def hook_of(number: int) -> Manifest:
     body = body_of(Shape("Job", 20, 0, "well"), f"u{number}-hook", "app:1")
     made = a_manifest(body, phase=Phase.PRE_SYNC)
     return structs.replace(made, hook=(HookPolicy.BEFORE_CREATION,))
+
+
+def hook_runs(record: Record) -> dict[str, int]:
+    """How often each hook was made."""
+    made: dict[str, int] = {}
+    for event in record.changes:
+        name = event.stored.ref.name
+        if name.endswith("-hook") and event.change is Change.ADDED:
+            made[name] = made.get(name, 0) + 1
+    return made
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.mortal import Absence
 from tests.fakes.rollout_cases import MOSTLY_WELL, fast_by, shared_by
-from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, meddlings
+from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, hook_runs, meddlings
 from tests.fakes.rollout_gates import assert_gates_open_for_our_text
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
 from tests.fakes.rollout_record import Record, assert_counted, assert_record_in_order, is_ready
@@ -240,15 +240,6 @@ def most_under_way(plan: Plan, record: Record) -> int:
                     names.discard(stored.ref.name)
         most = max(most, sum(bool(left[unit]) for unit in begun))
     return most
-
-
-def hook_runs(record: Record) -> dict[str, int]:
-    made: dict[str, int] = {}
-    for event in record.changes:
-        name = event.stored.ref.name
-        if name.endswith("-hook") and event.change is Change.ADDED:
-            made[name] = made.get(name, 0) + 1
-    return made
 
 
 def behind(plan: Plan, unit: UnitId) -> set[str]:

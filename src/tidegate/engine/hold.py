@@ -159,7 +159,7 @@ class Hold:
             text=self.text,
             source=self.source,
             now=begun,
-            goes_on=self._has_counted,
+            goes_on=self._has_counted or self.looked != self.record.epoch,
         )
         refused = yield from self.record.write(now)
         if refused is None:

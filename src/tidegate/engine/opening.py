@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 
 from tidegate.engine.belongings import losses, refuse_names, taken_over, written_twice
-from tidegate.engine.forgetting import forget_gone
+from tidegate.engine.forgetting import forget_gone, forget_hooks
 from tidegate.engine.heartbeat import ASKS_AGAIN
 from tidegate.engine.means import FoundUnit
 from tidegate.engine.reach.checking import Examined
@@ -101,7 +101,11 @@ def reopen_unit(site: Site, unit: UnitId) -> Errand[Opening]:
         asked = site.parts[unit]
         opening = yield from _patient(site, partial(_open, site, asked))
         if site.parts[unit] is asked:
-            return opening
+            break
+    record = site.holds[unit].record
+    if opening.due and record.is_done(asked.units[0].digest):
+        forget_hooks(site, opening.plan.steps)  # they ran for another rollout, which has ended
+    return opening
 
 
 def _patient(site: Site, errand: Callable[[], Errand[Opening]]) -> Errand[Opening]:

@@ -178,7 +178,7 @@ class Record:
         """Count these objects as the unit's before they are written; nothing is forgotten yet.
 
         What is remembered of hooks counts only for the rollout that ran them. One that `goes_on`
-        has counted them before: somebody else may have brought the same text to its end since.
+        began before: somebody else may have brought the same text to its end since.
         """
         begun = self.begun(text, now)
         if not self._is_under_way(text) and not (goes_on and self._head.text == text):
