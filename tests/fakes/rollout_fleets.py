@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import msgspec
 from hypothesis import strategies as st
@@ -93,9 +94,10 @@ class Fleet:
 
         return [(Ms(START + self.comes), bring)] if numbers else []
 
-    def plan(self, *, image: str = "app:1", bad: int | None = None) -> Plan:
+    @cache  # noqa: B019 - a fleet is a value, and lives as long as an example
+    def plan(self, *, bad: int | None = None) -> Plan:
         """`bad`: this unit has an object that no cluster serves."""
-        wanted = list(self._wanted(image))
+        wanted = list(self._wanted("app:1"))
         if bad is not None:
             odd = a_manifest(UNKNOWN, wave=len(self.case.units[bad]))
             known = wanted[bad]
@@ -117,9 +119,31 @@ class Fleet:
             )
         )
 
-    def whole(self, *, image: str = "app:1") -> Plan:
+    @cache  # noqa: B019
+    def whole(self) -> Plan:
         """All of it, as if it had been known from the beginning."""
-        return build_plan(self._wanted(image), slots=self._slots, budget=no_budget)
+        return self.newer(frozenset(), image="app:1")
+
+    def newer(self, units: frozenset[int], image: str = "app:2") -> Plan:
+        """All of it, with another text for some units."""
+        olds, news = self._wanted("app:1"), self._wanted(image)
+        wanted = [
+            new if n in units else old for n, (old, new) in enumerate(zip(olds, news, strict=True))
+        ]
+        return build_plan(wanted, slots=self._slots, budget=no_budget)
+
+    def part(self, units: frozenset[int]) -> Plan:
+        """Another text for some units alone, which wait for nobody but strangers and each other."""
+        names = {a_name(f"unit-{number}") for number in units}
+        wanted = []
+        for one in (one for n, one in enumerate(self._wanted("app:2")) if n in units):
+            kept = tuple(
+                known
+                for known in one.unit.dependencies
+                if known.unit in names or (known.ref and known.ref.name.startswith(NOBODYS))
+            )
+            wanted.append(structs.replace(one, unit=structs.replace(one.unit, dependencies=kept)))
+        return build_plan(wanted, slots=self._slots, budget=no_budget)
 
     @property
     def _grows(self) -> bool:

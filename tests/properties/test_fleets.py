@@ -24,6 +24,7 @@ from tidegate.world.facts import Change
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = fleets()
 rough = fleets(fates=MOSTLY_WELL, faulty=True)
+some_units = st.frozensets(st.integers(0, 3), min_size=1, max_size=3)
 absences = st.builds(
     Absence, st.integers(100, 15_000), st.integers(1, 40), st.sampled_from(["cut", "frozen"])
 )
@@ -202,6 +203,50 @@ def test_nor_when_its_process_is_killed_meanwhile(
     assert heir.run.result in ("passed", "failed")
     for actor in (dying, heir):
         assert_gates_open_for_our_text(actor.script, stage.record)
+
+
+@shared_by(8)
+@given(calm, some_units, st.integers(1, 60))
+def test_a_newer_plan_for_some_units_takes_over_at_any_turn(
+    fleet: Fleet, units: frozenset[int], turn: int
+) -> None:
+    fleet = replace(fleet, late=False)
+    stage, newer, came = fleet.stage(), fleet.newer(units), list[bool]()
+    part = Part(deeds={turn: lambda driver: came.append(driver.supersede(newer))})
+
+    actor = stage.roll_out(fleet.plan(), part, fleet.strangers(stage))
+
+    assert actor.run.result == "passed"
+    assert_finished(stage, newer if came == [True] else fleet.plan())
+    assert replayed(actor.script) == actor.script
+    runs = hook_runs(stage.record)
+    renewed = {f"u{number}-hook" for number in units} if came == [True] else set[str]()
+    assert all(count <= 1 + (name in renewed) for name, count in runs.items())
+
+
+@shared_by(8)
+@given(calm, some_units, st.integers(100, 9_000), st.tuples(fast_by, fast_by))
+def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_running(
+    fleet: Fleet, units: frozenset[int], begins: int, clocks: tuple[int, int]
+) -> None:
+    fleet = replace(fleet, late=False)
+    plan = fleet.plan()
+    units = frozenset(number % len(fleet.traits) for number in units)
+    stage, newer = fleet.stage(), fleet.part(units)
+    first = stage.actor(plan, Part(fast=clocks[0]))
+    second = stage.actor(newer, Part(holder="two", begins=begins, fast=clocks[1]))
+
+    stage.play(first, second, happenings=fleet.strangers(stage))
+
+    assert first.run.result in ("passed", "stopped")
+    assert second.run.result == "passed"
+    assert_finished(stage, newer)
+    assert_two_blocks(stage)
+    ends = {event.unit: event.reason for event in first.run.told(Told.UNIT_ENDED)}
+    taken = {unit.id for unit in newer.units}
+    left = set[str]().union(*(behind(plan, unit) for unit in taken))
+    alone = {step.unit for step in plan.steps} - {s.unit for s in plan.steps if s.id in left}
+    assert {ends[unit] for unit in alone} <= {"passed"}
 
 
 def assert_finished(stage: Stage, plan: Plan) -> None:

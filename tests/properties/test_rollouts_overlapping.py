@@ -16,9 +16,10 @@ from tests.fakes.rollout_cases import Case, Shape, fast_by, no_budget, shared_by
 from tests.fakes.rollout_fleets import hook_of, hook_runs
 from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage, finished
 from tests.fakes.rollout_record import assert_record_in_order
-from tidegate.engine.stored import SECRET, label_value
+from tidegate.engine.stored import KEY, SECRET, UNIT, label_value
 from tidegate.model.moment import MINUTE
 from tidegate.model.plan import Because, Edge, Plan
+from tidegate.model.reading import text
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing import Body
@@ -176,9 +177,9 @@ def assert_written_by_holders(stage: Stage, actors: list[Actor]) -> None:
             continue
         if write.ref.kind == SECRET and write.ref.namespace == "tidegate-system":
             body: Body = msgspec.json.decode(write.body)
-            unit = marks[body["metadata"]["labels"]["tidegate.dev/unit"]]
-            head = msgspec.json.decode(base64.b64decode(body["data"]["journal.json"]))
-            holders[unit] = head["holder"]
+            unit = marks[text(body, "metadata", "labels", UNIT)]
+            head = msgspec.json.decode(base64.b64decode(text(body, "data", KEY)))
+            holders[unit] = text(head, "holder")
         elif write.ref.namespace == "default":
             unit = write.ref.name.partition("-")[0]
             assert holders.get(unit) == names[landed.sender], (write.ref.name, landed.at - START)
