@@ -1,10 +1,4 @@
-"""What `decide` hears and what it asks for.
-
-Input    Begun | Taken | Lent | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded
-         | Probed | Verified | Journaled | Collected | Superseded | Stopped | Approved | Rung
-Command  Take | Release | CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe
-         | Verify | Remember | Collect
-"""
+"""What `decide` hears, `Input`, and what it asks for, `Command`."""
 
 from __future__ import annotations
 
@@ -211,26 +205,9 @@ class Rung(msgspec.Struct, frozen=True):
     """The alarm rang."""
 
 
-Input = (
-    Begun
-    | Taken
-    | Lent
-    | Checked
-    | Foreseen
-    | Wrote
-    | Judged
-    | Gone
-    | Looked
-    | Expanded
-    | Probed
-    | Verified
-    | Journaled
-    | Collected
-    | Superseded
-    | Stopped
-    | Approved
-    | Rung
-)
+AboutObjects = Checked | Wrote | Judged | Gone | Looked | Probed | Verified
+AboutOrder = Begun | Expanded | Superseded | Stopped | Approved | Rung
+Input = AboutObjects | AboutOrder | Taken | Lent | Foreseen | Journaled | Collected
 
 
 class Take(msgspec.Struct, frozen=True):
@@ -323,20 +300,8 @@ class Collect(msgspec.Struct, frozen=True):
     failed: bool
 
 
-Command = (
-    Take
-    | Release
-    | CheckStep
-    | Foresee
-    | Apply
-    | Delete
-    | LookAgain
-    | Expand
-    | Probe
-    | Verify
-    | Remember
-    | Collect
-)
+ToObjects = Apply | Delete | LookAgain | Probe | Verify
+Command = ToObjects | Take | Release | CheckStep | Foresee | Expand | Remember | Collect
 
 
 class Decision(msgspec.Struct):

@@ -27,23 +27,14 @@ from tidegate.model.objects import Ref, Spot
 from tidegate.model.plan import PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.schema.fit import Misfit
-from tidegate.world.facts import (
-    Conflict,
-    Exists,
-    Failed,
-    Forbidden,
-    Lost,
-    Missing,
-    NotServed,
-    Outcome,
-    Refusal,
-    Throttled,
-    is_refusal,
-)
+from tidegate.world import facts
 
 Fault: TypeAlias = tuple[Step, Ref, Trouble]
 FITTING = Misfit()
 SERVER_ERROR = 500
+UNKNOWABLE = (
+    facts.Missing | facts.NotServed | facts.Exists | facts.Conflict | facts.Lost | facts.Throttled
+)
 DENIED = "denied"
 NOT_THERE = ("not found", "was found")
 
@@ -207,33 +198,33 @@ def _fixed(examined: Examined) -> Fault:
     return step, item.ref, Trouble("Immutable", foreign(sentence), final=True)
 
 
-def _is_settled(case: _Case, outcome: Outcome | None) -> bool:
-    told = not case.doubtful if outcome is None else not is_refusal(outcome)
+def _is_settled(case: _Case, outcome: facts.Outcome | None) -> bool:
+    told = not case.doubtful if outcome is None else not facts.is_refusal(outcome)
     return told and not case.awaits
 
 
-def _trouble(case: _Case, outcome: Outcome | None, *, late: bool) -> Trouble | None:
+def _trouble(case: _Case, outcome: facts.Outcome | None, *, late: bool) -> Trouble | None:
     """What the server says, or what the text says where it cannot be asked."""
     _, item, _ = case.examined
     invalid = () if case.mendable else case.misfit.invalid
     if outcome is None:
         causes = case.misfit.unreadable or invalid
-    elif not is_refusal(outcome):
+    elif not facts.is_refusal(outcome):
         return None
     elif late or not is_unknowable(outcome):
         return trouble_of(outcome, item.ref)
     else:
-        causes = invalid if isinstance(outcome, Missing) else ()
+        causes = invalid if isinstance(outcome, facts.Missing) else ()
     return Trouble("Invalid", told_causes(causes, item.ref), final=True) if causes else None
 
 
-def is_unknowable(outcome: Refusal) -> bool:
+def is_unknowable(outcome: facts.Refusal) -> bool:
     """Whether a dry run says nothing yet: what it needs may come with the plan itself."""
     match outcome:
-        case Failed():
+        case facts.Failed():
             return outcome.status >= SERVER_ERROR
-        case Forbidden():
+        case facts.Forbidden():
             # A pod is refused while its account, its priority or its runtime is not there.
             return outcome.message.endswith(NOT_THERE) and DENIED not in outcome.message
         case _:
-            return isinstance(outcome, Missing | NotServed | Exists | Conflict | Lost | Throttled)
+            return isinstance(outcome, UNKNOWABLE)
