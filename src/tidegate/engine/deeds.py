@@ -64,17 +64,17 @@ class Deeds:
                 self._do_to_objects(command)
             case words.Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
-            case words.Take() | words.Release():
+            case words.Take() | words.LetGo():
                 self._take_or_release(command)
             case words.Remember():
                 self._remember(command)
             case words.Collect():
                 self._collect(command)
 
-    def _take_or_release(self, command: words.Take | words.Release) -> None:
+    def _take_or_release(self, command: words.Take | words.LetGo) -> None:
         """Who waits for a unit already goes on waiting, now with a step that could begin."""
         hold = self._site.holds[command.unit]
-        if isinstance(command, words.Release):
+        if isinstance(command, words.LetGo):
             self._errands.run(hold.close(self._site.world.now, lends=True), lambda _: None)
             return
         hold.wanted |= command.wanted

@@ -51,7 +51,7 @@ class Wish(msgspec.Struct, frozen=True):
     holder: str = ""
 
 
-class _Meta(msgspec.Struct):
+class _LeaseMeta(msgspec.Struct):
     annotations: dict[str, str] = {}
 
 
@@ -63,7 +63,7 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 
 class Lease(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    metadata: _LeaseMeta = msgspec.field(default_factory=_LeaseMeta)
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tidegate.engine.heartbeat import Wish
-from tidegate.engine.keeping import Keeping
-from tidegate.engine.neighbours import Neighbour
+from tidegate.engine.neighbours import Keeping, Neighbour
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.hooks import free
 from tidegate.engine.record import LASTING, Now, Record
@@ -39,7 +38,7 @@ class OvertakenError(ClusterError):
 
 
 @dataclass(slots=True)
-class Hold:
+class UnitHold:
     """What the rollout of one unit keeps in its cluster."""
 
     unit: UnitId

@@ -7,9 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import FLUSHES, Hold, OvertakenError, Tell
-from tidegate.engine.keeping import Keeping, read_records
-from tidegate.engine.neighbours import Neighbours, Rivals
+from tidegate.engine.hold import FLUSHES, OvertakenError, Tell, UnitHold
+from tidegate.engine.neighbours import Keeping, Neighbours, Rivals, read_records
 from tidegate.engine.reach.errands import Errand, together
 from tidegate.engine.record import Now, Record
 from tidegate.model.moment import Ms
@@ -46,9 +45,9 @@ class Holds:
         self._tell_loss = lost
         self.lost: dict[UnitId, str] = {}
         """Units that somebody else has, and that do not come back; and why."""
-        self._all: dict[UnitId, Hold] = {}
+        self._all: dict[UnitId, UnitHold] = {}
 
-    def __getitem__(self, unit: UnitId) -> Hold:
+    def __getitem__(self, unit: UnitId) -> UnitHold:
         return self._all[unit]
 
     def names(self) -> list[UnitId]:
@@ -66,7 +65,7 @@ class Holds:
             self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place), self._rivals)
         record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
         keeping = self.keepings[cluster]
-        self._all[unit.id] = Hold(
+        self._all[unit.id] = UnitHold(
             unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
         )
 
@@ -151,7 +150,7 @@ class Holds:
             return None
         return Ms(self._stirred_at + max(FLUSHES, len(self._dirty) * PER_UNIT))
 
-    def due(self, now: Ms) -> list[Hold]:
+    def due(self, now: Ms) -> list[UnitHold]:
         """The holds whose journals are to be written now."""
         if self.flush_at is None or now < self.flush_at:
             return []

@@ -15,7 +15,7 @@ import msgspec
 
 from tidegate.engine import stored
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalLine, JournalPart, resource_name
+from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalPart, StoredLine, resource_name
 from tidegate.model.journal import Entry, Journal
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
@@ -302,8 +302,8 @@ class Record:
         part, version = JournalPart(head.turn, self._lines(refs)), self._versions.get(number, "")
         return Ask(self.cluster, stored.put(self._part(number), self.unit, part, version))
 
-    def _lines(self, refs: Iterable[Ref]) -> tuple[JournalLine, ...]:
-        return tuple(JournalLine(ref, self.entries[ref]) for ref in sorted(refs))
+    def _lines(self, refs: Iterable[Ref]) -> tuple[StoredLine, ...]:
+        return tuple(StoredLine(ref, self.entries[ref]) for ref in sorted(refs))
 
     def _number(self, ref: Ref) -> int:
         return zlib.crc32(msgspec.json.encode(ref)) % max(1, self._head.parts)

@@ -221,7 +221,7 @@ class Take(msgspec.Struct, frozen=True):
     anew: bool
 
 
-class Release(msgspec.Struct, frozen=True):
+class LetGo(msgspec.Struct, frozen=True):
     """Hold a unit no longer, nor wait for it, until it is asked for again."""
 
     unit: UnitId
@@ -301,7 +301,7 @@ class Collect(msgspec.Struct, frozen=True):
 
 
 ToObjects = Apply | Delete | LookAgain | Probe | Verify
-Command = ToObjects | Take | Release | CheckStep | Foresee | Expand | Remember | Collect
+Command = ToObjects | Take | LetGo | CheckStep | Foresee | Expand | Remember | Collect
 
 
 class Decision(msgspec.Struct):

@@ -11,7 +11,7 @@ from tidegate.engine.vocabulary import (
     Collected,
     Journaled,
     Lent,
-    Release,
+    LetGo,
     Stopped,
 )
 from tidegate.model.event import StepState, Told
@@ -48,7 +48,7 @@ def lent(turn: Turn, heard: Lent) -> None:
         return
     if not any(step.is_at_work for step in unit.steps):
         unit.unheld = True
-        turn.order(Release(heard.unit))
+        turn.order(LetGo(heard.unit))
 
 
 def collected(turn: Turn, heard: Collected) -> None:

@@ -17,7 +17,7 @@ from tidegate.engine.turns.ordering import (
     start_unit,
 )
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn, UnitRun
-from tidegate.engine.vocabulary import Expanded, Release, Superseded, Taken, Trouble
+from tidegate.engine.vocabulary import Expanded, LetGo, Superseded, Taken, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.plan import Plan, Step
 from tidegate.model.unit import UnitId
@@ -129,7 +129,7 @@ def give_way(turn: Turn) -> None:
     rollout.yields, rollout.successor = False, None
     awaited = {name: unit for name, unit in rollout.units.items() if unit.unheld}
     for name in awaited.keys() - set(newer.due):
-        turn.order(Release(name))
+        turn.order(LetGo(name))
     old = _clear(rollout)
     kept = _kept(old, plan)
     for step in old.values():
