@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.mortal import Absence
-from tests.fakes.rollout_cases import MOSTLY_WELL, fast_by, shared_by
+from tests.fakes.rollout_cases import MOSTLY_WELL, fast_by, shared_by, some_turns
 from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, hook_runs, meddlings
 from tests.fakes.rollout_gates import assert_gates_open_for_our_text
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
@@ -30,7 +30,7 @@ absences = st.builds(
 )
 
 
-@shared_by(8)
+@shared_by(4)
 @given(rough)
 def test_every_fleet_comes_to_rest_in_order(fleet: Fleet) -> None:
     stage = fleet.stage()
@@ -46,7 +46,7 @@ def test_every_fleet_comes_to_rest_in_order(fleet: Fleet) -> None:
     assert replayed(actor.script) == actor.script
 
 
-@shared_by(8)
+@shared_by(4)
 @given(calm)
 def test_a_fleet_that_is_well_is_finished_with_no_more_under_way_than_may_be(fleet: Fleet) -> None:
     stage, whole = fleet.stage(), fleet.whole()
@@ -60,7 +60,7 @@ def test_a_fleet_that_is_well_is_finished_with_no_more_under_way_than_may_be(fle
     assert set(hook_runs(stage.record).values()) <= {1}
 
 
-@shared_by(20)
+@shared_by(10)
 @given(rough)
 def test_the_same_seed_tells_the_same_bytes_of_a_fleet(fleet: Fleet) -> None:
     stages = [fleet.stage(seed=7) for _ in range(2)]
@@ -72,13 +72,13 @@ def test_the_same_seed_tells_the_same_bytes_of_a_fleet(fleet: Fleet) -> None:
     assert msgspec.json.encode(one.events) == msgspec.json.encode(other.events)
 
 
-@shared_by(100)
+@shared_by(60)
 @given(calm, st.integers(0, 7))
 def test_a_fleet_killed_at_any_turn_goes_on_to_the_same_end(fleet: Fleet, variant: int) -> None:
     stage, whole = fleet.stage(), fleet.whole()
     turns = stage.roll_out(fleet.plan(), happenings=fleet.strangers(stage)).life.turns
 
-    for turn in range(1 + variant % 3, turns + 1, 3):
+    for turn in some_turns(turns, variant):
         stage = fleet.stage()
         strangers = fleet.strangers(stage)
         dies = Part(dies_at=turn, lands=(turn + variant // 2) % 4)
@@ -95,7 +95,7 @@ def test_a_fleet_killed_at_any_turn_goes_on_to_the_same_end(fleet: Fleet, varian
         assert set(hook_runs(stage.record).values()) <= {1}, turn
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(100, 15_000), st.tuples(fast_by, fast_by))
 def test_two_rollouts_of_a_fleet_never_write_at_once(
     fleet: Fleet, begins: int, clocks: tuple[int, int]
@@ -107,7 +107,7 @@ def test_two_rollouts_of_a_fleet_never_write_at_once(
     assert set(hook_runs(stage.record).values()) <= {1}
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(100, 15_000), absences, st.tuples(fast_by, fast_by))
 def test_nor_when_one_of_them_is_away_for_a_while(
     fleet: Fleet, begins: int, absence: Absence, clocks: tuple[int, int]
@@ -139,7 +139,7 @@ def play_two(
     assert_record_in_order(fleet.whole(), stage.record)
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(0, 3))
 def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: int) -> None:
     fleet = replace(fleet, late=False)
@@ -151,7 +151,7 @@ def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: i
     assert stage.realm.landed == []
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(0, 3))
 def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     fleet: Fleet, bad: int
@@ -173,7 +173,7 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     assert not brought & (names - awaited)
 
 
-@shared_by(8)
+@shared_by(4)
 @given(calm, meddlings)
 def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[Meddling]) -> None:
     stage = fleet.stage()
@@ -188,7 +188,7 @@ def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[
     assert set(hook_runs(stage.record).values()) <= {1}
 
 
-@shared_by(20)
+@shared_by(10)
 @given(calm, meddlings, st.integers(1, 60), fast_by)
 def test_nor_when_its_process_is_killed_meanwhile(
     fleet: Fleet, meddlers: list[Meddling], turn: int, fast: int
@@ -205,7 +205,7 @@ def test_nor_when_its_process_is_killed_meanwhile(
         assert_gates_open_for_our_text(actor.script, stage.record)
 
 
-@shared_by(8)
+@shared_by(4)
 @given(calm, some_units, st.integers(1, 60))
 def test_a_newer_plan_for_some_units_takes_over_at_any_turn(
     fleet: Fleet, units: frozenset[int], turn: int
@@ -224,7 +224,7 @@ def test_a_newer_plan_for_some_units_takes_over_at_any_turn(
     assert all(count <= 1 + (name in renewed) for name, count in runs.items())
 
 
-@shared_by(8)
+@shared_by(4)
 @given(calm, some_units, st.integers(100, 9_000), st.tuples(fast_by, fast_by))
 def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_running(
     fleet: Fleet, units: frozenset[int], begins: int, clocks: tuple[int, int]
