@@ -75,6 +75,7 @@ class Deeds:
         """Who waits for a unit already goes on waiting, now with a step that could begin."""
         hold = self._site.holds[command.unit]
         if isinstance(command, words.LetGo):
+            self._taking.discard(command.unit)
             self._errands.run(hold.close(self._site.world.now, lends=True), lambda _: None)
             return
         hold.wanted |= command.wanted
@@ -86,11 +87,12 @@ class Deeds:
         """Hold a unit; what others did there meanwhile is looked at, and what it comes to then."""
         site, name = self._site, command.unit
         is_old = yield from site.take(name, wanted=command.wanted)
-        if name in site.holds.lost or not site.holds[name].is_ours:
-            self._taking.discard(name)
-            return None  # it was let go of meanwhile, and that was told
-        opening = (yield from reopen_unit(site, name)) if is_old and command.anew else None
+        opening = None
+        if is_old and command.anew and site.holds.has(name):
+            opening = yield from reopen_unit(site, name)
         self._taking.discard(name)
+        if not site.holds.has(name):
+            return None  # it was let go of meanwhile, and that was told
         if opening is None:
             return words.Taken(name)
         for fault in opening.faults:

@@ -98,7 +98,7 @@ class UnitHold:
 
     def is_taken(self, now: Ms) -> bool:
         """Whether its objects may be written."""
-        is_good = self.is_ours and self.keeping.heartbeat.is_good(now)
+        is_good = self.is_ours and not self.leaving and self.keeping.heartbeat.is_good(now)
         return is_good and self._counted == (len(self.refs), self.text)
 
     def take(self, now: Now) -> Errand[None]:
@@ -111,8 +111,9 @@ class UnitHold:
         self.busy = True
         try:
             yield from self._take(now)
+            self.wanted = self.wanted and not self.is_taken(now())
         finally:
-            self.busy = self.wanted = False
+            self.busy = False
 
     def _take(self, now: Now) -> Errand[None]:
         while not self.leaving and not self.is_taken(now()):
@@ -248,7 +249,7 @@ class UnitHold:
         That is safe though our time may be up: if somebody took the unit, nothing is written.
         `lends`: we come back to it, and know what has been done of our text until then.
         """
-        self.leaving = True
+        self.leaving, self.wanted = True, False
         while self.busy:
             yield Pause(Ms(now() + SETTLES))
         ends = now() + CLOSES

@@ -110,6 +110,11 @@ class Holds:
         except OvertakenError as error:
             self._lose(unit, error)
 
+    def has(self, unit: UnitId) -> bool:
+        """Whether a unit is ours and stays so, though we may not write at the moment."""
+        hold = self._all[unit]
+        return unit not in self.lost and hold.is_ours and not hold.leaving
+
     def be_alive(self, units: Iterable[UnitId]) -> Errand[None]:
         """Be known as alive in the clusters of these units, before any of them is taken."""
         firsts = {self._all[unit].record.cluster: self._all[unit] for unit in units}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -10,6 +10,7 @@ from msgspec import structs
 
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
+from tidegate.engine.drive import Driver
 from tidegate.engine.stored import UNIT, resource_name
 from tidegate.model.event import Told
 from tidegate.model.manifest import Manifests
@@ -130,6 +131,24 @@ def test_a_rollout_that_waits_for_a_unit_can_be_stopped() -> None:
 
     assert (first.run.result, second.run.result) == ("passed", "stopped")
     assert second.run.events[-1].at - START < 5_000
+
+
+def test_a_unit_that_a_newer_plan_leaves_out_and_the_next_one_wants_is_still_taken() -> None:
+    stage, held = Stage(NOTHING), member(0, slow=8 * SECOND)
+    plan, without = plan_of([held, member(1, slow=8 * SECOND)]), plan_of([member(1, "app:2")])
+    again = plan_of([held, member(1, "app:3")])
+    first = stage.actor(plan_of([held]))
+
+    changes: dict[Told, Callable[[Driver], object]] = {
+        Told.UNIT_WAITING: lambda driver: driver.supersede(without),
+        Told.ROLLOUT_SUPERSEDED: lambda driver: driver.supersede(again),
+    }
+    second = stage.actor(plan, Part(holder="two", begins=500, answers=changes))
+
+    stage.play(first, second)
+
+    assert second.run.result == "passed"
+    assert stage.objects() == finished(again)
 
 
 def crossed(slow: int) -> Plan:
