@@ -26,8 +26,7 @@ from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order, refuse_circles
 from tidegate.plan.gates import FIRST, await_step, set_gates
 from tidegate.plan.items import Budget, make_item
-from tidegate.plan.parting import part_steps
-from tidegate.plan.precedence import make_edges
+from tidegate.plan.precedence import make_edges, part_steps
 from tidegate.plan.stages import group_by_stage
 from tidegate.plan.waves import StepGroup, group_by_wave
 
