@@ -159,9 +159,9 @@ def _with_namespace(
         return manifests
     metadata: Body = {"name": name}
     if policy.namespace_labels:
-        metadata["labels"] = {**policy.namespace_labels}
+        metadata["labels"] = dict(policy.namespace_labels)
     if policy.namespace_notes:
-        metadata["annotations"] = {**policy.namespace_notes}
+        metadata["annotations"] = dict(policy.namespace_notes)
     body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     encoded = msgspec.json.encode(body)
     created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, deed=Deed.CREATE)

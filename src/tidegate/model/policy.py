@@ -6,7 +6,6 @@ values and never asks whose they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -121,5 +120,5 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     heals: bool = False
     timeout: Ms = Ms(0)
     retry: Retry | None = None
-    namespace_labels: Mapping[str, str] = {}
-    namespace_notes: Mapping[str, str] = {}
+    namespace_labels: tuple[tuple[str, str], ...] = ()
+    namespace_notes: tuple[tuple[str, str], ...] = ()
