@@ -39,10 +39,10 @@ class Read:
     @property
     def notes(self) -> tuple[TidegateError, ...]:
         """What is not certain; that there is nothing at all is rarely meant."""
-        notes = notes_of(self.rendered)
-        if self.rendered.documents or notes:
+        notes, sources = notes_of(self.rendered), self.manifests.unit.sources
+        if self.rendered.documents or notes or not sources:
             return notes
-        problem = f"`{self.manifests.unit.sources[0].source}` has no objects"
+        problem = f"`{sources[0].source}` has no objects"
         hint = "look whether it is the right directory"
         return (RenderError("render.nothing", problem, hint=hint),)
 
