@@ -122,6 +122,19 @@ HOOK_BETWEEN_THREE = Crowd(
     parties=tuple(Party(frozenset({0, 1, 2}), begins, 0, "app:1") for begins in (20, 6_000, 6_000)),
 )
 """The first is away when its unit with a hook has its turn; the last finds nothing to do there."""
+READ_WHILE_TAKEN = Crowd(
+    waits=(900, 900, 900),
+    depends=((), (0,), (1,)),
+    crossed=frozenset(),
+    hooked=frozenset({1}),
+    parties=(
+        Party(frozenset({0, 1, 2}), 20, -3_600_000, "app:1"),
+        Party(frozenset({1}), 1_300, -16_000, "app:2"),
+        Party(frozenset({0, 2}), 0, 300, "app:1"),
+        Party(frozenset({0, 1, 2}), 0, 0, "app:1"),
+    ),
+)
+"""A record is read for another unit's sake while somebody else takes it and we try to."""
 absences = st.none() | st.builds(
     Absence, st.integers(10, 9_000), st.integers(1, 30), st.sampled_from(["cut", "frozen"])
 )
@@ -143,6 +156,7 @@ def test_rollouts_of_one_plan_all_pass(crowd: Crowd, absence: Absence | None) ->
 
 @shared_by(4)
 @given(crowds(alike=False), absences)
+@example(READ_WHILE_TAKEN, None)
 def test_rollouts_of_several_plans_all_come_to_an_end(
     crowd: Crowd, absence: Absence | None
 ) -> None:

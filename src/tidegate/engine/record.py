@@ -257,7 +257,8 @@ class Record:
         """Write the head over what is known. Whatever is answered, what is then stored counts."""
         outcome: Outcome | None = None
         for _ in range(TRIES):
-            write = stored.put(self.ref, self.unit, head, self._version)
+            # Whatever is read until the answer comes counts: by then the unit may be another's.
+            known, write = self.epoch, stored.put(self.ref, self.unit, head, self._version)
             (outcome,) = yield (Ask(self.cluster, write),)
             if isinstance(outcome, Done) and outcome.live is not None:
                 self._version, self._stored = outcome.live.version, head
@@ -265,7 +266,6 @@ class Record:
                 return None
             if isinstance(outcome, LASTING):
                 return outcome
-            known = self.epoch
             refused = yield from self.read(now)
             if refused is not None or self.epoch != known:
                 return outcome
