@@ -51,6 +51,8 @@ class Order(StrEnum):
     """Argo CD's phases and waves."""
     STAGES = "stages"
     """Flux's: definitions, classes, everything else."""
+    HELM = "helm"
+    """Helm's: hooks by their weights, everything else at once."""
     NONE = "none"
     """Argo CD's phases, and everything of a phase at once."""
 

@@ -154,7 +154,7 @@ def test_what_is_done_to_the_rendered_chart_comes_in_its_order() -> None:
 def test_a_policy_is_that_of_fluxs_controller() -> None:
     policy = the_unit(declared(LEAST)).policy
 
-    assert (policy.semantics.name, policy.rules, policy.order) == ("flux", "kstatus", Order.WAVES)
+    assert (policy.semantics.name, policy.rules, policy.order) == ("flux", "kstatus", Order.HELM)
     assert (policy.tracking, policy.manager) == (Tracking.FLUX, "helm-controller")
     assert policy.gates is Gates.ALL
     assert policy.prunes
