@@ -48,9 +48,9 @@ class Found:
     def one(self) -> tuple[Family, ...]:
         """All families, where they can be rolled out together. Raises where only one is meant."""
         if self.are_alternatives:
-            names = ", ".join(f"`{one.entry}`" for one in self.families)
-            problem = f"several entries bring the same units: {names}"
-            hint = "`--entry NAME` says which one is meant"
+            names = [f"`{one.entry}` ({one.members[0].unit.where})" for one in self.families]
+            problem = f"several entries bring the same units: {', '.join(names)}"
+            hint = "`--entry NAME` or `--entry FILE` says which one is meant"
             raise PlanError("plan.entry", problem, hint=hint)
         return self.families
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, PlanError, RenderError
+from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.families import (
     Family,
@@ -34,9 +34,10 @@ from tidegate.flows.discover.families import (
     overlays_over,
 )
 from tidegate.flows.discover.findings import findings_of
-from tidegate.flows.discover.homes import find_homes
-from tidegate.flows.discover.scan import MANIFESTS, Scan, tops
+from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.scan import MANIFESTS, Scan
 from tidegate.flows.discover.settings import find_settings, tell_settings
+from tidegate.flows.discover.several import refuse_several
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -54,7 +55,6 @@ __all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
 AskCluster = Callable[[str], Awaitable[Capabilities]]
 AT_ONCE = 16
 """Units on their way at a time: what they wait for is limited elsewhere."""
-MOST_NAMED = 12
 NO_CONFIG = Config()
 
 
@@ -82,10 +82,13 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
     if not (spot.is_tree or spot.is_file):
         return await _plain(_units(pointed), scan, setting, ask)
     if scan.candidates:
-        found = await _repository(scan, setting, ask)
+        homes = await find_homes(scan, setting)
+        if homes.apart:
+            refuse_several(pointed.what, scan, homes.apart)
+        found = await _repository(homes, ask)
         said = {one.name: one for one in spot.config.settings}
         return _only_entries(replace(found, settings={**said, **found.settings}), spot.config)
-    _refuse_overlays(pointed.what, scan)
+    refuse_several(pointed.what, scan)
     units = _file_unit(pointed, scan) if spot.is_file else _units(pointed)
     return await _plain(units, scan, setting, ask)
 
@@ -195,13 +198,12 @@ def _renderer(workshop: Workshop, ask: AskCluster) -> Render:
     return render
 
 
-async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discovered:
+async def _repository(homes: Homes, ask: AskCluster) -> Discovered:
     """The families of a tree with unit objects.
 
     What overlays name may be patched by them, so that it is not looked at before it is known that
     nobody brings it; a unit that renders its own file is where its tree begins.
     """
-    homes = await find_homes(scan, setting)
     scan = homes.scan
     loose = [one for one in scan.candidates if not is_included(one, scan) or holds_itself(one)]
     async with Workshop(homes.setting) as workshop:
@@ -223,21 +225,6 @@ async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discover
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:
     return tuple(sorted(families, key=lambda one: (str(one.members[0].unit.where), one.entry)))
-
-
-def _refuse_overlays(what: str, scan: Scan) -> None:
-    """Raise where a directory holds several things to render, and none that says which."""
-    inside = [one for one in (*scan.overlays, *scan.charts) if scan.is_below(one)]
-    found = [one for one in tops(inside, scan) if one != scan.below]
-    if not found:
-        return
-    start = "" if scan.below == "." else f"{scan.below}/"
-    names = [posixpath.join(what, one.removeprefix(start)) for one in found]
-    named = ", ".join(f"`{one}`" for one in names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    problem = f"`{what}` holds overlays or charts, and nothing that says which of them is meant"
-    hint = f"point at one of: {named}{more}"
-    raise RenderError("render.several", problem, where=Place(what), hint=hint)
 
 
 def choose(found: Discovered, pointed: Pointed) -> tuple[Family, ...]:
