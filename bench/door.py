@@ -17,7 +17,8 @@ import aiohttp
 import msgspec
 
 from plane import ControlPlane
-from tidegate.kube.config import Target, load_target
+from tidegate.kube.access.context import KubeTarget
+from tidegate.kube.config import load_target
 from tidegate.kube.credentials import auth_source
 from tidegate.kube.tls import make_context
 from tidegate.kube.world import KubeWorld
@@ -78,7 +79,7 @@ def encoded(work: list[Body]) -> list[tuple[str, bytes]]:
 
 async def bare_lap(
     session: aiohttp.ClientSession,
-    target: Target,
+    target: KubeTarget,
     work: list[tuple[str, bytes]],
     namespace: str = NAMESPACE,
 ) -> Lap:
@@ -118,7 +119,7 @@ async def door_lap(line: Line, turn: int) -> Lap:
     return watchman.lap
 
 
-async def run(target: Target) -> tuple[list[Lap], list[Lap]]:
+async def run(target: KubeTarget) -> tuple[list[Lap], list[Lap]]:
     connector = aiohttp.TCPConnector(ssl=make_context(target, None), limit=0)
     async with (
         aiohttp.ClientSession(connector=connector) as session,

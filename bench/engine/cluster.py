@@ -12,7 +12,8 @@ import aiohttp
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tidegate.flows.wiring import open_world
-from tidegate.kube.config import Target, load_target
+from tidegate.kube.access.context import KubeTarget
+from tidegate.kube.config import load_target
 from tidegate.kube.tls import make_context
 from tidegate.model.plan import Plan
 from tidegate.testing import Body, Desk, live_of
@@ -28,7 +29,7 @@ class Bench:
     plane: ControlPlane
 
     @property
-    def target(self) -> Target:
+    def target(self) -> KubeTarget:
         return load_target(kubeconfig=str(self.plane.kubeconfig(USER)), environ=os.environ)
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ import msgspec
 
 from bench.engine.cluster import Bench
 from tests.e2e.rollout_audit import DeploymentSeen, a_wave, read_story
-from tidegate.kube.config import Target
+from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.credentials import auth_source
 from tidegate.testing import Body
 from tidegate.testing.builders import a_plan, a_unit
@@ -33,7 +33,7 @@ class BareLoop:
     """Watch, apply, nothing else."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, target: Target, headers: dict[str, str]
+        self, session: aiohttp.ClientSession, target: KubeTarget, headers: dict[str, str]
     ) -> None:
         self._session = session
         self._server = target.server

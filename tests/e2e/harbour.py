@@ -26,7 +26,8 @@ from tidegate.flows.wiring import Simulation
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, number, part, text
-from tidegate.testing import Desk, give, live_in, live_of, real_world
+from tidegate.testing import Desk, give, live_of, real_world
+from tidegate.testing.worlds import live_in
 from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 

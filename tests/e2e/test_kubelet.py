@@ -16,9 +16,9 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
-from tidegate.sandbox.physics.course import Failure, Fit, Rule
-from tidegate.sandbox.physics.kubelet.marks import MARK
 from tidegate.sandbox.physics.kubelet.pod import kubelet
+from tidegate.sandbox.physics.kubelet.states import MARK
+from tidegate.sandbox.physics.profile import ContainerFailure, CourseRule, Fit
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import PatchForm, Selection, Write
@@ -116,7 +116,9 @@ async def states(desk: Desk, ref: Ref) -> dict[str, str]:
 
 
 async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> None:
-    crash = Rule(Fit(container="flaky"), {"failure": Failure(after=Ms(2 * SECOND), times=2)})
+    crash = CourseRule(
+        Fit(container="flaky"), {"failure": ContainerFailure(after=Ms(2 * SECOND), times=2)}
+    )
     controller = kubelet(SIMPLE.with_rules([crash]))
     url: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
     inits: list[Json] = [a_container("init"), a_container("proxy", restartPolicy="Always")]

@@ -15,7 +15,8 @@ from tidegate.documents import read
 from tidegate.flows.wiring import Simulation
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, Live, Ref
-from tidegate.testing import Desk, live_in, live_of, real_world
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.testing.worlds import live_in
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(150)]
 

@@ -29,10 +29,9 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.schema.builtin import object_meta, served_kinds, shape_of
 from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem, find_typed_problems
-from tidegate.schema.defaults import drop_nulls, fill_defaults
+from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shapes_of
-from tidegate.schema.unknown import prune, unknown_fields
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.testing import Desk, body_of, real_world
 from tidegate.world.calls import Kinds, Verb, Write

@@ -12,7 +12,7 @@ from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.web_files import CONFIG, Files, packed
 from tests.fakes.web_server import listening
 from tests.unit.render.helm_charts import write_chart
-from tidegate.source.chart import CHART_LAYER
+from tidegate.source.tree import CHART_LAYER
 
 KUSTOMIZATION = "resources: [config.yaml]\n"
 

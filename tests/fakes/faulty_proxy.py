@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp import web
 
 from tests.fakes.serving import served
-from tidegate.kube.connector import AbruptConnector
+from tidegate.kube.transport import AbruptConnector
 
 HOP_BY_HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "host"}
 

@@ -15,10 +15,11 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.pods import POD, phase_of
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.pods import phase_of
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.workloads.placement import node_of
 from tidegate.sandbox.controllers.writes import controller_of, set_status
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Verb, Write
@@ -31,7 +32,7 @@ SPAN = re.compile(r"(?P<count>\d+)(?P<unit>ms|s|m|h)")
 UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": 60 * MINUTE}
 
 
-def play_kubelet(view: Sight, ref: Ref, now: Ms) -> Looking:
+def play_kubelet(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Place a pod, start it, end it when its time has come, and let it go when it must."""
     pod = view.get(ref)
     if pod is None:
@@ -128,7 +129,7 @@ def _containers(pod: Stored, state: Body, *, is_ready: bool) -> list[Json]:
     ]
 
 
-def _place(view: Sight, pod: Stored) -> Write:
+def _place(view: Visible, pod: Stored) -> Write:
     """On the node that its affinity names, or on the first."""
     nodes = view.all_of(NODE)
     name = node_of(pod) or (nodes[0].ref.name if nodes else ANY_NODE)
@@ -145,7 +146,7 @@ def _span(pod: Stored, name: str) -> Ms:
     return Ms(sum(int(part["count"]) * UNITS[part["unit"]] for part in parts))
 
 
-def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
     if event.stored.ref.kind == POD:
         yield event.stored.ref
 

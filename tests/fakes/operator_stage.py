@@ -7,14 +7,16 @@ import base64
 import msgspec
 
 from tests.promises.objects import a_namespace, an_object
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, Stage, Workload
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.cluster import API_CONTROLLERS
-from tidegate.sandbox.operators import operators, unserved
-from tidegate.sandbox.operators.given.bodies import definitions_of, workload_of
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
+from tidegate.sandbox.operators import presence
+from tidegate.sandbox.operators.given import definitions_of, workload_of
+from tidegate.sandbox.operators.interpreter import operators
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.exchange import Exchange
@@ -128,5 +130,11 @@ class OperatorStage:
         return {key: base64.b64decode(str(value)).decode() for key, value in data.items()}
 
     def unserved(self) -> list[tuple[str, str]]:
-        view = self.sandbox.clusters[""].view
-        return [(str(ref), why) for ref, why in unserved(view, self.rows)]
+        """The custom resources that nobody serves, and why that is so."""
+        view, known = self.sandbox.clusters[""].view, KnownRows.of(self.rows)
+        return sorted(
+            (str(stored.ref), presence.why_unserved(known, view, kind))
+            for kind in presence.custom_kinds(view)
+            for stored in view.all_of(kind)
+            if not presence.is_served(known, view, kind)
+        )

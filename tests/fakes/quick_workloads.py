@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, number, text
-from tidegate.sandbox.cluster import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.server.store import Body, Stored, Transition
@@ -37,7 +37,7 @@ class Nurse:
     def __init__(self) -> None:
         self._since: dict[tuple[str, int], Ms] = {}
 
-    def look(self, view: Sight, ref: Ref, now: Ms) -> Looking:
+    def look(self, view: Visible, ref: Ref, now: Ms) -> Looking:
         stored = view.get(ref)
         if stored is None or stored.is_deleting or note(stored, "never"):
             return
@@ -108,7 +108,7 @@ def _condition(kind: str, status: str, reason: str) -> Json:
 STATUSES = {DEPLOYMENT: _deployment, JOB: _job, INGRESS: _ingress}
 
 
-def _concerns(_: Sight, event: Transition) -> Iterable[Ref]:
+def _concerns(_: Visible, event: Transition) -> Iterable[Ref]:
     ref = event.stored.ref
     return (ref,) if ref.kind in KINDS else ()
 

@@ -12,7 +12,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
 from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.world.facts import Change
 
@@ -26,11 +26,11 @@ class Record:
 
     changes: list[Transition] = field(default_factory=list)
 
-    def concerns(self, _: Sight, event: Transition) -> Iterable[Ref]:
+    def concerns(self, _: Visible, event: Transition) -> Iterable[Ref]:
         self.changes.append(event)
         return ()
 
-    def look(self, _view: Sight, _ref: Ref, _now: Ms) -> Looking:
+    def look(self, _view: Visible, _ref: Ref, _now: Ms) -> Looking:
         yield from ()
 
     def controller(self) -> Controller:

@@ -10,11 +10,12 @@ from tests.fakes.write_sequences import GATE, Answer, Body, Owner, Sequence, Ste
 from tests.promises.objects import DEPLOYMENT, a_definition
 from tidegate.model.objects import Json, Kind
 from tidegate.sandbox.ownership.compare import is_one_piece, whole
-from tidegate.sandbox.ownership.elements import FIELD, item_element
 from tidegate.sandbox.ownership.fields import (
+    FIELD,
     NOTHING,
     Fields,
     fields_from,
+    item_element,
     read_fields,
     write_fields,
 )

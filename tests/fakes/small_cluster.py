@@ -8,9 +8,9 @@ from tests.fakes.instant_kubelet import INSTANT_KUBELET
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, text
-from tidegate.sandbox.cluster import API_CONTROLLERS
-from tidegate.sandbox.controllers.events import EVENT
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.world.calls import Selection, Verb, View, Write

@@ -6,11 +6,10 @@ from tests.promises.objects import a_namespace
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.cluster import API_CONTROLLERS
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
-from tidegate.sandbox.physics.course import Course, Profile, Rule
 from tidegate.sandbox.physics.kubelet.pod import kubelet
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.physics.profile import ContainerCourse, CourseRule, Profile, typical
 from tidegate.sandbox.scenario import read_scenario
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, body_of, items_of, live_of
@@ -21,7 +20,7 @@ from tidegate.world.facts import Done, Said
 POD = Kind("", "v1", "Pod")
 EVENT = Kind("", "v1", "Event")
 BEGIN = Ms(START + SECOND)
-SIMPLE = Profile(durations=Course(), polls=typical().polls, telemetry=typical().telemetry)
+SIMPLE = Profile(durations=ContainerCourse(), polls=typical().polls, telemetry=typical().telemetry)
 """Two seconds to pull, one to start, one to be ready, five to run; no rules."""
 
 
@@ -87,7 +86,7 @@ async def a_stage(
     *controllers: Controller, profile: Profile = SIMPLE, behaviours: str = ""
 ) -> Stage:
     """A stage that is set: the namespace is there, and a second has passed."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[CourseRule, ...] = ()
     if behaviours:
         text_ = f"behaviours:\n- {{{behaviours}}}\n"
         rules = read_scenario(text_.encode(), "s.yaml").behaviours

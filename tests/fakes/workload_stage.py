@@ -9,19 +9,19 @@ from tests.traces.simulate import CONTROLLERS
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
 from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.sandbox.controllers.events import EVENT
-from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
+from tidegate.sandbox.controllers.writes import EVENT
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import Stored, Transition
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
 from tidegate.world.exchange import Exchange
 
 PLACE = "shop"
-Sample = Callable[[Sight], Json]
+Sample = Callable[[Visible], Json]
 
 
-def _idle(_view: Sight, _ref: Ref, _now: Ms) -> Looking:
+def _idle(_view: Visible, _ref: Ref, _now: Ms) -> Looking:
     yield from ()
 
 
@@ -104,7 +104,7 @@ class Stage:
             if text(event.body, "reason") == reason
         ]
 
-    def _observe(self, view: Sight, _event: Transition) -> Iterator[Ref]:
+    def _observe(self, view: Visible, _event: Transition) -> Iterator[Ref]:
         if self._sample is not None:
             self.samples.append(self._sample(view))
         yield from ()

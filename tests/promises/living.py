@@ -16,7 +16,8 @@ from tests.promises.objects import ACCOUNT, a_namespace
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Live, Ref
-from tidegate.testing import Desk, live_in, live_of, real_world
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.testing.worlds import live_in
 from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 from tidegate.world.protocol import World

@@ -9,8 +9,8 @@ from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
-from tidegate.render.envsubst import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.envsubst.layout import to_flux_yaml
+from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.substitute import Variables, substitute
 
 TOKENS = [

@@ -8,7 +8,7 @@ from tests.traces.workloads import a_template
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, number
-from tidegate.sandbox.controllers.batch.job import JOB
+from tidegate.sandbox.kinds import JOB
 from tidegate.testing import Body
 
 LOAD = Watched(JOB, "load")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from tests.fakes.instant_kubelet import INSTANT_KUBELET
 from tests.traces.case import Case
 from tests.traces.run import Trace, trace
-from tidegate.sandbox.cluster import API_CONTROLLERS
-from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
-from tidegate.sandbox.controllers.selectors.budgets import BUDGETS
-from tidegate.sandbox.controllers.stamps.rows import STAMPED
-from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
-from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS
+from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
+from tidegate.sandbox.controllers.selectors import BUDGETS
+from tidegate.sandbox.controllers.stamps import STAMPED
+from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
 from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS

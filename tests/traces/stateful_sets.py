@@ -7,7 +7,7 @@ from tests.traces.claims import counts, updated
 from tests.traces.workloads import DB, a_template, a_workload, scale
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.kinds import POD
 
 READY = Until(DB, updated)
 SECOND_IMAGE = a_template(image="app:2")

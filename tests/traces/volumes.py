@@ -7,7 +7,7 @@ from tests.traces.case import Apply, Case, Claim, Deed, Gone, Pause, Remove, Unt
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
-from tidegate.sandbox.controllers.storage.matching import CLAIM
+from tidegate.sandbox.kinds import CLAIM
 from tidegate.testing import Body
 
 DISK = Watched(CLAIM, "disk")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from tests.traces.case import Apply, Change, Watched
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SET
-from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENT
-from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
-from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SET
+from tidegate.sandbox.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
 from tidegate.testing import Body
 
 WEB = Watched(DEPLOYMENT, "web")

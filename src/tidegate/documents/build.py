@@ -6,8 +6,6 @@ Nothing but the value and its place is kept. Where a key may be written twice, o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 from yaml.error import YAMLError
 from yaml.events import (
@@ -24,12 +22,10 @@ from yaml.events import (
 
 from tidegate.documents.events import events_of, spot_of
 from tidegate.documents.scalars import ScalarError, is_merge, read_key, read_value
+from tidegate.documents.stream import FilePart
 from tidegate.documents.trouble import explain, is_template, template
 from tidegate.errors import DocumentError, Place
 from tidegate.model.objects import Json
-
-if TYPE_CHECKING:
-    from tidegate.documents.stream import FilePart
 
 DEPTH_LIMIT = 256
 """How deep mappings and lists may be nested. Kubernetes stops at 10,000, Python far earlier."""

@@ -36,7 +36,7 @@ Check: TypeAlias = Callable[[_T], Iterable[Flaw]]
 """What a type cannot say of a value."""
 
 
-class _Form(NamedTuple):
+class _TypeForm(NamedTuple):
     """What a value of a type is in Python and in words, and how it is written."""
 
     python: tuple[type, ...]
@@ -44,19 +44,19 @@ class _Form(NamedTuple):
     hint: str
 
 
-_MAPPING = _Form((dict,), "a mapping", "write keys and values below it")
-_LIST = _Form((list,), "a list", "write each entry on a line of its own, after `-`")
-_TEXT = _Form((str,), "text", "put it in quotes")
-_FORMS: dict[type[inspect.Type], _Form] = {
+_MAPPING = _TypeForm((dict,), "a mapping", "write keys and values below it")
+_LIST = _TypeForm((list,), "a list", "write each entry on a line of its own, after `-`")
+_TEXT = _TypeForm((str,), "text", "put it in quotes")
+_FORMS: dict[type[inspect.Type], _TypeForm] = {
     inspect.StructType: _MAPPING,
     inspect.DictType: _MAPPING,
     inspect.VarTupleType: _LIST,
     inspect.StrType: _TEXT,
     inspect.EnumType: _TEXT,
-    inspect.BoolType: _Form((bool,), "`true` or `false`", "write it without quotes"),
-    inspect.IntType: _Form((int,), "a whole number", "write it without quotes"),
-    inspect.FloatType: _Form((float, int), "a number", "write it without quotes"),
-    inspect.Metadata: _Form((), "a duration", "write it like `250ms`, `2s` or `1m30s`"),
+    inspect.BoolType: _TypeForm((bool,), "`true` or `false`", "write it without quotes"),
+    inspect.IntType: _TypeForm((int,), "a whole number", "write it without quotes"),
+    inspect.FloatType: _TypeForm((float, int), "a number", "write it without quotes"),
+    inspect.Metadata: _TypeForm((), "a duration", "write it like `250ms`, `2s` or `1m30s`"),
 }
 
 
@@ -108,7 +108,7 @@ def _decode(
             built = build(part)
             if built is None or built.value is None:
                 continue
-            walk = _Walk(noun)
+            walk = _Decoding(noun)
             made = walk.read(_type_info(cast("Hashable", into)), built.value, ())
             if not walk.flaws:
                 found.append((msgspec.convert(made, into), part))
@@ -142,7 +142,7 @@ def _placed(shape: Outline, flaws: Iterable[Flaw]) -> Iterator[TidegateError]:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _Decoding:
     """One way through a value and its type, side by side."""
 
     noun: str
@@ -307,6 +307,6 @@ def _is_a(kind: inspect.Type, value: Json) -> bool:
     return type(value) in _FORMS[type(kind)].python
 
 
-def _form(kind: inspect.Type) -> _Form:
+def _form(kind: inspect.Type) -> _TypeForm:
     """That of the first type of a union."""
     return _FORMS[type(kind.types[0] if isinstance(kind, inspect.UnionType) else kind)]

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from tidegate.documents import numerals
 from tidegate.documents.scalars import resolve
 from tidegate.errors import DocumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tidegate.model.objects import Json
+from tidegate.model.objects import Json
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _encode_text = msgspec.json.Encoder().encode
@@ -47,7 +43,8 @@ def to_json(body: Json) -> bytes:
 
 def to_yaml(body: Json) -> str:
     """Block YAML with sorted keys, such that reading it gives the same JSON again."""
-    return "\n".join(_lines(body)) + "\n"
+    lines = [_text(body)] if isinstance(body, str) else block_lines(body, _string, _text)
+    return "\n".join(lines) + "\n"
 
 
 def _exact(body: Json) -> object:
@@ -71,51 +68,51 @@ def _number(number: float) -> str:
     return numerals.print_json(number)
 
 
-def _lines(value: Json) -> Iterator[str]:
-    """The lines of a value that stands on lines of its own."""
+def block_lines(
+    value: Json, write: Callable[[str], list[str]], write_key: Callable[[str], str]
+) -> Iterator[str]:
+    """The lines of a value in block YAML, its strings and keys written as these write them."""
     if isinstance(value, dict) and value:
         for key in sorted(value):
-            yield from _entry(key, value[key])
+            yield from _entry(write_key(key), value[key], write, write_key)
     elif isinstance(value, list) and value:
         for item in value:
-            first, *rest = _lines(item)
+            first, *rest = block_lines(item, write, write_key)
             yield f"- {first}"
             yield from _indented(rest)
+    elif isinstance(value, str):
+        yield from write(value)
+    elif isinstance(value, bool) or value is None:
+        yield {True: "true", False: "false", None: "null"}[value]
+    elif isinstance(value, int | float):
+        yield _number(value)
     else:
-        first, *rest = _scalar(value)
-        yield first
-        yield from _indented(rest)
+        yield "{}" if isinstance(value, dict) else "[]"
 
 
-def _entry(key: str, value: Json) -> Iterator[str]:
-    name = _text(key)
+def _entry(
+    name: str, value: Json, write: Callable[[str], list[str]], write_key: Callable[[str], str]
+) -> Iterator[str]:
     if len(name) > _LONGEST_SIMPLE_KEY:
         yield f"? {name}"
         name = ""
+    lines = block_lines(value, write, write_key)
     if isinstance(value, dict | list) and value:
         yield f"{name}:"
         # The items of a list stand below their key, as kubectl prints them.
-        yield from _lines(value) if isinstance(value, list) else _indented(_lines(value))
+        yield from lines if isinstance(value, list) else _indented(lines)
     else:
-        first, *rest = _scalar(value)
-        yield f"{name}: {first}"
-        yield from _indented(rest)
+        yield f"{name}: {next(lines)}"
+        yield from _indented(lines)
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" if line else line for line in lines)
 
 
-def _scalar(value: Json) -> list[str]:
-    """The text of a scalar: one line, or the head of a block and its lines."""
-    if isinstance(value, str):
-        is_block = "\n" in value and _BLOCK.fullmatch(value)
-        return _block(value) if is_block else [_text(value)]
-    if isinstance(value, bool) or value is None:
-        return [{True: "true", False: "false", None: "null"}[value]]
-    if isinstance(value, int | float):
-        return [_number(value)]
-    return ["{}" if isinstance(value, dict) else "[]"]
+def _string(text: str) -> list[str]:
+    """One line, or the head of a block and its lines."""
+    return _block(text) if "\n" in text and _BLOCK.fullmatch(text) else [_text(text)]
 
 
 def _block(text: str) -> list[str]:

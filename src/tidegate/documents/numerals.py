@@ -109,10 +109,16 @@ def _as_float32(number: float) -> float:
 
 
 def _shortest(short: float) -> str:
-    """Go's `g` format: the fewest digits that give the same 32 bits, an exponent from 1e+06 on."""
+    """The fewest digits that give the same 32 bits."""
     texts = (f"{short:.{digits}e}" for digits in range(_FLOAT32_DIGITS))
-    text = next(text for text in texts if _as_float32(float(text)) == short)
-    exponent = int(text.partition("e")[2])
+    return print_short(next(text for text in texts if _as_float32(float(text)) == short))
+
+
+def print_short(text: str) -> str:
+    """A fraction in Go's `g` format: an exponent where it is small, and from 1e+06 on."""
+    number = Decimal(text).normalize()
+    exponent = number.adjusted()
     if _LEAST_PLAIN_EXPONENT <= exponent < _FIRST_LARGE_EXPONENT:
-        return format(Decimal(text), "f")
-    return text
+        return format(number, "f")
+    digits = f"{number:e}".partition("e")[0]
+    return f"{digits}e{exponent:+03}"

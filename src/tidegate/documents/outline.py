@@ -6,27 +6,14 @@ value is written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
-from yaml.events import (
-    AliasEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+from yaml import events
 
 from tidegate.documents.document import Duplicate, FieldPath
 from tidegate.documents.events import events_of, spot_of
 from tidegate.documents.scalars import is_merge, read_key
 from tidegate.documents.stream import FilePart
-
-if TYPE_CHECKING:
-    from tidegate.errors import Place
+from tidegate.errors import Place
 
 
 class OutlineNode(msgspec.Struct, gc=False):
@@ -81,7 +68,7 @@ class _Outliner:
         self._part = part
         self._next = events_of(part)
         self._anchors: dict[str | None, OutlineNode] = {}
-        self._scalars: dict[str | None, ScalarEvent] = {}
+        self._scalars: dict[str | None, events.ScalarEvent] = {}
         self.duplicates: list[Duplicate] = []
 
     def root(self) -> OutlineNode:
@@ -89,21 +76,21 @@ class _Outliner:
         self._next()
         return self._node(self._next(), ())
 
-    def _node(self, event: Event | None, path: FieldPath) -> OutlineNode:
-        if isinstance(event, AliasEvent):
+    def _node(self, event: events.Event | None, path: FieldPath) -> OutlineNode:
+        if isinstance(event, events.AliasEvent):
             return self._anchors[event.anchor]
-        if isinstance(event, ScalarEvent):
+        if isinstance(event, events.ScalarEvent):
             return self._scalar(event)
         spot = OutlineNode(spot_of(event), {}, {})
-        if isinstance(event, NodeEvent) and event.anchor is not None:
+        if isinstance(event, events.NodeEvent) and event.anchor is not None:
             self._anchors[event.anchor] = spot
-        if isinstance(event, MappingStartEvent):
+        if isinstance(event, events.MappingStartEvent):
             self._mapping(spot, path)
         else:
             self._sequence(spot, path)
         return spot
 
-    def _scalar(self, event: ScalarEvent) -> OutlineNode:
+    def _scalar(self, event: events.ScalarEvent) -> OutlineNode:
         spot = OutlineNode(spot_of(event), _NO_KEYS, _NO_VALUES)
         if event.anchor is not None:
             self._anchors[event.anchor] = spot
@@ -112,7 +99,7 @@ class _Outliner:
 
     def _mapping(self, spot: OutlineNode, path: FieldPath) -> None:
         written: dict[str, tuple[int, int]] = {}
-        while not isinstance(event := self._next(), MappingEndEvent):
+        while not isinstance(event := self._next(), events.MappingEndEvent):
             if is_merge(event):
                 self._merge(spot, path)
                 continue
@@ -126,21 +113,21 @@ class _Outliner:
 
     def _sequence(self, spot: OutlineNode, path: FieldPath) -> None:
         index = 0
-        while not isinstance(event := self._next(), SequenceEndEvent):
+        while not isinstance(event := self._next(), events.SequenceEndEvent):
             spot.values[index] = self._node(event, (*path, index))
             index += 1
 
-    def _key(self, event: Event | None) -> str:
-        if isinstance(event, ScalarEvent):
+    def _key(self, event: events.Event | None) -> str:
+        if isinstance(event, events.ScalarEvent):
             if event.anchor is not None:
                 self._scalar(event)
             return read_key(event)
-        return read_key(self._scalars[event.anchor]) if isinstance(event, AliasEvent) else ""
+        return read_key(self._scalars[event.anchor]) if isinstance(event, events.AliasEvent) else ""
 
     def _merge(self, spot: OutlineNode, path: FieldPath) -> None:
         event = self._next()
         value = self._node(event, (*path, "<<"))
-        in_list = isinstance(event, SequenceStartEvent)
+        in_list = isinstance(event, events.SequenceStartEvent)
         for source in reversed(value.values.values()) if in_list else [value]:
             spot.keys.update(source.keys)
             spot.values.update(source.values)

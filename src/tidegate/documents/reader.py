@@ -5,7 +5,7 @@ A List is not an object of its own: its items are, each with its own line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -14,11 +14,7 @@ from tidegate.documents.document import Document, Duplicate, FieldPath, path_tex
 from tidegate.documents.outline import Outline, outline
 from tidegate.documents.stream import FilePart, split
 from tidegate.errors import DocumentError, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tidegate.model.objects import Json
+from tidegate.model.objects import Json
 
 
 def read(source: str | bytes, name: str) -> tuple[Document, ...]:
@@ -52,7 +48,10 @@ def find_places(
 
     If the file has changed so much that a document is not found again, its old place is given.
     """
-    parts = _split_again(source, wanted)
+    try:
+        parts = split(source, wanted[0][0].place.name) if wanted else ()
+    except DocumentError:
+        parts = ()
     shapes: dict[int, Outline | None] = {}
     places = []
     for document, path in wanted:
@@ -62,15 +61,6 @@ def find_places(
         place = shape.find((*document.inside, *path)) if shape else document.place
         places.append(Place(place.name, place.line, place.column, path_text(path)))
     return tuple(places)
-
-
-def _split_again(
-    source: str | bytes, wanted: Sequence[tuple[Document, FieldPath]]
-) -> tuple[FilePart, ...]:
-    try:
-        return split(source, wanted[0][0].place.name) if wanted else ()
-    except DocumentError:
-        return ()
 
 
 def _shape(parts: tuple[FilePart, ...], number: int) -> Outline | None:

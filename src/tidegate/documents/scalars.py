@@ -133,9 +133,12 @@ def _decode(text: str) -> str:
     except (binascii.Error, ValueError):
         problem = "the value is not base64, as its tag `!!binary` says"
         raise ScalarError("documents.tag", problem, "remove the tag, or mend the value") from None
-    # Go puts one replacement character for each byte that is no UTF-8; Python would join them.
-    marked = raw.decode("utf-8", "surrogateescape")
-    return re.sub("[\udc80-\udcff]", "\ufffd", marked)
+    return replace_broken(raw.decode("utf-8", "surrogateescape"))
+
+
+def replace_broken(text: str) -> str:
+    """What `surrogateescape` kept apart, as Go shows it: one U+FFFD for each byte."""
+    return re.sub("[\udc80-\udcff]", "\ufffd", text)
 
 
 def _is_moment(text: str) -> bool:

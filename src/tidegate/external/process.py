@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import IO
 
 from tidegate.errors import FOREIGN_LIMIT, ProcessError, foreign
-from tidegate.external.memory import hold
 from tidegate.external.tools import find_program
 from tidegate.model.moment import MINUTE, SECOND, Ms
 
@@ -92,11 +92,14 @@ async def run(command: Command, *, limits: Limits | None = None) -> Ran:
             await watch.send(request)
             await watch.ended.wait()
     except TimeoutError:
-        raise _too_slow(command, limits) from None
+        problem = f"`{command.name}` did not end within {limits.time / SECOND:g} s"
+        hint = "run it by hand to see what it waits for"
+        raise ProcessError("external.timeout", problem, hint=hint) from None
     finally:
         await watch.end()
     if watch.overflowed:
-        raise _too_much(command, limits)
+        problem = f"`{command.name}` wrote more than {limits.output} bytes"
+        raise ProcessError("external.output", problem)
     return _judge(command, limits, watch)
 
 
@@ -228,10 +231,12 @@ def _judge(command: Command, limits: Limits, watch: _Watch) -> Ran:
     how, _, number = verdict.partition(" ")
     if how == "exit" and int(number) in command.accepts:
         return Ran(int(number), bytes(watch.stdout), bytes(watch.stderr))
+    problem = f"`{command.name}` {end_of(verdict)}"
     if how == "errno":
-        raise _not_started(command, verdict)
+        hint = "check that it is made for this system, and that the interpreter it names is there"
+        raise ProcessError("external.start", problem, hint=hint)
     words = _last_words(watch.stderr)
-    problem = f"`{command.name}` {end_of(verdict)}" + (f": {words}" if words else "")
+    problem += f": {words}" if words else ""
     if any(phrase in watch.stderr.lower() for phrase in OUT_OF_MEMORY):
         hint = f"it may use {limits.memory // MIB} MiB of memory"
         raise ProcessError("external.memory", problem, hint=hint)
@@ -251,17 +256,14 @@ def _last_words(stderr: bytearray) -> str:
     return words
 
 
-def _not_started(command: Command, verdict: str) -> ProcessError:
-    problem = f"`{command.name}` {end_of(verdict)}"
-    hint = "check that it is made for this system, and that the interpreter it names is there"
-    return ProcessError("external.start", problem, hint=hint)
-
-
-def _too_slow(command: Command, limits: Limits) -> ProcessError:
-    problem = f"`{command.name}` did not end within {limits.time / SECOND:g} s"
-    return ProcessError("external.timeout", problem, hint="run it by hand to see what it waits for")
-
-
-def _too_much(command: Command, limits: Limits) -> ProcessError:
-    problem = f"`{command.name}` wrote more than {limits.output} bytes"
-    return ProcessError("external.output", problem)
+def hold(content: bytes) -> IO[bytes]:
+    """An open file with this content, at its beginning. Closing it is the end of it."""
+    file: IO[bytes]
+    if sys.platform == "linux":
+        file = os.fdopen(os.memfd_create("tidegate", os.MFD_CLOEXEC), "w+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  (the caller closes it)
+    file.write(content)
+    file.flush()
+    file.seek(0)
+    return file

@@ -18,7 +18,11 @@ def find_program(name: str, *, path: str, cwd: Path | None = None, hint: str = "
     for candidate in _candidates(name, path, cwd or Path.cwd()):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
-    raise ProcessError("external.missing", _problem(name), hint=hint or _advice(name))
+    reason, advice = "is not on PATH", f"install `{name}`, or add the directory it is in to PATH"
+    if os.sep in name:
+        reason = "is not a file that can be run"
+        advice = "check the path, and that the file may be executed"
+    raise ProcessError("external.missing", f"program `{name}` {reason}", hint=hint or advice)
 
 
 def _candidates(name: str, path: str, cwd: Path) -> Iterator[Path]:
@@ -30,14 +34,3 @@ def _candidates(name: str, path: str, cwd: Path) -> Iterator[Path]:
     for entry in path.split(os.pathsep):
         if Path(entry).is_absolute():
             yield Path(entry) / name
-
-
-def _problem(name: str) -> str:
-    reason = "is not a file that can be run" if os.sep in name else "is not on PATH"
-    return f"program `{name}` {reason}"
-
-
-def _advice(name: str) -> str:
-    if os.sep in name:
-        return "check the path, and that the file may be executed"
-    return f"install `{name}`, or add the directory it is in to PATH"

@@ -59,16 +59,13 @@ class Workers:
         """One answer. Whatever goes wrong with a worker ends it, and is a `ProcessError`."""
         async with self._turns:
             worker = await self._find()
-            answered = False
             try:
                 answer = await worker.ask(request)
-                answered = True
-                return answer
-            finally:
-                if answered:
-                    self._idle.append(worker)
-                else:
-                    await worker.end()
+            except BaseException:
+                await worker.end()
+                raise
+            self._idle.append(worker)
+            return answer
 
     async def _find(self) -> _Worker:
         """A worker that waits, or a new one. The last to answer comes first: it is the warmest."""
@@ -78,14 +75,12 @@ class Workers:
                 return worker
             await worker.end()
         worker = _Worker(self._command, self._limits)
-        started = False
         try:
             await worker.make_ready()
-            started = True
-            return worker
-        finally:
-            if not started:
-                await worker.end()
+        except BaseException:
+            await worker.end()
+            raise
+        return worker
 
 
 class _Worker(Ward):

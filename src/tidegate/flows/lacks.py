@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.knowledge.references import needs_of
-from tidegate.knowledge.settings import settings_of
+from tidegate.knowledge.references import needs_of, settings_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, text

@@ -29,8 +29,8 @@ class _Version(msgspec.Struct, rename="camel"):
 if TYPE_CHECKING:
     from tidegate.knowledge.catalogue import KnownRows
     from tidegate.model.operators import Knowledge, Operator
-    from tidegate.sandbox.operators.given.bodies import Seat
-    from tidegate.sandbox.physics.course import Profile
+    from tidegate.sandbox.operators.given import Seat
+    from tidegate.sandbox.physics.profile import Profile
     from tidegate.sandbox.scenario import Scenario
 
 Worker = Callable[[bytes], bytes]
@@ -97,8 +97,7 @@ def make_living(
 ) -> World:
     """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
     from tidegate.sandbox.living import base_objects, living
-    from tidegate.sandbox.operators.given.arrival import arrive
-    from tidegate.sandbox.operators.given.bodies import at_once, together
+    from tidegate.sandbox.operators.given import arrive, at_once, together
     from tidegate.sandbox.world import Sandbox
 
     known, story = known_to(simulation), _story(simulation)
@@ -118,7 +117,7 @@ def make_living(
 
 def given_bodies(simulation: Simulation) -> list[dict[str, Json]]:
     """What is in a simulated cluster already, besides what every cluster has."""
-    from tidegate.sandbox.operators.given.bodies import bodies_of, together
+    from tidegate.sandbox.operators.given import bodies_of, together
 
     known, story = known_to(simulation), _story(simulation)
     seats = _seats(known.operators, story)
@@ -130,9 +129,10 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
 
     The operators are those that the scenario gives; their kinds must be served.
     """
-    from tidegate.sandbox.living import LOOKED_AT, inhabitants
+    from tidegate.sandbox.kinds import LOOKED_AT
+    from tidegate.sandbox.living import inhabitants
     from tidegate.sandbox.loose import Loose
-    from tidegate.sandbox.operators.given.bodies import kinds_of
+    from tidegate.sandbox.operators.given import kinds_of
     from tidegate.world.line import Line
 
     known, story = known_to(simulation), _story(simulation)
@@ -182,7 +182,7 @@ def _story(simulation: Simulation) -> Scenario:
 
 def _seats(operators: Iterable[Operator], story: Scenario) -> list[Seat]:
     """The operators that are there already, each with its namespace."""
-    from tidegate.sandbox.operators.given.bodies import Seat
+    from tidegate.sandbox.operators.given import Seat
 
     known = {one.name: one for one in operators}
     return [

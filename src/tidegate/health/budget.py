@@ -2,6 +2,9 @@
 
 A gate's deadline is never shorter. Only what stands in the spec counts, and the defaults of the
 API: pulling an image, running an init container or doing a Job's work takes as long as it takes.
+
+A pod's own probes say how long it may take until it is ready. Sidecars start one after the other,
+before the containers; these start together.
 """
 
 from __future__ import annotations
@@ -9,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from tidegate.health.probe_window import pod_window
 from tidegate.model.moment import MINUTE, SECOND, Ms, parse_duration
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, number, text
+from tidegate.model.reading import mapping, mappings, number, text
 
 Body = dict[str, Json]
 
@@ -26,6 +28,9 @@ LONGEST_BACKOFF = Ms(10 * MINUTE)
 HELM_TIMEOUT = Ms(5 * MINUTE)
 LEAST_FLUX_TIMEOUT = Ms(30 * SECOND)
 DEFAULT_SHARE = "25%"
+PERIOD_SECONDS = 10
+FAILURE_THRESHOLD = 3
+SUCCESS_THRESHOLD = 1
 POD_SPECS = (
     ("spec",),
     ("spec", "template", "spec"),
@@ -148,6 +153,41 @@ def _share(amount: Json, replicas: int, *, up: bool) -> int:
         percents = int(amount.removesuffix("%")) * replicas
         return -(-percents // 100) if up else percents // 100
     return amount if isinstance(amount, int) else 0
+
+
+def pod_window(spec: Body) -> Ms:
+    """Of a pod's spec: 0 where it has no probes that hold it back."""
+    inits = mappings(spec, "initContainers")
+    before = sum(_startup_seconds(one) for one in inits if one.get("restartPolicy") == "Always")
+    together = max((_container_seconds(one) for one in mappings(spec, "containers")), default=0)
+    return Ms((before + together) * SECOND)
+
+
+def _container_seconds(container: Body) -> int:
+    """Readiness is asked when its delay is over and the container has started up."""
+    started, readiness = _startup_seconds(container), mapping(container, "readinessProbe")
+    if not readiness:
+        return started
+    delay = number(readiness, "initialDelaySeconds")
+    successes = _at_least_one(readiness, "successThreshold", SUCCESS_THRESHOLD)
+    period = _at_least_one(readiness, "periodSeconds", PERIOD_SECONDS)
+    return max(started, delay) + period * successes
+
+
+def _startup_seconds(container: Body) -> int:
+    """Until the last attempt that its startup probe grants."""
+    probe = mapping(container, "startupProbe")
+    if not probe:
+        return 0
+    attempts = _at_least_one(probe, "failureThreshold", FAILURE_THRESHOLD)
+    period = _at_least_one(probe, "periodSeconds", PERIOD_SECONDS)
+    return max(0, number(probe, "initialDelaySeconds")) + period * attempts
+
+
+def _at_least_one(probe: Body, field: str, default: int) -> int:
+    """The API server takes 0 for `not said`."""
+    found = number(probe, field)
+    return found if found > 0 else default
 
 
 _RULES: Mapping[tuple[str, str], Callable[[Body], Ms | None]] = MappingProxyType(

@@ -17,14 +17,15 @@ condition that it asks for. Its reason is `reason`, or that condition's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from tidegate.errors import foreign
-from tidegate.model.checks import all_hold, find, holds
+from tidegate.documents.decoding import Flaw, decode
+from tidegate.errors import OperatorsError, foreign
+from tidegate.model.checks import all_hold, find, holds, parse_path
 from tidegate.model.objects import Json
 from tidegate.model.operators import Check, Row
 from tidegate.model.reading import NOTHING, number, text
@@ -143,3 +144,24 @@ def _plain(body: dict[str, Json], case: Case) -> str:
     found = find(body, check.place)
     name = f"condition {check.condition}" if check.condition else check.place
     return f"{name} is not there" if found is None else f"{name} is {found}"
+
+
+class _RowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rows: tuple[HealthRow, ...] = ()
+
+
+def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
+    """The rows of a file. Raises one ExceptionGroup with an error for each mistake."""
+    files = decode(content, name, _RowFile, noun="file of health rows", check=_flaws)
+    return tuple(row for file in files for row in file.rows)
+
+
+def _flaws(file: _RowFile) -> Iterator[Flaw]:
+    for place, row in enumerate(file.rows):
+        paths = [check.place for case in row.cases for check in case.when]
+        paths += [case.tells for case in (*row.cases, row.otherwise) if case.tells]
+        for path in (*paths, *([row.observed] if row.observed else ())):
+            try:
+                parse_path(path)
+            except ValueError as error:
+                yield ("rows", place), OperatorsError("health.row", foreign(str(error)))

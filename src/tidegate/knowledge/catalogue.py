@@ -1,15 +1,86 @@
-"""The rows by kind, and what can be told from them about one object."""
+"""The rows by kind, what they tell of one object, and which workload serves a kind."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
 
-from tidegate.knowledge.serving import serves, speaks_for
 from tidegate.model.checks import all_hold, find
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Row, ServedBy
-from tidegate.model.reading import number
+from tidegate.model.reading import mapping, mappings, number, text
+
+NAMING_LABELS = ("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "k8s-app")
+TRADES = frozenset({"operator", "controller", "manager", "provider", "provisioner"})
+"""What workloads that serve kinds call themselves."""
+EMPTY_WORDS = frozenset(
+    {"api", "apis", "app", "apps", "cloud", "config", "core", "k8s", "x-k8s", "operator", "v1"}
+)
+"""Parts of groups that name nobody."""
+SHORTEST = 3
+_WORD = re.compile(r"[a-z0-9]+")
+Body = dict[str, Json]
+
+
+def serves(served_by: ServedBy, workload: Body) -> bool:
+    """Whether a workload, or a pod, is the one that is meant."""
+    paths = (("metadata", "labels"), ("spec", "template", "metadata", "labels"))
+    labels = [mapping(workload, *path) for path in paths]
+    name = text(workload, "metadata", "name")
+    return (
+        any(wanted.items() <= known.items() for wanted in served_by.labels for known in labels)
+        or any(fnmatchcase(name, pattern) for pattern in served_by.names)
+        or any(part in image for image in images_of(workload) for part in served_by.images)
+    )
+
+
+def images_of(workload: Body) -> list[str]:
+    """The images of its containers, without tag and digest."""
+    containers = containers_of(workload)
+    images = (text(container, "image").partition("@")[0] for container in containers)
+    return [re.sub(r":[^/:]*$", "", image) for image in images]
+
+
+def containers_of(workload: Body) -> list[Body]:
+    """The containers of a workload's template, or of a pod."""
+    template = mapping(workload, "spec", "template")
+    return mappings(template or workload, "spec", "containers")
+
+
+def speaks_for(workload: Body, kind: Kind) -> bool:
+    """A guess: whether a workload looks like the operator of a kind that has no row.
+
+    It does if its name, an image or a naming label says
+    - the first part of the group, where the group has three or more: `widgets.example.com`;
+    - another part of the group but the last, or the kind's name, and a trade: `widget-operator`.
+    Parts that say nothing (`k8s`, `apps`) and those of less than three letters do not count.
+    """
+    first, others = _callings(kind)
+    said = _said(workload)
+    if first and first in said:
+        return True
+    trades = TRADES & frozenset(_WORD.findall(said))
+    return bool(trades) and any(word in said for word in others)
+
+
+@cache
+def _callings(kind: Kind) -> tuple[str, tuple[str, ...]]:
+    """The word that is enough, and those that need a trade beside them."""
+    *parts, _ = kind.group.split(".")
+    named = [part for part in parts if len(part) >= SHORTEST and part not in EMPTY_WORDS]
+    first = parts[0] if parts[1:] and parts[0] in named else ""
+    return first, (*(part for part in named if part != first), kind.name.lower())
+
+
+def _said(workload: Body) -> str:
+    """All that a workload calls itself."""
+    known = mapping(workload, "metadata", "labels")
+    labels = [str(known.get(label, "")) for label in NAMING_LABELS]
+    paths = (image.split("/", 1)[-1] for image in images_of(workload))
+    return " ".join([text(workload, "metadata", "name"), *labels, *paths]).lower()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from typing import cast
 from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw, decode
 from tidegate.errors import OperatorsError, foreign
-from tidegate.knowledge.stages import shows
-from tidegate.knowledge.templates import FOR, IF, check_template
+from tidegate.knowledge.templates import FOR, IF, check_template, shows
 from tidegate.model.objects import Json
 from tidegate.model.operators import Check, Knowledge, Row
 

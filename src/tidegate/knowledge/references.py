@@ -1,6 +1,7 @@
-"""What an object of a row needs and produces, told from the object alone.
+"""What an object refers to: what one of a row needs and makes, which settings a pod's spec names.
 
-Pure: the graph can ask it of objects that are not applied yet, the sandbox of those that are.
+Pure, told from the object alone: the graph can ask it of objects that are not applied yet, the
+sandbox of those that are.
 """
 
 from __future__ import annotations
@@ -11,11 +12,61 @@ from typing import NamedTuple
 
 from tidegate.knowledge.templates import items_of, render, render_text, scope_of
 from tidegate.model.checks import all_hold
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Need, Product, Row, ServiceProduct, Stage, Until
-from tidegate.model.reading import mapping
+from tidegate.model.reading import mapping, mappings, text
+
+SECRET = Kind("", "v1", "Secret")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 Body = dict[str, Json]
+
+
+def settings_of(spec: Body, namespace: str) -> Iterator[Ref]:
+    """All Secrets and ConfigMaps that pods of this spec cannot start without."""
+    containers = (*mappings(spec, "initContainers"), *mappings(spec, "containers"))
+    found = [pair for container in containers for pair in whole_sources(container)]
+    found += [
+        (kind, reference)
+        for container in containers
+        for _, kind, reference in single_sources(container)
+    ]
+    found += [pair for volume in mappings(spec, "volumes") for pair in volume_sources(volume)]
+    for kind, reference in found:
+        if not reference.get("optional"):
+            yield Ref(kind, namespace, text(reference, "name"))
+
+
+def whole_sources(container: Json) -> Iterator[tuple[Kind, Body]]:
+    """What all keys become variables of."""
+    for entry in mappings(container, "envFrom"):
+        if reference := mapping(entry, "configMapRef"):
+            yield CONFIG_MAP, reference
+        if reference := mapping(entry, "secretRef"):
+            yield SECRET, reference
+
+
+def single_sources(container: Json) -> Iterator[tuple[str, Kind, Body]]:
+    """Each variable that is one key of something, with its name."""
+    for variable in mappings(container, "env"):
+        origin = mapping(variable, "valueFrom")
+        if reference := mapping(origin, "configMapKeyRef"):
+            yield text(variable, "name"), CONFIG_MAP, reference
+        if reference := mapping(origin, "secretKeyRef"):
+            yield text(variable, "name"), SECRET, reference
+
+
+def volume_sources(volume: Body) -> Iterator[tuple[Kind, Body]]:
+    """What is mounted."""
+    if secret := mapping(volume, "secret"):
+        yield SECRET, {**secret, "name": secret.get("secretName")}
+    if settings := mapping(volume, "configMap"):
+        yield CONFIG_MAP, settings
+    for projected in mappings(volume, "projected", "sources"):
+        if secret := mapping(projected, "secret"):
+            yield SECRET, secret
+        if settings := mapping(projected, "configMap"):
+            yield CONFIG_MAP, settings
 
 
 class Needed(NamedTuple):

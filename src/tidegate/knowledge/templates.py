@@ -12,18 +12,23 @@
     {$if: path, $then: …, $else: …}     where something stands at the path, or, with $is, this
 
 What is not there is left out: the key, the item, the object without a name.
+
+`shows` tells which stage a status shows. A status that was written may have lost fields which its
+CRD does not know. So a field that is missing says nothing; one that stands there and differs says
+that it is another stage.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import cycle
 from typing import NamedTuple, TypeAlias
 
 from tidegate.model.checks import Step, find, parse_path, walk
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import mapping, mappings
 
 NOW = "\x00now"
 """Stands for the moment of writing until a status is written."""
@@ -116,16 +121,11 @@ def check_template(template: object) -> None:
 @cache
 def parse_text(text: str) -> tuple[Piece, ...]:
     """A text as fixed parts and holes. Raises ValueError for a hole that cannot be filled."""
-    pieces: list[Piece] = []
-    place = 0
-    for hole in _HOLE.finditer(text):
-        if hole.start() > place:
-            pieces.append(text[place : hole.start()])
-        pieces.append(tuple(_parse_option(one.strip()) for one in hole[1].split("|")))
-        place = hole.end()
-    if place < len(text):
-        pieces.append(text[place:])
-    return tuple(pieces)
+    return tuple(
+        tuple(_parse_option(one.strip()) for one in part.split("|")) if is_hole else part
+        for part, is_hole in zip(_HOLE.split(text), cycle((False, True)))
+        if part or is_hole
+    )
 
 
 def _parse_option(text: str) -> Option:
@@ -177,13 +177,9 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
         is_so = found == template[IS] if IS in template else found is not None
         return render(template.get(THEN if is_so else ELSE), scope)
     if MERGE in template:
-        return _merged(render(template[MERGE], scope))
-    made: Body = {}
-    for key, value in template.items():
-        name, filled = render_text(key, scope), render(value, scope)
-        if name and filled is not None:
-            made[name] = filled
-    return made
+        parts = mappings(render(template[MERGE], scope))
+        return {name: value for part in parts for name, value in part.items()}
+    return _known((render_text(key, scope), render(template[key], scope)) for key in template)
 
 
 def _render_each(template: dict[str, object], scope: Body) -> Json:
@@ -191,20 +187,12 @@ def _render_each(template: dict[str, object], scope: Body) -> Json:
     if ITEM in template:
         items = (render(template[ITEM], inner) for inner in scopes)
         return [item for item in items if item is not None]
-    made: Body = {}
-    for inner in scopes:
-        name = render_text(str(template.get(KEY, "${key}")), inner)
-        value = render(template.get(VALUE), inner)
-        if name and value is not None:
-            made[name] = value
-    return made
+    key = str(template.get(KEY, "${key}"))
+    return _known((render_text(key, inner), render(template.get(VALUE), inner)) for inner in scopes)
 
 
-def _merged(parts: Json) -> Json:
-    made: Body = {}
-    for part in parts if isinstance(parts, list) else []:
-        made |= part if isinstance(part, dict) else {}
-    return made
+def _known(pairs: Iterable[tuple[str, Json]]) -> Body:
+    return {name: value for name, value in pairs if name and value is not None}
 
 
 def _text(value: Json) -> Json:
@@ -233,3 +221,40 @@ FUNCTIONS: dict[str, Callable[[Json], Json]] = {
     "service": lambda value: _called(value)[0] or None,
     "text": _text,
 }
+
+
+def shows(status: Json, wanted: Json) -> bool:
+    """Whether a status is this one: it agrees somewhere and differs nowhere."""
+    return bool(_agreement(wanted, status))
+
+
+def _agreement(wanted: Json, actual: Json) -> int | None:
+    """How many leaves are the same; None where one differs."""
+    if wanted == NOW:
+        return 0 if isinstance(actual, str) else None
+    if isinstance(wanted, dict):
+        if not isinstance(actual, dict):
+            return None
+        pairs = [(value, actual[key]) for key, value in wanted.items() if key in actual]
+        return _together(pairs)
+    if isinstance(wanted, list):
+        if not isinstance(actual, list) or len(actual) != len(wanted):
+            return None
+        return _together(
+            [(one, partner_of(one, place, actual)) for place, one in enumerate(wanted)]
+        )
+    return 1 if wanted == actual and type(wanted) is type(actual) else None
+
+
+def _together(pairs: list[tuple[Json, Json]]) -> int | None:
+    counts = [_agreement(wanted, actual) for wanted, actual in pairs]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def partner_of(item: Json, place: int, actual: list[Json]) -> Json:
+    """Conditions are found by their type, whatever order a server keeps them in."""
+    if isinstance(item, dict) and "type" in item:
+        same = (one for one in actual if isinstance(one, dict) and one.get("type") == item["type"])
+        return next(same, None)
+    return actual[place]

@@ -9,17 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.kube.discovery import ACCEPT, ROOTS, read_kinds
-from tidegate.kube.replies import Reply, read_done, read_page, read_refusal
-from tidegate.kube.requests import (
-    HttpRequest,
-    get_request,
-    list_request,
-    logs_request,
-    watch_request,
-    write_request,
-)
-from tidegate.kube.stream import LineSplitter, read_event
+from tidegate.kube import replies, requests
 from tidegate.kube.transport import Flight, Transport
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Served
@@ -49,21 +39,31 @@ class KubeCluster:
         """Do what is asked, once."""
         match request:
             case calls.Get(ref=ref):
-                return await self._send(request, ref.kind, get_request, read_done, flight)
+                return await self._send(
+                    request, ref.kind, requests.get_request, replies.read_done, flight
+                )
             case calls.List(selection=selection):
-                return await self._send(request, selection.kind, list_request, read_page, flight)
+                return await self._send(
+                    request, selection.kind, requests.list_request, replies.read_page, flight
+                )
             case calls.Write(ref=ref):
-                outcome = await self._send(request, ref.kind, write_request, read_done, flight)
+                outcome = await self._send(
+                    request, ref.kind, requests.write_request, replies.read_done, flight
+                )
                 return _another_life(outcome) if request.uid else outcome
             case calls.Logs(ref=ref):
                 return await self._send(
-                    request, ref.kind, logs_request, lambda reply, _: facts.Said(reply.body), flight
+                    request,
+                    ref.kind,
+                    requests.logs_request,
+                    lambda reply, _: facts.Said(reply.body),
+                    flight,
                 )
             case calls.Kinds():
                 return await self._discover()
             case calls.Http():
                 reply = await self._transport.send(
-                    HttpRequest("GET", request.path, request.accept), flight
+                    requests.HttpRequest("GET", request.path, request.accept), flight
                 )
                 return _outcome(reply, lambda good: facts.Said(good.body))
 
@@ -76,17 +76,18 @@ class KubeCluster:
         if not isinstance(served, Served):
             yield facts.Ended(ticket, served)
             return
-        lines = LineSplitter()
-        wanted = watch_request(request, served, seconds=self._watching // SECOND)
+        lines = replies.LineSplitter()
+        wanted = requests.watch_request(request, served, seconds=self._watching // SECOND)
         async with aclosing(self._transport.stream(wanted, flight)) as pieces:
             async for piece in pieces:
                 if not isinstance(piece, bytes):
                     yield facts.Ended(
-                        ticket, piece if isinstance(piece, facts.Lost) else read_refusal(piece)
+                        ticket,
+                        piece if isinstance(piece, facts.Lost) else replies.read_refusal(piece),
                     )
                     return
                 for line in lines.split(piece):
-                    event = read_event(line, ticket, kind)
+                    event = replies.read_event(line, ticket, kind)
                     yield event
                     if isinstance(event, facts.Ended):
                         return
@@ -96,8 +97,8 @@ class KubeCluster:
         self,
         request: Asked,
         kind: Kind,
-        build: Callable[[Asked, Served], HttpRequest],
-        read: Callable[[Reply, Kind], facts.Done | facts.Listed | facts.Said],
+        build: Callable[[Asked, Served], requests.HttpRequest],
+        read: Callable[[replies.Reply, Kind], facts.Done | facts.Listed | facts.Said],
         flight: Flight,
     ) -> facts.Outcome:
         served = await self._find(kind)
@@ -126,9 +127,11 @@ class KubeCluster:
                 return self._catalogue
             self._begun += 1
             found: list[Served] = []
-            for root in ROOTS:
-                reply = await self._transport.send(HttpRequest("GET", root, ACCEPT), Flight())
-                outcome = _outcome(reply, lambda good: facts.Catalogue(read_kinds(good)))
+            for root in replies.ROOTS:
+                reply = await self._transport.send(
+                    requests.HttpRequest("GET", root, replies.ACCEPT), Flight()
+                )
+                outcome = _outcome(reply, lambda good: facts.Catalogue(replies.read_kinds(good)))
                 if not isinstance(outcome, facts.Catalogue):
                     return outcome
                 found += outcome.kinds
@@ -138,12 +141,14 @@ class KubeCluster:
             return self._catalogue
 
 
-def _outcome(reply: Reply | facts.Lost, read: Callable[[Reply], Read]) -> Read | facts.Refusal:
+def _outcome(
+    reply: replies.Reply | facts.Lost, read: Callable[[replies.Reply], Read]
+) -> Read | facts.Refusal:
     """Read a good reply; a reply that cannot be read is no API server's."""
     if isinstance(reply, facts.Lost):
         return reply
     if not reply.is_good:
-        return read_refusal(reply)
+        return replies.read_refusal(reply)
     try:
         return read(reply)
     except msgspec.DecodeError as error:

@@ -13,13 +13,10 @@ from pathlib import Path
 
 from tidegate.documents import read
 from tidegate.errors import ConfigError, DocumentError, Place, foreign
-from tidegate.kube.access.clusters import read_server
-from tidegate.kube.access.context import Anonymous, Login, Target, TokenFile
-from tidegate.kube.access.proxy import environment_proxy
+from tidegate.kube.access.clusters import environment_proxy, read_server
+from tidegate.kube.access.context import Anonymous, KubeTarget, Login, TokenFile
 from tidegate.kube.access.stanza import ConfigFile, Stanza
 from tidegate.kube.access.users import read_identity, read_login
-
-__all__ = ["Target", "load_target"]
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 IN_CLUSTER = "in-cluster"
@@ -33,7 +30,7 @@ def load_target(
     context: str | None = None,
     environ: Mapping[str, str],
     service_account: Path = SERVICE_ACCOUNT,
-) -> Target:
+) -> KubeTarget:
     """The API server of a context, by default the current one, and all it takes to call it."""
     files = tuple(_read_files(kubeconfig, environ))
     wanted = context or _current_context(files)
@@ -49,7 +46,7 @@ def load_target(
 
 def _resolve(
     name: str, context: Stanza, files: tuple[ConfigFile, ...], environ: Mapping[str, str]
-) -> Target:
+) -> KubeTarget:
     cluster = _named_by(context, "cluster", files)
     if cluster is None:
         problem = f"{context.title} names no cluster"
@@ -61,7 +58,7 @@ def _resolve(
     certificate = None
     if user is not None and server.is_secure:
         login, certificate = read_login(user, cluster=cluster, server=server, environ=environ)
-    return Target(
+    return KubeTarget(
         name=name,
         server=server.url,
         namespace=context.text("namespace") or DEFAULT_NAMESPACE,
@@ -195,14 +192,14 @@ def _is_pod(environ: Mapping[str, str], folder: Path) -> bool:
     return all(environ.get(name) for name in variables) and (folder / "token").is_file()
 
 
-def _load_pod(environ: Mapping[str, str], folder: Path) -> Target:
+def _load_pod(environ: Mapping[str, str], folder: Path) -> KubeTarget:
     """Whom a pod is by itself: its service account, in its own namespace."""
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     ca, namespace = folder / "ca.crt", folder / "namespace"
     place = Place(str(folder))
     told = namespace.read_text(encoding="utf-8").strip() if namespace.is_file() else ""
-    return Target(
+    return KubeTarget(
         name=IN_CLUSTER,
         server=server,
         namespace=environ.get("POD_NAMESPACE") or told or DEFAULT_NAMESPACE,

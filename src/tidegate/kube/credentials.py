@@ -21,8 +21,8 @@ from tidegate.kube.access.context import (
     Anonymous,
     Basic,
     ClientCertificate,
+    KubeTarget,
     Plugin,
-    Target,
     Token,
     TokenFile,
 )
@@ -66,7 +66,7 @@ class AuthSource(Protocol):
 
 
 def auth_source(
-    target: Target,
+    target: KubeTarget,
     *,
     now: Callable[[], Ms] | None = None,
     has_terminal: Callable[[], bool] | None = None,
@@ -84,7 +84,7 @@ def auth_source(
 class _FixedSource:
     """What stands in the kubeconfig does not change."""
 
-    def __init__(self, target: Target, login: Anonymous | Token | Basic) -> None:
+    def __init__(self, target: KubeTarget, login: Anonymous | Token | Basic) -> None:
         self._auth = Auth(_headers_of(login), target.certificate, target.identity)
 
     async def current(self) -> Auth:
@@ -98,7 +98,7 @@ class _FixedSource:
 class _FileSource:
     """A token that somebody renews. While it cannot be read, the last one serves on."""
 
-    def __init__(self, target: Target, file: TokenFile) -> None:
+    def __init__(self, target: KubeTarget, file: TokenFile) -> None:
         self._target = target
         self._file = file
         self._seen: tuple[int, int, int] | None = None
@@ -141,7 +141,7 @@ class _PluginSource:
 
     def __init__(
         self,
-        target: Target,
+        target: KubeTarget,
         plugin: Plugin,
         now: Callable[[], Ms],
         has_terminal: Callable[[], bool],

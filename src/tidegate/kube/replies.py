@@ -1,17 +1,30 @@
-"""An API server's reply as an outcome."""
+"""What an API server says, in nouns of the door: replies, a watch's bytes, and the kinds it serves.
+
+A watch is one JSON event a line, of any length, cut anywhere by the network. Kinds are read in two
+requests (aggregated discovery, Kubernetes 1.27 and newer), and again when somebody asks for a kind
+that is not known, since its CRD may have arrived a moment ago.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, read_live
+from tidegate.model.objects import Kind, Served, read_live
 from tidegate.world import facts
+from tidegate.world.calls import Ticket
+from tidegate.world.facts import Bookmark, Change, Changed, Ended
 
 REDIRECT, BAD_REQUEST, UNAUTHORIZED, UNPROCESSABLE = 300, 400, 401, 422
+ACCEPT = ",".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    for version in ("v2", "v2beta1")
+)
+ROOTS = ("/api", "/apis")
 
 
 class Reply(NamedTuple):
@@ -161,3 +174,95 @@ def _pause(status: Status, retry_after: str) -> Ms | None:
     if status.details and status.details.retry_after_seconds:
         return Ms(status.details.retry_after_seconds * SECOND)
     return None
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+
+
+class LineSplitter:
+    """Whole lines out of chunks; what is left of the last one waits for the next chunk."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+
+    def split(self, chunk: bytes) -> Iterator[bytes]:
+        head, newline, tail = chunk.partition(b"\n")
+        while newline:
+            self._rest.append(head)
+            line = b"".join(self._rest)
+            self._rest.clear()
+            if line:
+                yield line
+            head, newline, tail = tail.partition(b"\n")
+        if head:
+            self._rest.append(head)
+
+
+def read_event(line: bytes, ticket: Ticket, kind: Kind) -> Changed | Bookmark | Ended:
+    """One event of a watch."""
+    event = _decode_event(line)
+    if event.type == "ERROR":
+        return Ended(ticket, refusal_of(_decode_status(event.object)))
+    live = read_live(bytes(event.object), kind)
+    if event.type == "BOOKMARK":
+        return Bookmark(ticket, live.version)
+    return Changed(ticket, Change[event.type], live)
+
+
+class _ResponseKind(msgspec.Struct):
+    kind: str = ""
+
+
+class _Subresource(msgspec.Struct):
+    subresource: str = ""
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    resource: str
+    scope: str = ""
+    response_kind: _ResponseKind | None = None
+    verbs: tuple[str, ...] = ()
+    subresources: tuple[_Subresource, ...] = ()
+
+
+class _GroupVersion(msgspec.Struct):
+    version: str
+    resources: tuple[_Resource, ...] = ()
+
+
+class _GroupMeta(msgspec.Struct):
+    name: str = ""
+
+
+class _Group(msgspec.Struct):
+    metadata: _GroupMeta
+    versions: tuple[_GroupVersion, ...] = ()
+
+
+class _Groups(msgspec.Struct):
+    items: tuple[_Group, ...]
+
+
+_decode = msgspec.json.Decoder(_Groups).decode
+
+
+def read_kinds(reply: Reply) -> tuple[Served, ...]:
+    """The kinds of one root, in the server's own order: the preferred version of a group first."""
+    return tuple(
+        Served(
+            kind=Kind(group.metadata.name, version.version, resource.response_kind.kind),
+            plural=resource.resource,
+            namespaced=resource.scope == "Namespaced",
+            verbs=tuple(sorted(resource.verbs)),
+            subresources=tuple(sorted(sub.subresource for sub in resource.subresources)),
+        )
+        for group in _decode(reply.body).items
+        for version in group.versions
+        for resource in version.resources
+        if resource.response_kind and resource.response_kind.kind
+    )

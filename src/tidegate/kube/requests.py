@@ -56,8 +56,8 @@ def watch_request(request: calls.Watch, served: Served, *, seconds: int) -> Http
         ("watch", "1"),
         ("allowWatchBookmarks", "true"),
         ("timeoutSeconds", str(seconds)),
+        ("resourceVersion", request.since),
     ]
-    query.append(("resourceVersion", request.since))
     return _collection(request.selection, served, query, METADATA_OBJECT)
 
 

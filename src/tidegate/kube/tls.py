@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from tidegate.errors import ConfigError
-from tidegate.external.memory import hold
-from tidegate.kube.access.context import ClientCertificate, Target
+from tidegate.external.process import hold
+from tidegate.kube.access.context import ClientCertificate, KubeTarget
 
 CERTIFICATE = re.compile(
     rb"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----"
@@ -28,7 +28,7 @@ VALIDITY = 3
 """Behind the version come serial number, algorithm and issuer; then the dates."""
 
 
-def make_context(target: Target, certificate: ClientCertificate | None) -> ssl.SSLContext:
+def make_context(target: KubeTarget, certificate: ClientCertificate | None) -> ssl.SSLContext:
     """Whom we trust and what we show. The certificate may be a plugin's, not the target's own."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -66,7 +66,7 @@ def expiry_of(pem: bytes) -> datetime | None:
         return None
 
 
-def _trust(context: ssl.SSLContext, target: Target, pem: bytes) -> None:
+def _trust(context: ssl.SSLContext, target: KubeTarget, pem: bytes) -> None:
     try:
         authorities = b"".join(_certificates(pem))
         context.load_verify_locations(cadata=authorities)

@@ -9,31 +9,78 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
 from tidegate.errors import TidegateError
-from tidegate.kube.access.context import ClientCertificate, Target
-from tidegate.kube.connector import AbruptConnector
+from tidegate.kube.access.context import ClientCertificate, KubeTarget
 from tidegate.kube.credentials import Auth, auth_source
-from tidegate.kube.losses import loss_of
 from tidegate.kube.replies import UNAUTHORIZED, Reply
 from tidegate.kube.requests import HttpRequest
 from tidegate.kube.tls import expired, make_context
 from tidegate.model.identity import Identity
-from tidegate.world.facts import Lost
+from tidegate.world.facts import Loss, Lost, Sent
 
+if TYPE_CHECKING:
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.client_reqrep import ConnectionKey
+
+LOSSES: tuple[tuple[type[Exception], Sent, Loss], ...] = (
+    (TidegateError, Sent.NO, Loss.CREDENTIALS),
+    (aiohttp.ClientSSLError, Sent.NO, Loss.UNTRUSTED),
+    (aiohttp.ServerFingerprintMismatch, Sent.NO, Loss.UNTRUSTED),
+    (aiohttp.ClientProxyConnectionError, Sent.NO, Loss.PROXY),
+    (aiohttp.ClientHttpProxyError, Sent.NO, Loss.PROXY),
+    (aiohttp.ClientConnectorDNSError, Sent.NO, Loss.UNKNOWN_HOST),
+    (aiohttp.ClientConnectorError, Sent.NO, Loss.REFUSED),
+    (aiohttp.ConnectionTimeoutError, Sent.NO, Loss.TIMEOUT),
+    (TimeoutError, Sent.MAYBE, Loss.TIMEOUT),
+    (Exception, Sent.MAYBE, Loss.DISCONNECTED),
+)
+"""The first that fits. Only what broke before a connection stood was certainly not sent."""
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 65.0
 """An API server gives up on its own after 60 seconds, and then says so."""
 
 SHORT = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-LOSSES = (aiohttp.ClientError, TimeoutError, OSError, TidegateError)
+MISHAPS = (aiohttp.ClientError, TimeoutError, OSError, TidegateError)
 USER_AGENT = "tidegate"
+
+
+def loss_of(error: Exception) -> Lost:
+    """What the caller is told of an exchange that broke."""
+    sent, reason = next((sent, loss) for kind, sent, loss in LOSSES if isinstance(error, kind))
+    hint = error.hint if isinstance(error, TidegateError) else ""
+    return Lost(sent, reason, _words(error), hint)
+
+
+def _words(error: Exception) -> str:
+    match error:
+        case TidegateError():
+            return error.problem
+        case aiohttp.ClientConnectorCertificateError():
+            return str(error.certificate_error)
+        case _:
+            return str(error) or type(error).__name__
+
+
+class AbruptConnector(aiohttp.TCPConnector):
+    """Connections that are hung up at once where they cannot be used again.
+
+    A goodbye over TLS in good order waits for the other side, which may be silent or go on talking.
+    Until then the connection stays open, perhaps longer than whoever asked.
+    """
+
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        if (should_close or protocol.should_close) and protocol.transport is not None:
+            protocol.transport.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 @dataclass(slots=True)
@@ -47,7 +94,7 @@ class Flight:
 class Transport:
     """One session to one API server, renewed when the client certificate is."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: KubeTarget) -> None:
         self._target = target
         self._base = target.server.rstrip("/")
         self._credentials = auth_source(target)
@@ -68,7 +115,7 @@ class Transport:
         try:
             async with self._exchange(request, flight, SHORT) as response:
                 return await _read(response)
-        except LOSSES as error:
+        except MISHAPS as error:
             return loss_of(error)
 
     async def stream(
@@ -82,7 +129,7 @@ class Transport:
                     return
                 async for chunk in response.content.iter_any():
                     yield chunk
-        except LOSSES as error:
+        except MISHAPS as error:
             yield loss_of(error)
 
     @asynccontextmanager

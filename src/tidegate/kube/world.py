@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from typing import Self
 
+from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.cluster import KubeCluster
-from tidegate.kube.config import Target
 from tidegate.kube.transport import Flight, Transport
 from tidegate.model.moment import Ms
 from tidegate.world.calls import Call, Local, Ticket, Watch
@@ -27,7 +27,7 @@ class KubeWorld:
 
     def __init__(
         self,
-        targets: Mapping[str, Target],
+        targets: Mapping[str, KubeTarget],
         *,
         watching: Ms,
         workers: Mapping[str, Worker] | None = None,

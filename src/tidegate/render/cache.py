@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
-from functools import cache
 from importlib.metadata import version
 from typing import Protocol, TypeVar
 
@@ -24,7 +23,7 @@ COMPRESSION = 1
 Shape = TypeVar("Shape")
 
 
-class Store(Protocol):
+class TextStore(Protocol):
     """Keeps texts by name, for as long as there is room."""
 
     def note(self, name: str, text: bytes) -> None: ...
@@ -47,9 +46,9 @@ _decode_needs = msgspec.msgpack.Decoder(tuple[ChartDependency, ...]).decode
 class RenderCache:
     """What a key was rendered to, and what it turned out to need."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TextStore) -> None:
         self._store = store
-        self._series = f"{_own_version()} {FORMAT}"
+        self._series = f"{version('tidegate')} {FORMAT}"
         self.has_grown = False
 
     def find(self, key: str) -> tuple[Document, ...] | None:
@@ -89,8 +88,3 @@ class RenderCache:
 
     def _name(self, what: str, key: str) -> str:
         return f"{what} {self._series} {key}"
-
-
-@cache
-def _own_version() -> str:
-    return version("tidegate")

@@ -24,7 +24,7 @@ from tidegate.model.release import FileParameter, Layer, Release, ValuesFile
 from tidegate.model.rendering import Overlay
 from tidegate.render.footprint import Closeness, Footprint
 from tidegate.render.helm.files import MAX_FILES, check_chart, find, inside
-from tidegate.render.kustomize import Builder, inputs_digest
+from tidegate.render.kustomize.build import Builder, inputs_digest
 
 SDK = "helm-python-sdk"
 SMALL = 64 * 1024
@@ -46,12 +46,13 @@ def release_key(release: Release, looked: Footprint | None = None) -> str:
     digests = _Digests(top, looked)
     chart = digests.find(top / release.chart.lstrip("/"), shown=release.chart)
     start = chart if chart.is_dir() else chart.parent
+    brought = (Path(one.path).resolve() for one in release.fetched)
     whole = hashlib.sha256(sdk_version().encode())
     for part in (
         _encode(_without_places(release)),
         digests.of_chart(chart),
         *(digests.of_layer(layer, start) for layer in (*release.layers, *release.defaults)),
-        *(digests.of_tree(one, one) for one in _brought(release)),
+        *(digests.of_tree(one, one) for one in brought),
         *(digests.of_chart(one) for one in digests.neighbours(chart)),
     ):
         whole.update(hashlib.sha256(part).digest())
@@ -103,10 +104,6 @@ def _without_root(layer: Layer) -> Layer:
     if isinstance(layer, ValuesFile | FileParameter):
         return msgspec.structs.replace(layer, root="")
     return layer
-
-
-def _brought(release: Release) -> Iterator[Path]:
-    return (Path(one.path).resolve() for one in release.fetched)
 
 
 class _Digests:

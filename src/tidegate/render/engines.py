@@ -21,10 +21,14 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.release import ChartDependency
 from tidegate.render.scratch import scratch_directory
 
+NO_NETWORK = dict.fromkeys(
+    ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9"
+)
+"""A proxy that is not there: whatever still wants to go out does not get far."""
 LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused", gc=False):
+class EngineRefusal(msgspec.Struct, frozen=True, tag="refused", gc=False):
     """An engine's other answer. `absent`: the charts that it needs and does not have."""
 
     code: str

@@ -24,7 +24,7 @@ from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.rendering import Directory, Jsonnet, Variable
 from tidegate.render.argo_build import expand
-from tidegate.render.engines import LIMITS, Refused, engine_workers
+from tidegate.render.engines import LIMITS, EngineRefusal, engine_workers
 from tidegate.render.plain import jsonnet_files, read_directory
 
 
@@ -34,9 +34,7 @@ class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     directory: str
     file: str
-    external: tuple[Variable, ...]
-    arguments: tuple[Variable, ...]
-    libraries: tuple[str, ...]
+    jsonnet: Jsonnet
 
 
 class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
@@ -45,7 +43,7 @@ class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
     text: str
 
 
-Answer: TypeAlias = Evaluated | Refused
+Answer: TypeAlias = Evaluated | EngineRefusal
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
@@ -70,13 +68,15 @@ async def render_directory(directory: Directory, workers: Workers) -> tuple[Docu
 
 async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:
     jsonnet = directory.jsonnet or Jsonnet()
+    external, arguments = (
+        tuple(Variable(one.name, expand(one.value, jsonnet.variables), one.code) for one in values)
+        for values in (jsonnet.external, jsonnet.arguments)
+    )
     question = JsonnetQuestion(
         root=str(directory.root.resolve()),
         directory=directory.path,
         file=name,
-        external=_expanded(jsonnet.external, jsonnet),
-        arguments=_expanded(jsonnet.arguments, jsonnet),
-        libraries=jsonnet.libraries,
+        jsonnet=Jsonnet(external=external, arguments=arguments, libraries=jsonnet.libraries),
     )
     try:
         answer = _decode(await workers.ask(_encode(question)))
@@ -88,11 +88,5 @@ async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:
     match answer:
         case Evaluated(text):
             return text
-        case Refused():
+        case EngineRefusal():
             raise answer.error()
-
-
-def _expanded(values: tuple[Variable, ...], jsonnet: Jsonnet) -> tuple[Variable, ...]:
-    return tuple(
-        Variable(one.name, expand(one.value, jsonnet.variables), one.code) for one in values
-    )

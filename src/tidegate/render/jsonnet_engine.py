@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -20,7 +20,7 @@ from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.files import Stray, StrayPathError, follow, open_file
 from tidegate.model.rendering import Variable
-from tidegate.render.engines import Refused
+from tidegate.render.engines import EngineRefusal
 from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion
 
 MAX_FILE = 16 * 1024 * 1024
@@ -54,7 +54,8 @@ def answer(request: bytes) -> bytes:
     try:
         reply = Evaluated(evaluate(question))
     except RenderError as error:
-        reply = Refused(error.code, error.problem, error.where or Place(question.file), error.hint)
+        where = error.where or Place(question.file)
+        reply = EngineRefusal(error.code, error.problem, where, error.hint)
     return _encode(reply)
 
 
@@ -66,22 +67,20 @@ def evaluate(question: JsonnetQuestion) -> str:
         problem = f"`{foreign(question.file)}` is not there"
         raise RenderError("render.jsonnet.import", problem, where=Place(question.file))
     library = cast("_Library", import_module("_gojsonnet"))
-    text = ""
-    explained: RenderError | None = None
     try:
         text = library.evaluate_snippet(
             question.file,
             source.decode(errors="replace"),
-            ext_vars=_pairs(question.external, code=False),
-            ext_codes=_pairs(question.external, code=True),
-            tla_vars=_pairs(question.arguments, code=False),
-            tla_codes=_pairs(question.arguments, code=True),
+            ext_vars=_pairs(question.jsonnet.external, code=False),
+            ext_codes=_pairs(question.jsonnet.external, code=True),
+            tla_vars=_pairs(question.jsonnet.arguments, code=False),
+            tla_codes=_pairs(question.jsonnet.arguments, code=True),
             import_callback=imports.find,
         )
     except RuntimeError as error:
-        explained = _explain(str(error), question.file)
-    if refused := imports.refused or explained:
-        raise refused
+        raise imports.refused or _explain(str(error), question.file) from None
+    if imports.refused:
+        raise imports.refused
     return text
 
 
@@ -94,7 +93,7 @@ class _Imports:
 
     def __init__(self, question: JsonnetQuestion) -> None:
         self._root = Path(question.root).resolve()
-        self._searched = (*reversed(question.libraries), question.directory)
+        self._searched = (*reversed(question.jsonnet.libraries), question.directory)
         self.refused: RenderError | None = None
 
     def find(self, base: str, wanted: str) -> tuple[str, bytes]:
@@ -106,7 +105,8 @@ class _Imports:
             return wanted, b"error 'refused'"
 
     def _find(self, base: str, wanted: str) -> tuple[str, bytes]:
-        for path in self._candidates(base, wanted):
+        for start in (base, *self._searched):
+            path = posixpath.normpath(posixpath.join(start, wanted))
             content = self.read(path)
             if content is not None:
                 return path, content
@@ -114,10 +114,6 @@ class _Imports:
         hint = "libraries are named by `libs`, from the root of the source on"
         where = Place(base.rstrip("/") or ".")
         raise RenderError("render.jsonnet.import", problem, where=where, hint=hint)
-
-    def _candidates(self, base: str, wanted: str) -> Iterator[str]:
-        for start in (base, *self._searched):
-            yield posixpath.normpath(posixpath.join(start, wanted))
 
     def read(self, path: str) -> bytes | None:
         """A file's content; None where there is no file."""

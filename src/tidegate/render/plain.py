@@ -6,6 +6,7 @@ refused because they look like manifests and cannot be read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -16,9 +17,10 @@ from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.files import Stray, StrayPathError, follow, open_file
+from tidegate.globs import compile_glob
 from tidegate.model.objects import Json
+from tidegate.model.reading import text
 from tidegate.model.rendering import Directory
-from tidegate.render.globs import Glob
 
 JSONNET = ".jsonnet"
 ENDINGS = (".yaml", ".yml", ".json", JSONNET)
@@ -34,12 +36,9 @@ def read_directory(
 
     `evaluated` has, for each file of Jsonnet, the JSON that it comes to.
     """
-    root = directory.root.resolve()
-    start = _start(directory, root)
     room = directory.size_limit
     documents: list[Document] = []
-    for path in _files(directory, start, root):
-        name = path.relative_to(root).as_posix()
+    for path, name in _files(directory):
         if path.suffix == JSONNET:
             documents += _read_jsonnet(directory, name, evaluated.get(name))
             continue
@@ -51,11 +50,9 @@ def read_directory(
 
 def jsonnet_files(directory: Directory) -> tuple[str, ...]:
     """The files of Jsonnet among the manifests; none where Jsonnet is switched off."""
-    root = directory.root.resolve()
     if not directory.jsonnet:
         return ()
-    files = _files(directory, _start(directory, root), root)
-    return tuple(path.relative_to(root).as_posix() for path in files if path.suffix == JSONNET)
+    return tuple(name for path, name in _files(directory) if path.suffix == JSONNET)
 
 
 def _start(directory: Directory, root: Path) -> Path:
@@ -73,21 +70,25 @@ def _start(directory: Directory, root: Path) -> Path:
     return start
 
 
-def _files(directory: Directory, start: Path, root: Path) -> Iterator[Path]:
+def _files(directory: Directory) -> Iterator[tuple[Path, str]]:
+    """The files that count, each with its name in the source."""
+    root = directory.root.resolve()
+    start = _start(directory, root)
     include = _glob(directory, "include", directory.include)
     exclude = _glob(directory, "exclude", directory.exclude)
     for path in _walk(start, recurse=directory.recurse):
         if not directory.every_ending and not path.name.endswith(ENDINGS):
             continue
-        if not _is_manifest_file(path, root):
+        name = path.relative_to(root).as_posix()
+        if not _is_manifest_file(path, name, root):
             continue
         if directory.files and path.relative_to(root).as_posix() not in directory.files:
             continue
         below = path.relative_to(start).as_posix()
-        if exclude and exclude.matches(below):
+        if exclude and exclude.fullmatch(below):
             continue
-        if include is None or include.matches(below):
-            yield path
+        if include is None or include.fullmatch(below):
+            yield path, name
 
 
 def _walk(start: Path, *, recurse: bool) -> Iterator[Path]:
@@ -101,9 +102,8 @@ def _walk(start: Path, *, recurse: bool) -> Iterator[Path]:
             waiting += sorted(path.iterdir(), reverse=True)
 
 
-def _is_manifest_file(path: Path, root: Path) -> bool:
+def _is_manifest_file(path: Path, name: str, root: Path) -> bool:
     """False for links into nothing and for what is no file; links out of the tree are refused."""
-    name = path.relative_to(root).as_posix()
     if not path.is_symlink():
         return path.is_file()
     try:
@@ -119,9 +119,9 @@ def _is_manifest_file(path: Path, root: Path) -> bool:
         raise RenderError(code, problem, where=Place(name), hint=hint) from None
 
 
-def _glob(directory: Directory, field: str, pattern: str) -> Glob | None:
+def _glob(directory: Directory, field: str, pattern: str) -> re.Pattern[str] | None:
     try:
-        return Glob(pattern) if pattern else None
+        return compile_glob(pattern) if pattern else None
     except ValueError as error:
         problem = f"`{foreign(pattern)}` is no pattern: {error}"
         where = Place(directory.path, field=field)
@@ -142,14 +142,14 @@ def _read(path: Path, name: str, room: int) -> bytes:
     return content
 
 
-def _read_jsonnet(directory: Directory, name: str, text: str | None) -> tuple[Document, ...]:
+def _read_jsonnet(directory: Directory, name: str, evaluated: str | None) -> tuple[Document, ...]:
     if not directory.jsonnet:
         return ()
-    if text is None:
+    if evaluated is None:
         problem = f"`{foreign(name)}` is Jsonnet, which cannot be rendered here"
         hint = "exclude it, or commit what it renders to"
         raise RenderError("render.directory.jsonnet", problem, where=Place(name), hint=hint)
-    result: Json = msgspec.json.decode(text)
+    result: Json = msgspec.json.decode(evaluated)
     documents: list[Document] = []
     for number, body in enumerate(result if isinstance(result, list) else [result]):
         if not isinstance(body, dict) or not _has_kind(Document(body, Place(name))):
@@ -200,8 +200,7 @@ def _read_json(content: bytes, name: str) -> tuple[Document, ...]:
 
 
 def _has_kind(document: Document) -> bool:
-    kind = document.body.get("kind")
-    return isinstance(kind, str) and bool(kind)
+    return bool(text(document.body, "kind"))
 
 
 def _looks_like_a_manifest(content: bytes) -> bool:

@@ -50,9 +50,7 @@ def _base() -> Path:
     return (MEMORY if is_memory else Path(tempfile.gettempdir())).resolve()
 
 
-@cache
-def _tidy_once(base: Path) -> None:
-    remove_left(base)
+_tidy_once = cache(remove_left)
 
 
 def _make(base: Path) -> tuple[Path, int]:

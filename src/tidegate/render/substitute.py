@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -20,8 +20,8 @@ from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
-from tidegate.render.envsubst import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.envsubst.layout import to_flux_yaml
+from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 
 OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
 
@@ -96,12 +96,12 @@ def _expand(written: str, document: Document, variables: Variables, *, strict: b
         return expand(written, variables.values, strict=strict)
     except UnsetVariableError as error:
         where = _find_field(document, variables, strict=strict)
-        problem = f"the variable `{foreign(error.name)}` is not set"
-        hint = f"set it, give a default (`${{{error.name}:-…}}`), or write `$${{` for a plain `${{`"
+        problem = f"the variable `{foreign(str(error))}` is not set"
+        hint = f"set it, give a default (`${{{error}:-…}}`), or write `$${{` for a plain `${{`"
         raise RenderError("render.substitute.missing", problem, where=where, hint=hint) from None
     except SubstitutionError as error:
         where = _find_field(document, variables, strict=strict)
-        problem = f"a `${{` opens no expansion that can be read: {error.problem}"
+        problem = f"a `${{` opens no expansion that can be read: {error}"
         hint = f"write `$${{` for a plain `${{`, or set the annotation `{OPT_OUT}: disabled`"
         raise RenderError("render.substitute.syntax", problem, where=where, hint=hint) from None
 
@@ -112,8 +112,7 @@ def _find_field(document: Document, variables: Variables, *, strict: bool) -> Pl
         try:
             expand(value, variables.values, strict=strict)
         except (SubstitutionError, UnsetVariableError):
-            place = document.place
-            return Place(place.name, place.line, place.column, path_text(path))
+            return replace(document.place, field=path_text(path))
     return document.place
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.model.rendering import Tool
-from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
+from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
 ALL_TOOLS = frozenset(Tool)
 CHART_ENDING = "Chart.yaml"

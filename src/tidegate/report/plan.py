@@ -30,7 +30,7 @@ def _unit_lines(plan: Plan, differences: dict[Spot, Difference], width: int) -> 
     units: dict[UnitId, list[Step]] = {}
     for step in plan.steps:
         units.setdefault(step.unit, []).append(step)
-    brings, behind = _comings(plan, units)
+    brings, behind = _ties(plan, units)
     for number, (unit, mine) in enumerate(units.items()):
         if number:
             yield ""
@@ -42,10 +42,10 @@ def _unit_lines(plan: Plan, differences: dict[Spot, Difference], width: int) -> 
             yield from _step_lines(step, differences, width)
 
 
-def _comings(
+def _ties(
     plan: Plan, units: dict[UnitId, list[Step]]
 ) -> tuple[dict[str, list[UnitId]], dict[UnitId, dict[str, None]]]:
-    """By its step, whom a parent brings; by unit, why it comes where it does."""
+    """By joint, the units that begin there; by unit, why it comes where it does."""
     steps = {step.id: step for step in plan.steps}
     brings: dict[str, list[UnitId]] = {}
     behind: dict[UnitId, dict[str, None]] = {}

@@ -7,20 +7,48 @@ from dataclasses import dataclass
 from functools import partial
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.controllers.definitions import CUSTOM_KINDS
-from tidegate.sandbox.controllers.garbage import GARBAGE
-from tidegate.sandbox.controllers.namespaces import NAMESPACES
-from tidegate.sandbox.controllers.reaction import At, Controller, Print, Roster
-from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import DEFINITIONS, resource_of
-from tidegate.sandbox.server.server import CRDS, Server
-from tidegate.sandbox.server.store import Resource, Transition
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CUSTOM_KINDS
+from tidegate.sandbox.controllers.reaction import At, Controller, Print, roster
+from tidegate.sandbox.kinds import DEFINITIONS
+from tidegate.sandbox.server.lifecycle import CRDS
+from tidegate.sandbox.server.register import RefusedCall, resource_of
+from tidegate.sandbox.server.server import Server
+from tidegate.sandbox.server.store import Resource, Stored, Transition
 from tidegate.sandbox.server.streams import Stream, Streams
-from tidegate.sandbox.view import ClusterView
 from tidegate.world.calls import Ticket, Watch, Write
 from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired, Fact, Outcome, Refusal
+
+
+class ClusterView:
+    """Reads a server's store; sees each change as soon as it is made."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def get(self, ref: Ref) -> Stored | None:
+        entry = self._server.register.find(ref.kind)
+        if entry is None:
+            return None
+        return self._server.store.get(entry.resource, ref.namespace, ref.name)
+
+    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
+        entry = self._server.register.find(kind)
+        return self._server.store.table(entry.resource).rows(namespace) if entry else []
+
+    def inside(self, namespace: str) -> list[Stored]:
+        return [
+            stored
+            for _, table in self._server.store.tables()
+            if namespace in table.objects
+            for stored in table.rows(namespace)
+        ]
+
+    def owned_by(self, uid: str) -> list[Stored]:
+        store = self._server.store
+        found = (store.get(kept, ref.namespace, ref.name) for kept, ref in store.owned(uid))
+        return [stored for stored in found if stored is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +61,6 @@ class Timing:
     bookmark: Ms = MINUTE
     watching: Ms = Ms(300 * SECOND)
 
-
-API_CONTROLLERS = (GARBAGE, NAMESPACES, CUSTOM_KINDS)
-"""Those without which the API itself would not keep its promises."""
 
 LAST_BOOKMARK = Ms(2 * SECOND)
 """So long before a watch is ended in good order, it is told how far it has come."""
@@ -64,7 +89,7 @@ class Cluster:
         self._held: dict[Ticket, list[Changed | Bookmark]] = {}
         self._pending: set[tuple[str, Ref]] = set()
         self._reminders: dict[tuple[str, Ref], Ms] = {}
-        self._roster = Roster(controllers)
+        self._asked_about = roster(controllers)
 
     def give(self, write: Write) -> Outcome:
         """Put in what was there before; a CRD's kinds are served at once."""
@@ -77,7 +102,7 @@ class Cluster:
         """Open a stream; what it missed since its version comes first."""
         try:
             entry = self.server.find(watch.selection)
-        except Refused as refused:
+        except RefusedCall as refused:
             self._tell(Ended(ticket, refused.outcome))
             return
         table = self.server.store.table(entry.resource)
@@ -148,7 +173,7 @@ class Cluster:
     def _changed(self, resource: Resource, event: Transition) -> None:
         for seen in self._streams.read(resource, event):
             self._later(self._timing.told, partial(self._deliver, seen))
-        for controller in self._roster.asked_about(event.stored.ref.kind):
+        for controller in self._asked_about(event.stored.ref.kind.name):
             for ref in controller.concerns(self.view, event):
                 self._plan(controller, ref, controller.delay)
         if resource == CRDS and event.change is Change.DELETED:

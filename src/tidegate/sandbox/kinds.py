@@ -1,4 +1,4 @@
-"""What a server knows of the kinds that it brings, beyond their shapes: read from `kinds.yaml`."""
+"""Kinds by name, and what a server knows of them beyond their shapes: read from `kinds.yaml`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,29 @@ import msgspec
 from tidegate.documents import read
 from tidegate.model.objects import Json, Kind
 
+POD = Kind("", "v1", "Pod")
+SERVICE = Kind("", "v1", "Service")
+NODE = Kind("", "v1", "Node")
+NAMESPACE = Kind("", "v1", "Namespace")
+CLAIM = Kind("", "v1", "PersistentVolumeClaim")
+VOLUME = Kind("", "v1", "PersistentVolume")
+CONFIG_MAP = Kind("", "v1", "ConfigMap")
+SECRET = Kind("", "v1", "Secret")
+SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
+STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
+DAEMON_SET = Kind("apps", "v1", "DaemonSet")
+JOB = Kind("batch", "v1", "Job")
+CRON_JOB = Kind("batch", "v1", "CronJob")
+DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+WORKLOADS = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
+SETTINGS = (CONFIG_MAP, SECRET)
+LOOKED_AT = (*WORKLOADS, REPLICA_SET, JOB, POD, CLAIM, SERVICE, SLICE, *SETTINGS, NAMESPACE, NODE)
+"""What a kubelet has to see of a cluster that is not its own."""
+SERVICE_NAME = "kubernetes.io/service-name"
+"""The label by which an EndpointSlice names its Service."""
+
 FILE = Path(__file__).with_suffix(".yaml")
 
 
@@ -19,7 +42,7 @@ class _Resets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     through: str = ""
 
 
-class _Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _KindBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: dict[str, tuple[str, ...]]
     selectable: dict[str, frozenset[str]]
     first_statuses: dict[str, dict[str, object]]
@@ -37,7 +60,7 @@ def _group_kind(written: str) -> tuple[str, str]:
     return group, name
 
 
-_BOOK = msgspec.convert(read(FILE.read_bytes(), FILE.name)[0].body, _Book)
+_BOOK = msgspec.convert(read(FILE.read_bytes(), FILE.name)[0].body, _KindBook)
 COUNTED = frozenset((group, one) for group, plurals in _BOOK.counted.items() for one in plurals)
 SELECTABLE = {_kind(one): fields for one, fields in _BOOK.selectable.items()}
 FIRST_STATUSES = {

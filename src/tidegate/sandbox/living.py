@@ -5,28 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidegate.documents import read
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json
 from tidegate.model.operators import Knowledge
-from tidegate.sandbox.cluster import API_CONTROLLERS
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
-from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
-from tidegate.sandbox.controllers.reaction import Controller, Sight
-from tidegate.sandbox.controllers.selectors.budgets import BUDGETS
-from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
-from tidegate.sandbox.controllers.stamps.rows import STAMPED
-from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
-from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS
-from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.sandbox.controllers.batch.job import JOB_CONTROLLERS
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
+from tidegate.sandbox.controllers.reaction import Controller, Visible
+from tidegate.sandbox.controllers.selectors import SELECTING
+from tidegate.sandbox.controllers.stamps import STAMPED
+from tidegate.sandbox.controllers.storage.volumes import STORAGE_CONTROLLERS, provisioner
 from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
-from tidegate.sandbox.operators.holds import held
-from tidegate.sandbox.operators.interpreter import operators
-from tidegate.sandbox.operators.pacing import paced
-from tidegate.sandbox.physics.course import Profile
+from tidegate.sandbox.operators.interpreter import operators, paced
+from tidegate.sandbox.operators.presence import held
 from tidegate.sandbox.physics.kubelet.pod import kubelet
+from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
 Body = dict[str, Json]
@@ -36,37 +31,12 @@ CONTROLLERS = (
     REPLICA_SETS,
     STATEFUL_SETS,
     DAEMON_SETS,
-    JOBS,
-    JOB_PODS,
-    FINISHED_JOBS,
-    LEFT_PODS,
+    *JOB_CONTROLLERS,
     CRON_JOBS,
-    CLAIMS,
-    CONSUMERS,
-    VOLUMES,
-    PROTECTED_CLAIMS,
-    ENDPOINTS,
-    BUDGETS,
+    *STORAGE_CONTROLLERS,
+    *SELECTING,
     *STAMPED,
 )
-
-
-LOOKED_AT = (
-    Kind("", "v1", "ConfigMap"),
-    Kind("", "v1", "Namespace"),
-    Kind("", "v1", "Node"),
-    Kind("", "v1", "PersistentVolumeClaim"),
-    Kind("", "v1", "Pod"),
-    Kind("", "v1", "Secret"),
-    Kind("", "v1", "Service"),
-    Kind("apps", "v1", "DaemonSet"),
-    Kind("apps", "v1", "Deployment"),
-    Kind("apps", "v1", "ReplicaSet"),
-    Kind("apps", "v1", "StatefulSet"),
-    Kind("batch", "v1", "Job"),
-    Kind("discovery.k8s.io", "v1", "EndpointSlice"),
-)
-"""What a kubelet has to see of a cluster that is not its own."""
 
 
 def living(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
@@ -78,7 +48,7 @@ def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
     """Those that a control plane does not bring: a kubelet and operators."""
     holds = known.holds[::-1]
 
-    def is_held(view: Sight, pod: Stored) -> str:
+    def is_held(view: Visible, pod: Stored) -> str:
         return held(view, pod, holds)
 
     return (kubelet(profile, held=is_held), operators(paced(known.rows, profile.stages)))

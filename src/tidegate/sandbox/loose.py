@@ -8,13 +8,14 @@ time is the world's, and so are the answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.sandbox.agenda import Agenda, Chore
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Roster
+from tidegate.sandbox.agenda import Agenda
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, roster
 from tidegate.sandbox.server.store import Stored, Transition, owner_uids
 from tidegate.world.calls import Selection, Ticket, Watch
 from tidegate.world.exchange import Exchange
@@ -64,7 +65,7 @@ class Loose:
     ) -> None:
         self._world = world
         self._party = world.party()
-        self._roster = Roster(controllers)
+        self._asked_about = roster(controllers)
         self._view = Seen()
         self._agenda = Agenda()
         self._planned: set[tuple[str, Ref]] = set()
@@ -85,7 +86,7 @@ class Loose:
         match fact:
             case Changed():
                 event = self._view.take(fact.change, fact.live)
-                for controller in self._roster.asked_about(fact.live.ref.kind):
+                for controller in self._asked_about(fact.live.ref.kind.name):
                     for ref in controller.concerns(self._view, event):
                         self._plan(controller, ref, controller.delay)
             case Answer() if fact.ticket in self._waiting:
@@ -123,14 +124,11 @@ class Loose:
             outcome = None
             match wanted:
                 case At():
-                    deed = self._reminder(controller, ref)
-                    self._agenda.add(max(wanted.moment, Ms(self._world.now() + 1)), deed)
+                    moment = max(wanted.moment, Ms(self._world.now() + 1))
+                    self._agenda.add(moment, partial(self._plan, controller, ref, Ms(0)))
                 case Print():
                     pass
                 case _:
                     ticket = self._party.submit(wanted)
                     self._waiting[ticket] = (controller, ref, looking)
                     return
-
-    def _reminder(self, controller: Controller, ref: Ref) -> Chore:
-        return lambda: self._plan(controller, ref, Ms(0))

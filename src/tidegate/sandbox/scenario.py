@@ -11,10 +11,9 @@ from tidegate.documents.decoding import Flaw, decode_one, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.knowledge.reader import builtin
 from tidegate.model.objects import Json
-from tidegate.sandbox.fault_forms import FaultForm
 from tidegate.sandbox.faults import Fault
-from tidegate.sandbox.physics.behaviours import Behaviour
-from tidegate.sandbox.physics.course import Rule
+from tidegate.sandbox.forms import Behaviour, FaultForm
+from tidegate.sandbox.physics.profile import CourseRule
 
 
 class GivenOperator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +23,7 @@ class GivenOperator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     namespace: str = ""
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class GivenCluster(msgspec.Struct, frozen=True, kw_only=True):
     """What is in the cluster already."""
 
     objects: tuple[dict[str, Json], ...] = ()
@@ -36,9 +35,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     seed: int = 0
     faults: tuple[Fault, ...] = ()
-    behaviours: tuple[Rule, ...] = ()
+    behaviours: tuple[CourseRule, ...] = ()
     """What befalls containers; comes after the rules of a profile."""
-    given: Given = Given()
+    given: GivenCluster = GivenCluster()
 
 
 class _Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,7 +49,7 @@ class _Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return tuple(GivenOperator(one) if isinstance(one, str) else one for one in self.operators)
 
 
-class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a scenario."""
 
     seed: int = 0
@@ -65,18 +64,18 @@ def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> S
     `operators` are those that it may name besides the ones that are shipped.
     """
     file = decode_one(
-        text, name, _File, noun="scenario", check=lambda file: _flaws(file, operators)
+        text, name, _ScenarioFile, noun="scenario", check=lambda file: _flaws(file, operators)
     )
     objects = cast("tuple[dict[str, Json], ...]", file.given.objects)
     return Scenario(
         seed=file.seed,
         faults=tuple(one.fault for one in file.faults),
         behaviours=tuple(one.rule for one in file.behaviours),
-        given=Given(objects=objects, operators=file.given.seats),
+        given=GivenCluster(objects=objects, operators=file.given.seats),
     )
 
 
-def _flaws(file: _File, operators: Sequence[str]) -> Iterator[Flaw]:
+def _flaws(file: _ScenarioFile, operators: Sequence[str]) -> Iterator[Flaw]:
     for place, fault in enumerate(file.faults):
         for path, error in fault.flaws():
             yield ("faults", place, *path), error

@@ -14,9 +14,10 @@ import msgspec
 
 from tidegate.errors import ScenarioError
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json
 from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.cluster import API_CONTROLLERS, Cluster, Timing
+from tidegate.sandbox.cluster import Cluster, Timing
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.faults import (
     DISCONNECTED,
@@ -33,19 +34,9 @@ from tidegate.sandbox.faults import (
     TimedFault,
     Up,
 )
-from tidegate.sandbox.server.store import metadata_of
+from tidegate.sandbox.server.store import metadata_of, ref_of
+from tidegate.world import facts
 from tidegate.world.calls import Call, Local, Ticket, Verb, Watch, Write
-from tidegate.world.facts import (
-    Answer,
-    Due,
-    Ended,
-    Fact,
-    Failed,
-    NotServed,
-    Outcome,
-    Said,
-    is_refusal,
-)
 
 Worker = Callable[[bytes], bytes]
 
@@ -69,17 +60,26 @@ class Sandbox:
     ) -> None:
         self._clock = START
         self._agenda = Agenda()
-        self._facts: list[Fact] = []
+        self._facts: list[facts.Fact] = []
         self._faults = Faults(faults, seed=seed, start=START)
         self._workers = workers or {}
         self._timing = timing
-        self._controllers = controllers
         self._under_way: dict[Ticket, Call] = {}
         self._watches: dict[Ticket, str] = {}
         self._local: deque[tuple[Ticket, asyncio.Future[bytes]]] = deque()
         self._waiting = False
         self._is_woken = False
-        self.clusters = {name: self._cluster(f"{seed}/{name}") for name in clusters}
+        self.clusters = {
+            name: Cluster(
+                f"{seed}/{name}",
+                agenda=self._agenda,
+                now=self.now,
+                tell=self._tell,
+                timing=timing,
+                controllers=controllers,
+            )
+            for name in clusters
+        }
         for moment in self._faults.moments():
             self._agenda.add(moment.at, self._happening(moment))
 
@@ -88,7 +88,7 @@ class Sandbox:
         for body in bodies:
             for cluster in self.clusters.values():
                 outcome = cluster.give(creation(body))
-                if is_refusal(outcome):
+                if facts.is_refusal(outcome):
                     name = metadata_of(body).get("name")
                     problem = f"{body.get('kind')} `{name}` cannot be given: {outcome.message}"
                     raise ScenarioError("scenario.given", problem)
@@ -113,7 +113,7 @@ class Sandbox:
             self.clusters[cluster].close(ticket)
         return self._under_way.pop(ticket, None) is not None
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[facts.Fact, ...]:
         if self._waiting:
             raise RuntimeError("a world has one waiter")
         self._waiting, self._is_woken = True, False
@@ -127,8 +127,8 @@ class Sandbox:
                     break
         finally:
             self._waiting = False
-        facts, self._facts = tuple(self._facts), []
-        return facts or (Due(),)
+        told, self._facts = tuple(self._facts), []
+        return told or (facts.Due(),)
 
     def wake(self) -> None:
         self._is_woken = True
@@ -146,18 +146,8 @@ class Sandbox:
             deed()
         return True
 
-    def _cluster(self, seed: str) -> Cluster:
-        return Cluster(
-            seed,
-            agenda=self._agenda,
-            now=self.now,
-            tell=self._tell,
-            timing=self._timing,
-            controllers=self._controllers,
-        )
-
-    def _tell(self, fact: Fact) -> None:
-        if isinstance(fact, Ended):
+    def _tell(self, fact: facts.Fact) -> None:
+        if isinstance(fact, facts.Ended):
             self._watches.pop(fact.ticket, None)
         self._facts.append(fact)
 
@@ -170,16 +160,16 @@ class Sandbox:
             return
         for effect in effects:
             if isinstance(effect, Refuse):
-                self._tell(Answer(call.ticket, effect.outcome))
+                self._tell(facts.Answer(call.ticket, effect.outcome))
                 return
             if isinstance(effect, Lose):
                 if effect.performed:
                     self._perform(call)
-                self._tell(Answer(call.ticket, DISCONNECTED))
+                self._tell(facts.Answer(call.ticket, DISCONNECTED))
                 return
-        self._tell(Answer(call.ticket, self._perform(call)))
+        self._tell(facts.Answer(call.ticket, self._perform(call)))
 
-    def _perform(self, call: Call) -> Outcome:
+    def _perform(self, call: Call) -> facts.Outcome:
         if isinstance(call.request, Watch | Local):
             raise TypeError(call.request)
         return self.clusters[call.cluster].server.perform(call.request)
@@ -191,7 +181,7 @@ class Sandbox:
         for effect in effects:
             if isinstance(effect, Refuse | Lose):
                 refusal = effect.outcome if isinstance(effect, Refuse) else DISCONNECTED
-                self._tell(Ended(ticket, refusal))
+                self._tell(facts.Ended(ticket, refusal))
                 return
         self._watches[ticket] = name
         cluster.watch(ticket, watch)
@@ -235,14 +225,14 @@ class Sandbox:
         for call in lost:
             del self._under_way[call.ticket]
             if isinstance(call.request, Watch):
-                self._tell(Ended(call.ticket, DISCONNECTED))
+                self._tell(facts.Ended(call.ticket, DISCONNECTED))
             else:
-                self._tell(Answer(call.ticket, DISCONNECTED))
+                self._tell(facts.Answer(call.ticket, DISCONNECTED))
 
     def _work(self, ticket: Ticket, local: Local) -> None:
         worker = self._workers.get(local.name)
         if worker is None:
-            self._tell(Answer(ticket, NotServed(f"nobody does `{local.name}` here")))
+            self._tell(facts.Answer(ticket, facts.NotServed(f"nobody does `{local.name}` here")))
             return
         loop = asyncio.get_running_loop()
         self._local.append((ticket, loop.run_in_executor(None, worker, local.argument)))
@@ -256,15 +246,13 @@ class Sandbox:
         await asyncio.wait((work,))
         self._local.popleft()
         try:
-            outcome: Outcome = Said(work.result())
+            outcome: facts.Outcome = facts.Said(work.result())
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
-            outcome = Failed(0, type(error).__name__, str(error))
-        self._tell(Answer(ticket, outcome))
+            outcome = facts.Failed(0, type(error).__name__, str(error))
+        self._tell(facts.Answer(ticket, outcome))
 
 
 def creation(body: dict[str, Json]) -> Write:
     """The write that creates an object as it is written down."""
-    kind = Kind.of(str(body.get("apiVersion")), str(body.get("kind")))
-    metadata = metadata_of(body)
-    ref = Ref(kind, str(metadata.get("namespace", "")), str(metadata.get("name", "")))
-    return Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager="given")
+    encoded = msgspec.json.encode(body)
+    return Write(verb=Verb.CREATE, ref=ref_of(body), body=encoded, manager="given")

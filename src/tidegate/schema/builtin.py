@@ -2,6 +2,10 @@
 
 Read on first use from a file that `make schemas` writes (its language is told in `plane.schemas`);
 a shape is made when it is asked for, and once.
+
+Where only the names of fields are known, `merging_of` tells how lists and mappings merge, by a
+field's name and the name of the field it is in. What is merged one way in one kind and another way
+in another is not known here: its owners tell.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +23,8 @@ from tidegate.schema.shape import ANY, DEDUCED, Merge, Shape, Type
 FILE = Path(__file__).with_name("kubernetes-1.36.json")
 
 Asked = Callable[[], Shape]
+LEFT_OUT = frozenset({"CustomResourceDefinition", "ResourceSlice"})
+"""Definitions hold schemas, whose names are anybody's, and slices are written by drivers."""
 
 
 class _Definition(msgspec.Struct, frozen=True):
@@ -27,7 +34,7 @@ class _Definition(msgspec.Struct, frozen=True):
     atomic: bool = False
 
 
-class _Book(msgspec.Struct, frozen=True):
+class _SchemaBook(msgspec.Struct, frozen=True):
     release: str
     kinds: tuple[tuple[str, str, str, str, bool, str, str, str], ...]
     definitions: dict[str, _Definition]
@@ -85,8 +92,8 @@ def object_meta() -> Shape:
 
 
 @cache
-def _read() -> _Book:
-    return msgspec.json.decode(FILE.read_bytes(), type=_Book)
+def _read() -> _SchemaBook:
+    return msgspec.json.decode(FILE.read_bytes(), type=_SchemaBook)
 
 
 @cache
@@ -139,3 +146,58 @@ def _collection(place: object) -> Shape:
             return Shape(type=Type.ARRAY, merge=Merge.ATOMIC, items=_place(items))
         case _:
             raise TypeError(place)
+
+
+class Merging(NamedTuple):
+    """By which fields the items of a list are told apart; whether it is a set; or in one piece."""
+
+    keys: tuple[str, ...] = ()
+    is_set: bool = False
+    is_one_piece: bool = False
+
+
+UNKNOWN = Merging()
+
+
+def merging_of(parent: str, name: str) -> Merging:
+    """How the field `name` of what stands in `parent` merges."""
+    return _places().get((parent, name), UNKNOWN)
+
+
+@cache
+def _places() -> dict[tuple[str, str], Merging]:
+    found: dict[tuple[str, str], Merging] = {}
+    seen: set[tuple[str, str]] = set()
+    for served in served_kinds():
+        shape = shape_of(served.kind)
+        if shape is not None and "create" in served.verbs and served.kind.name not in LEFT_OUT:
+            _note_fields("", shape, found, seen)
+    return found
+
+
+def _note_fields(
+    parent: str,
+    shape: Shape,
+    found: dict[tuple[str, str], Merging],
+    seen: set[tuple[str, str]],
+) -> None:
+    """Note what is below a place that is not in one piece itself."""
+    if (parent, shape.name) in seen:
+        return
+    seen.add((parent, shape.name))
+    for name, asked in shape.fields.items():
+        if name == "status":
+            continue
+        inner = asked()
+        if inner.type in {Type.ARRAY, Type.OBJECT}:
+            own = _merging(inner)
+            is_same = found.setdefault((parent, name), own) == own
+            found[parent, name] = own if is_same else UNKNOWN
+        if inner.merge is not Merge.ATOMIC:
+            _note_fields(name, inner if inner.items is None else inner.items(), found, seen)
+
+
+def _merging(shape: Shape) -> Merging:
+    if shape.type is Type.ARRAY:
+        return Merging(shape.keys, is_set=shape.merge is Merge.SET)
+    return Merging(is_one_piece=shape.merge is Merge.ATOMIC)

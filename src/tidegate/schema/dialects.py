@@ -22,9 +22,9 @@ from tidegate.schema.builtin import object_meta
 from tidegate.schema.causes import NOWHERE
 from tidegate.schema.decoding import find_decode_problem
 from tidegate.schema.fit import find_unmet_custom
+from tidegate.schema.mending import unknown_fields
 from tidegate.schema.shape import Shape, child
 from tidegate.schema.structural import Schema, shape_from
-from tidegate.schema.unknown import unknown_fields
 
 FILE = Path(__file__).with_name("dialects.json")
 NESTED = ("items", "additionalProperties")

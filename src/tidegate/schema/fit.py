@@ -17,10 +17,9 @@ from tidegate.model.reading import mapping, mappings, text
 from tidegate.schema.builtin import object_meta, shape_of
 from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem, find_typed_problems
-from tidegate.schema.defaults import drop_nulls, fill_defaults
+from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import INT_OR_STRING, Schema, schema_in, shapes_of
-from tidegate.schema.unknown import prune, unknown_fields
 from tidegate.schema.validation.definitions import find_definition_problems, nodes_of
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.world.facts import Cause

@@ -1,12 +1,12 @@
 """What of a built-in kind cannot be changed once it is there, as Kubernetes 1.36 validates updates.
 
-`frozen.yaml` has the rows; here are the questions that they ask. Custom kinds freeze fields by
-rules of their own: only a server knows those.
+`frozen.yaml` has the rows; here are the questions that they ask, and whether a change is one that
+no server takes. Custom kinds freeze fields by rules of their own: only a server knows those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -14,7 +14,7 @@ from typing import TypeAlias, cast
 import msgspec
 
 from tidegate.documents import read
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind
 from tidegate.model.quantity import quantity_of
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.schema.causes import forbidden
@@ -125,10 +125,11 @@ def _shrinks(live: Body, wanted: Body) -> bool:
     return before is not None and after is not None and after < before
 
 
-def _is_established(live: Body, _wanted: Body) -> bool:
+def is_established(definition: Body) -> bool:
+    """Whether a CRD's kinds are served."""
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in mappings(live, "status", "conditions")
+        for condition in mappings(definition, "status", "conditions")
     )
 
 
@@ -150,7 +151,7 @@ QUESTIONS: dict[str, Condition] = {
     "another-length": _is_of_another_length,
     "balanced": _stays_balanced,
     "counted": lambda live, wanted: not _is_indexed(live, wanted),
-    "established": _is_established,
+    "established": lambda live, _wanted: is_established(live),
     "keeps-families": _keeps_families,
     "longer-life": _lengthens_life,
     "marked": lambda live, _wanted: live.get("immutable") is True,
@@ -161,3 +162,54 @@ QUESTIONS: dict[str, Condition] = {
     "unbound": lambda live, _wanted: text(live, "status", "phase") != "Bound",
     "unsuspended": lambda live, _wanted: part(live, "spec", "suspend") is not True,
 }
+
+
+def find_frozen(changed: Iterable[Names], live: Body, wanted: Body) -> tuple[Names, ...]:
+    """Those of the changed places that cannot be changed."""
+    standing = [*_standing(live, wanted)]
+    return tuple(names for names in changed if any(_stays(names, row) for row in standing))
+
+
+def find_changed(before: Body, after: Body) -> tuple[Cause, ...]:
+    """What a server says of an object that would become another one. It is asked of whole bodies.
+
+    A spec that is the same one has not changed.
+    """
+    is_same = before.get("spec") is after.get("spec")
+    rows = (row for row in _standing(before, after) if not (is_same and row.place[0] == "spec"))
+    causes = (row.cause() for row in rows if _kept(before, row) != _kept(after, row))
+    return tuple(dict.fromkeys(causes))
+
+
+def _standing(live: Body, wanted: Body) -> Iterator[Frozen]:
+    kind = Kind.of(text(wanted, "apiVersion"), text(wanted, "kind"))
+    rows = frozen_rows().get((kind.group, kind.name), ())
+    return (row for row in rows if row.when(live, wanted))
+
+
+def _stays(names: Names, row: Frozen) -> bool:
+    is_touched = names[: len(row.place)] == row.place or row.place[: len(names)] == names
+    return is_touched and not any(names[: len(free)] == free for free in row.free)
+
+
+def _kept(body: Body, row: Frozen) -> Json:
+    """What stands at the place, without what may change."""
+    value = part(body, *row.place)
+    if value is None:
+        return row.unsaid if not row.beside or part(body, *row.beside) is None else None
+    return _without(value, [free[len(row.place) :] for free in row.free])
+
+
+def _without(value: Json, free: list[Names]) -> Json:
+    if not free:
+        return value
+    if isinstance(value, list):
+        return [_without(item, free) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {
+        name: _without(inner, [rest[1:] for rest in free if rest[0] == name])
+        for name, inner in value.items()
+        if (name,) not in free
+    }
+    return {name: inner for name, inner in kept.items() if inner not in (None, {})}

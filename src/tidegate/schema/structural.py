@@ -12,8 +12,8 @@ from functools import cache, partial
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping
 from tidegate.schema.builtin import object_meta
+from tidegate.schema.mending import NOTHING
 from tidegate.schema.shape import Merge, Rules, Shape, Type
-from tidegate.schema.unknown import NOTHING
 
 Schema = dict[str, Json]
 

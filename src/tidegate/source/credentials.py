@@ -2,6 +2,10 @@
 
 A credential is bound to a host. A stranger's manifest chooses the address, so nothing may be sent
 to just any host that it names.
+
+For passwords, tokens, certificates and keys of ssh in a Secret, Flux has one set of names and Argo
+CD another; they do not contradict each other. Which address a Secret is for, says whoever refers to
+it.
 """
 
 from __future__ import annotations
@@ -20,6 +24,17 @@ from tidegate.model.source import Credentials
 
 TOKEN_PREFIX = "TIDEGATE_TOKEN_"  # noqa: S105  (the name of a variable)
 USER_PREFIX = "TIDEGATE_USER_"
+DOCKER = ".dockerconfigjson"
+ENTRIES = {
+    "username": ("username",),
+    "password": ("password",),
+    "token": ("bearerToken",),
+    "authority": ("ca.crt", "caFile"),
+    "certificate": ("tls.crt", "certFile", "tlsClientCertData"),
+    "key": ("tls.key", "keyFile", "tlsClientCertKey"),
+    "identity": ("identity", "sshPrivateKey"),
+    "known_hosts": ("known_hosts",),
+}
 NOTHING = Credentials()
 
 
@@ -64,7 +79,12 @@ class LoginFile(msgspec.Struct, frozen=True):
     def find(self, origin: str) -> Credentials:
         if not self.path.is_absolute() or not self.path.is_file():
             return NOTHING
-        return read_docker_logins(_content(self.path), str(self.path)).find(origin)
+        try:
+            content = self.path.read_bytes()
+        except OSError:
+            problem = "the file of logins cannot be read"
+            raise SourceError("source.login", problem, where=Place(str(self.path))) from None
+        return read_docker_logins(content, str(self.path)).find(origin)
 
 
 class Keyrings(msgspec.Struct, frozen=True):
@@ -77,7 +97,7 @@ class Keyrings(msgspec.Struct, frozen=True):
         return next((credentials for credentials in found if credentials != NOTHING), NOTHING)
 
 
-class Given(msgspec.Struct, frozen=True):
+class GivenKey(msgspec.Struct, frozen=True):
     """Credentials for one address, such as a Secret beside the source holds them."""
 
     origin: str
@@ -129,28 +149,14 @@ def keyring_of(variables: Mapping[str, str]) -> Keyrings:
     return Keyrings((Environment(variables), *map(LoginFile, files)))
 
 
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError:
-        problem = "the file of logins cannot be read"
-        raise SourceError("source.login", problem, where=Place(str(file))) from None
-
-
-def basic(credentials: Credentials) -> str:
-    """User name and password as HTTP sends them; empty if there are none."""
-    if credentials.password is None:
-        return ""
-    pair = f"{credentials.username}:{credentials.password.reveal()}"
-    return base64.b64encode(pair.encode()).decode()
-
-
 def authorization(credentials: Credentials) -> str:
     """The header's value; empty if there is nothing to send."""
     if credentials.token is not None:
         return f"Bearer {credentials.token.reveal()}"
-    pair = basic(credentials)
-    return f"Basic {pair}" if pair else ""
+    if credentials.password is None:
+        return ""
+    pair = f"{credentials.username}:{credentials.password.reveal()}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 def _host(key: str) -> str:
@@ -164,3 +170,44 @@ def _credentials(login: _Login) -> Credentials:
         username, _, password = base64.b64decode(login.auth, validate=True).decode().partition(":")
         return Credentials(username=username, password=Secret(password.rstrip("\0")))
     return Credentials(username=login.username, password=Secret(login.password))
+
+
+def keyring_of_secret(entries: Mapping[str, bytes], origin: str, *, name: str) -> Keyring:
+    """Credentials for an address (`https://host`, `ssh://host`), from decoded entries.
+
+    A Docker configuration says itself for whom it is. `name` is how errors call the Secret.
+    """
+    if DOCKER in entries:
+        return read_docker_logins(entries[DOCKER], name)
+    found = {field: _first(entries, names, name) for field, names in ENTRIES.items()}
+    if not any(found.values()):
+        problem = "the Secret has no entry that opens a source"
+        known = ("username", "password", "bearerToken", "identity", "tls.crt", DOCKER)
+        hint = "there may be " + ", ".join(f"`{each}`" for each in known)
+        raise SourceError("source.login", problem, where=Place(name), hint=hint)
+    credentials = Credentials(
+        username=found["username"],
+        password=_secret(found["password"]),
+        token=_secret(found["token"]),
+        authority=found["authority"],
+        certificate=found["certificate"],
+        key=_secret(found["key"]),
+        identity=_secret(found["identity"]),
+        known_hosts=found["known_hosts"],
+    )
+    return GivenKey(origin, credentials)
+
+
+def _first(entries: Mapping[str, bytes], names: tuple[str, ...], where: str) -> str:
+    for name in names:
+        if entries.get(name):
+            try:
+                return entries[name].decode()
+            except UnicodeDecodeError:
+                problem = "an entry of the Secret is not text"
+                raise SourceError("source.login", problem, where=Place(where, field=name)) from None
+    return ""
+
+
+def _secret(text: str) -> Secret | None:
+    return Secret(text) if text else None

@@ -16,11 +16,11 @@ from tidegate.model.source import ChartSource, Credentials, OciSource, Revision,
 from tidegate.source.access import Access
 from tidegate.source.archive import unpack
 from tidegate.source.cache import Kept
-from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
 from tidegate.source.credentials import authorization
 from tidegate.source.oci.artifacts import fetch_oci
 from tidegate.source.semver import pick_highest, require_range
-from tidegate.source.web.download import Web, WebAsk, check_web_url, origin_of, shown, web_for
+from tidegate.source.tree import CHART_LAYER, check_chart, check_digest
+from tidegate.source.web import Web, WebAsk, check_web_url, origin_of, shown, web_for
 
 
 class ChartEntry(msgspec.Struct, frozen=True):
@@ -60,7 +60,9 @@ def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEnt
     if found is None:
         name, wanted = foreign(source.chart), foreign(source.version or "*")
         problem = f"chart `{name}` has no version in `{wanted}`"
-        raise SourceError("source.chart.version", problem, where=where, hint=_newest(by_version))
+        newest = pick_highest(require_range(">=0-0"), by_version)
+        hint = f"the newest is `{foreign(newest.text)}`" if newest else ""
+        raise SourceError("source.chart.version", problem, where=where, hint=hint)
     return by_version[found.text]
 
 
@@ -181,8 +183,3 @@ def _entry(item: object) -> ChartEntry | None:
         return msgspec.convert(item, ChartEntry)
     except msgspec.ValidationError:
         return None
-
-
-def _newest(versions: dict[str, ChartEntry]) -> str:
-    newest = pick_highest(require_range(">=0-0"), versions)
-    return f"the newest is `{foreign(newest.text)}`" if newest else ""

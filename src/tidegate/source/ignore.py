@@ -14,6 +14,8 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.globs import join_stars, one_of
+
 FILE_NAME = ".sourceignore"
 ALWAYS_LEFT_OUT = (".git/", ".gitignore", ".gitmodules", ".gitattributes")
 LEFT_OUT_WITHOUT_RULES = (
@@ -25,7 +27,7 @@ LEFT_OUT_WITHOUT_RULES = (
 ANY_DEPTH = "**"
 
 
-class Rule(msgspec.Struct, frozen=True, dict=True):
+class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
     """One line: which paths below `below` it is about, and whether it takes them back."""
 
     segments: tuple[str, ...]
@@ -47,14 +49,12 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         if len(path) <= depth or tuple(path[:depth]) != self.below:
             return False
         inside = path[depth:]
-        end = self._end_of_name(inside) if len(self.segments) == 1 else self._end_of_path(inside)
+        # A rule without a slash is about a name, wherever in the path it stands.
+        is_name = len(self.segments) == 1
+        end = _find(self._shapes[0], inside, 0) if is_name else self._end_of_path(inside)
         if end is None:
             return False
         return not self.directories_only or is_directory or end < len(inside)
-
-    def _end_of_name(self, path: Sequence[str]) -> int | None:
-        """A rule without a slash is about a name, wherever in the path it stands."""
-        return _find(self._shapes[0], path, 0)
 
     def _end_of_path(self, path: Sequence[str]) -> int | None:
         """How many parts of the path the rule used up; nothing if it does not fit."""
@@ -74,7 +74,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         return end if matched else None
 
 
-def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[IgnoreRule, ...]:
     """The rules in a text, one per line. `below` is the directory that they are about."""
     lines = text.split("\n")
     return tuple(
@@ -90,23 +90,23 @@ def is_rule(line: str) -> bool:
     return len(rules) == 1 and rules[0].is_sound
 
 
-def load_rules(root: Path, files: Iterable[str]) -> tuple[Rule, ...]:
+def load_rules(root: Path, files: Iterable[str]) -> tuple[IgnoreRule, ...]:
     """The rules of every `.sourceignore` among the files, the outermost first."""
-    places = sorted(tuple(file.split("/")) for file in files if _is_rule_file(file))
-    rules: list[Rule] = []
-    for place in places:
+    places = (tuple(file.split("/")) for file in files)
+    rules: list[IgnoreRule] = []
+    for place in sorted(place for place in places if place[-1] == FILE_NAME):
         text = root.joinpath(*place).read_text(encoding="utf-8", errors="replace")
         rules += read_rules(text, below=place[:-1])
     return tuple(rules)
 
 
-def with_defaults(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def with_defaults(rules: Sequence[IgnoreRule]) -> tuple[IgnoreRule, ...]:
     """Rules that are always there come first; most defaults only count where there are no rules."""
     left_out = ALWAYS_LEFT_OUT if rules else (*ALWAYS_LEFT_OUT, *LEFT_OUT_WITHOUT_RULES)
     return (*read_rules("\n".join(left_out)), *rules)
 
 
-def is_ignored(path: str, rules: Sequence[Rule], *, is_directory: bool = False) -> bool:
+def is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_directory: bool = False) -> bool:
     """Whether a path is left out: the last rule that covers it decides."""
     parts = path.split("/")
     for rule in reversed(rules):
@@ -125,18 +125,14 @@ def kept_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, 
     )
 
 
-def _is_rule_file(file: str) -> bool:
-    return file == FILE_NAME or file.endswith(f"/{FILE_NAME}")
-
-
-def _read_rule(line: str, below: tuple[str, ...]) -> Rule:
+def _read_rule(line: str, below: tuple[str, ...]) -> IgnoreRule:
     takes_back = line.startswith("!")
     text = line[1:] if takes_back else line
     if not text.endswith("\\ "):
         text = text.rstrip(" ")
     directories_only = text.endswith("/")
     segments = tuple(text.removesuffix("/").split("/"))
-    return Rule(segments, below, takes_back, directories_only)
+    return IgnoreRule(segments, below, takes_back, directories_only)
 
 
 def _find(shape: re.Pattern[str] | None, path: Sequence[str], start: int) -> int | None:
@@ -165,11 +161,7 @@ def _shape(segment: str) -> re.Pattern[str] | None:
             pieces.append("")
         else:
             pieces[-1] += _expression(token)
-    first, *between = pieces
-    last = f".*{between.pop()}" if between else ""
-    # The nearest match of each piece will do. Not trying the others keeps this fast for any text.
-    nearest = "".join(f"(?>.*?{piece})" for piece in between)
-    return re.compile(first + nearest + last, re.DOTALL)
+    return re.compile(join_stars(pieces), re.DOTALL)
 
 
 def _expression(token: re.Match[str]) -> str:
@@ -186,8 +178,4 @@ def _set_expression(text: str) -> str:
     negated = text.startswith("[^")
     inside = text[2 if negated else 1 : -1]
     ranges = re.findall(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", inside, re.DOTALL)
-    pairs = [(low[-1], (high or low)[-1]) for low, high in ranges]
-    spans = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in pairs if low <= high)
-    if not spans:
-        return "." if negated else "(?!)"
-    return f"[{'^' if negated else ''}{spans}]"
+    return one_of([(low[-1], (high or low)[-1]) for low, high in ranges], negated=negated)

@@ -11,9 +11,8 @@ from tidegate.errors import Place, ProcessError, SourceError, foreign
 from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
 from tidegate.source.archive import unpack
-from tidegate.source.chart import check_chart
 from tidegate.source.git.program import Git, git_for
-from tidegate.source.tree import TreeEntry, look_at, part_links, walk_tree
+from tidegate.source.tree import TreeEntry, check_chart, look_at, part_links, walk_tree
 from tidegate.source.urls import GitUrl
 
 WORKING_TREE = Revision("working tree")

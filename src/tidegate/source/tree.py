@@ -14,6 +14,7 @@ from tidegate.errors import Place, SourceError, foreign
 from tidegate.files import Stray, StrayPathError, follow
 
 MIB = 1024 * 1024
+CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 
 class TreeLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,3 +136,17 @@ def _end_of(link: TreeEntry, root: Path) -> Path:
 def _digest_file(path: Path) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
+
+
+def check_digest(found: str, wanted: str, name: str) -> None:
+    """Refuse what is not what was promised. An index may promise nothing."""
+    expected = wanted.rpartition(":")[2].lower()
+    if expected and expected != found.rpartition(":")[2]:
+        problem = f"its digest is `{found}`, and should be `{foreign(wanted)}`"
+        raise SourceError("source.digest", problem, where=Place(name))
+
+
+def check_chart(place: Path, name: str) -> None:
+    if not (place / "Chart.yaml").is_file():
+        problem = "there is no `Chart.yaml` in it"
+        raise SourceError("source.chart.archive", problem, where=Place(name))

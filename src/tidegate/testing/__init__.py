@@ -1,16 +1,6 @@
 """What a test needs to make a world and to talk to it."""
 
 from tidegate.testing.desk import Body, Desk, body_of, items_of, live_of
-from tidegate.testing.worlds import give, live_in, real_world, sandbox_world
+from tidegate.testing.worlds import give, real_world, sandbox_world
 
-__all__ = [
-    "Body",
-    "Desk",
-    "body_of",
-    "give",
-    "items_of",
-    "live_in",
-    "live_of",
-    "real_world",
-    "sandbox_world",
-]
+__all__ = ["Body", "Desk", "body_of", "give", "items_of", "live_of", "real_world", "sandbox_world"]

@@ -18,31 +18,8 @@ import msgspec
 from tidegate.model.identity import Identity
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Live, Propagation, Ref
-from tidegate.world.calls import (
-    Get,
-    Kinds,
-    List,
-    PatchForm,
-    Request,
-    Selection,
-    Ticket,
-    Verb,
-    View,
-    Watch,
-    Write,
-)
+from tidegate.world import calls, facts
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import (
-    Answer,
-    Catalogue,
-    Change,
-    Changed,
-    Done,
-    Fact,
-    Listed,
-    Outcome,
-    is_refusal,
-)
 
 Body = dict[str, Json]
 PATIENCE = Ms(30 * SECOND)
@@ -60,7 +37,7 @@ class Options(TypedDict, total=False):
     subresource: str
     uid: str
     version: str
-    form: PatchForm
+    form: calls.PatchForm
     propagation: Propagation
 
 
@@ -75,46 +52,50 @@ class Desk:
         self.namespace = namespace
         self._identity = identity
         self._scopes: dict[Kind, bool] = {}
-        self._inbox: deque[Fact] = deque()
+        self._inbox: deque[facts.Fact] = deque()
 
-    async def ask(self, *requests: Request) -> tuple[Outcome, ...]:
+    async def ask(self, *requests: calls.Request) -> tuple[facts.Outcome, ...]:
         """The outcomes of these; what a watch tells meanwhile is kept for `until`."""
         waiting = {self._submit(request): place for place, request in enumerate(requests)}
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, facts.Outcome] = {}
         deadline = Ms(self.world.now() + ANSWERS)
         while waiting:
             if self.world.now() >= deadline:
                 raise AssertionError(f"no answer to {len(waiting)} calls within {ANSWERS} ms")
             for fact in await self._party.wait(deadline):
-                if isinstance(fact, Answer) and fact.ticket in waiting:
+                if isinstance(fact, facts.Answer) and fact.ticket in waiting:
                     outcomes[waiting.pop(fact.ticket)] = fact.outcome
                 else:
                     self._inbox.append(fact)
         return tuple(outcomes[place] for place in range(len(requests)))
 
-    async def apply(self, body: Body, **options: Unpack[Options]) -> Outcome:
-        return await self._write(Verb.APPLY, body, {"manager": "tidegate", **options})
+    async def apply(self, body: Body, **options: Unpack[Options]) -> facts.Outcome:
+        return await self._write(calls.Verb.APPLY, body, {"manager": "tidegate", **options})
 
-    async def create(self, body: Body, **options: Unpack[Options]) -> Outcome:
-        return await self._write(Verb.CREATE, body, options)
+    async def create(self, body: Body, **options: Unpack[Options]) -> facts.Outcome:
+        return await self._write(calls.Verb.CREATE, body, options)
 
-    async def replace(self, body: Body, **options: Unpack[Options]) -> Outcome:
-        return await self._write(Verb.REPLACE, body, options)
+    async def replace(self, body: Body, **options: Unpack[Options]) -> facts.Outcome:
+        return await self._write(calls.Verb.REPLACE, body, options)
 
     async def patch(
         self, ref: Ref, patch: Body | list[Json], **options: Unpack[Options]
-    ) -> Outcome:
-        write = Write(verb=Verb.PATCH, ref=ref, body=msgspec.json.encode(patch), **options)
+    ) -> facts.Outcome:
+        write = calls.Write(
+            verb=calls.Verb.PATCH, ref=ref, body=msgspec.json.encode(patch), **options
+        )
         return (await self.ask(write))[0]
 
-    async def delete(self, ref: Ref, **options: Unpack[Options]) -> Outcome:
-        return (await self.ask(Write(verb=Verb.DELETE, ref=ref, **options)))[0]
+    async def delete(self, ref: Ref, **options: Unpack[Options]) -> facts.Outcome:
+        return (await self.ask(calls.Write(verb=calls.Verb.DELETE, ref=ref, **options)))[0]
 
-    async def get(self, ref: Ref, *, view: View = View.FULL) -> Outcome:
-        return (await self.ask(Get(ref, view)))[0]
+    async def get(self, ref: Ref, *, view: calls.View = calls.View.FULL) -> facts.Outcome:
+        return (await self.ask(calls.Get(ref, view)))[0]
 
-    async def page(self, selection: Selection, *, limit: int = 0, resume: str = "") -> Outcome:
-        return (await self.ask(List(selection, limit, resume)))[0]
+    async def page(
+        self, selection: calls.Selection, *, limit: int = 0, resume: str = ""
+    ) -> facts.Outcome:
+        return (await self.ask(calls.List(selection, limit, resume)))[0]
 
     async def ref(self, body: Body) -> Ref:
         """Which object a body speaks of, in the desk's namespace unless it names another."""
@@ -124,12 +105,12 @@ class Desk:
         return Ref(kind, str(metadata.get("namespace", inside)), str(metadata.get("name", "")))
 
     def watch(
-        self, selection: Selection, *, since: str = "", within: tuple[str, ...] = ()
-    ) -> Ticket:
+        self, selection: calls.Selection, *, since: str = "", within: tuple[str, ...] = ()
+    ) -> calls.Ticket:
         """Begin to watch; `until` hears what it tells, `cancel` ends it."""
-        return self._submit(Watch(selection, since, within))
+        return self._submit(calls.Watch(selection, since, within))
 
-    def cancel(self, ticket: Ticket) -> bool:
+    def cancel(self, ticket: calls.Ticket) -> bool:
         """Forget a call or end a watch; what it has told already is kept for `until`."""
         return self._party.cancel(ticket)
 
@@ -138,17 +119,19 @@ class Desk:
         while self.world.now() < until:
             self._inbox.extend(await self._party.wait(until))
 
-    async def until(self, heard: Callable[[Fact], bool], *, within: Ms = PATIENCE) -> list[Fact]:
+    async def until(
+        self, heard: Callable[[facts.Fact], bool], *, within: Ms = PATIENCE
+    ) -> list[facts.Fact]:
         """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
         deadline = Ms(self.world.now() + within)
-        facts: list[Fact] = []
+        told: list[facts.Fact] = []
         while True:
             while self._inbox:
-                facts.append(self._inbox.popleft())
-                if heard(facts[-1]):
-                    return facts
+                told.append(self._inbox.popleft())
+                if heard(told[-1]):
+                    return told
             if self.world.now() >= deadline:
-                last = ", ".join(map(_brief, facts[-5:])) or "nothing"
+                last = ", ".join(map(_brief, told[-5:])) or "nothing"
                 raise AssertionError(f"not heard within {within} ms; the last heard: {last}")
             self._inbox.extend(await self._party.wait(deadline))
 
@@ -159,17 +142,17 @@ class Desk:
 
         There must be a line in between, whose watches begin with what is there.
         """
-        selection = Selection(ref.kind, ref.namespace, fields=f"metadata.name={ref.name}")
+        selection = calls.Selection(ref.kind, ref.namespace, fields=f"metadata.name={ref.name}")
         ticket = self.watch(selection)
         seen: Live | None = None
         whole = False
 
-        def heard(fact: Fact) -> bool:
+        def heard(fact: facts.Fact) -> bool:
             nonlocal seen, whole
             match fact:
-                case Changed(ticket=told) if told == ticket:
-                    seen = None if fact.change is Change.DELETED else fact.live
-                case Answer(ticket=told) if told == ticket:
+                case facts.Changed(ticket=told) if told == ticket:
+                    seen = None if fact.change is facts.Change.DELETED else fact.live
+                case facts.Answer(ticket=told) if told == ticket:
                     whole = True
             return whole and holds(seen)
 
@@ -179,11 +162,11 @@ class Desk:
 
     async def eventually(
         self,
-        attempt: Callable[[], Awaitable[Outcome]],
-        holds: Callable[[Outcome], bool],
+        attempt: Callable[[], Awaitable[facts.Outcome]],
+        holds: Callable[[facts.Outcome], bool],
         *,
         within: Ms = PATIENCE,
-    ) -> Outcome:
+    ) -> facts.Outcome:
         """The first outcome of which a claim holds, asked for again and again."""
         deadline = Ms(self.world.now() + within)
         while not holds(outcome := await attempt()):
@@ -193,37 +176,34 @@ class Desk:
             await self.rest(pause)
         return outcome
 
-    def _submit(self, request: Request) -> Ticket:
+    def _submit(self, request: calls.Request) -> calls.Ticket:
         return self._party.submit(request, identity=self._identity)
 
-    async def _write(self, verb: Verb, body: Body, options: Options) -> Outcome:
+    async def _write(self, verb: calls.Verb, body: Body, options: Options) -> facts.Outcome:
         ref = await self.ref(body)
-        metadata = {
-            **read_metadata(body),
-            **({"namespace": ref.namespace} if ref.namespace else {}),
-        }
+        metadata = read_metadata(body) | ({"namespace": ref.namespace} if ref.namespace else {})
         encoded = msgspec.json.encode({**body, "metadata": metadata})
-        return (await self.ask(Write(verb=verb, ref=ref, body=encoded, **options)))[0]
+        return (await self.ask(calls.Write(verb=verb, ref=ref, body=encoded, **options)))[0]
 
     async def _is_namespaced(self, kind: Kind) -> bool:
         if kind not in self._scopes:
-            (catalogue,) = await self.ask(Kinds())
-            if isinstance(catalogue, Catalogue):
+            (catalogue,) = await self.ask(calls.Kinds())
+            if isinstance(catalogue, facts.Catalogue):
                 self._scopes = {served.kind: served.namespaced for served in catalogue.kinds}
         return self._scopes.get(kind, True)
 
 
-def _brief(fact: Fact) -> str:
+def _brief(fact: facts.Fact) -> str:
     """A fact without its body, which may be long and may hold secrets."""
-    if isinstance(fact, Changed):
+    if isinstance(fact, facts.Changed):
         return f"{fact.live.ref} {fact.change} at version {fact.live.version}"
     return type(fact).__name__
 
 
-def _outcome_words(outcome: Outcome) -> str:
+def _outcome_words(outcome: facts.Outcome) -> str:
     """An outcome without the objects in it."""
     words = type(outcome).__name__
-    return f"{words}: {outcome.message}" if is_refusal(outcome) else words
+    return f"{words}: {outcome.message}" if facts.is_refusal(outcome) else words
 
 
 def read_metadata(body: Body) -> Body:
@@ -233,23 +213,23 @@ def read_metadata(body: Body) -> Body:
     return metadata
 
 
-def live_of(outcome: Outcome) -> Live:
+def live_of(outcome: facts.Outcome) -> Live:
     """The object of an outcome that must have one."""
-    if not isinstance(outcome, Done) or outcome.live is None:
+    if not isinstance(outcome, facts.Done) or outcome.live is None:
         raise AssertionError(f"expected an object, got {_outcome_words(outcome)}")
     return outcome.live
 
 
-def body_of(outcome: Outcome) -> Body:
+def body_of(outcome: facts.Outcome) -> Body:
     """That object, read."""
     body: Body = msgspec.json.decode(live_of(outcome).body)
     return body
 
 
-def items_of(outcome: Outcome) -> tuple[Live, ...]:
+def items_of(outcome: facts.Outcome) -> tuple[Live, ...]:
     """The objects of a page that must have come."""
     match outcome:
-        case Listed():
+        case facts.Listed():
             return outcome.items
         case _:
             raise AssertionError(f"expected a list, got {_outcome_words(outcome)}")

@@ -42,20 +42,20 @@ def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, 
         body = _own_object(unit, brought[unit.of, unit.parent or ""])
         answer = oracles[str(body["kind"])].ask(shape, body, list(cluster.values()))
         if body["kind"] == "Application":
-            answer = Answer(_last_of_each(answer.objects, unit.namespace), answer.error)
+            answer = Answer(_applied(answer.objects, unit.namespace), answer.error)
         brought[unit.of, unit.id] = [_as_stored(one) for one in answer.objects]
         cluster |= {identity(one): one for one in brought[unit.of, unit.id]}
         yield unit, answer
 
 
 def _in_file(shape: str, name: str) -> list[Body]:
-    if name == ".":
+    if not name:
         return []
     return [one.body for one in read((REPOS / shape / name).read_bytes(), name)]
 
 
 def _own_object(unit: Expected, among: list[Body]) -> Body:
-    if "/" not in unit.id:
+    if unit.id.count("/") < 2:
         return PLAIN
     found = [one for one in among if identity(one) == unit.id]
     if not found:
@@ -63,8 +63,8 @@ def _own_object(unit: Expected, among: list[Body]) -> Body:
     return found[-1]
 
 
-def _last_of_each(objects: list[Body], namespace: str | None) -> list[Body]:
-    """What Argo CD's controller keeps of an object that stands there several times."""
+def _applied(objects: list[Body], namespace: str | None) -> list[Body]:
+    """What Argo CD's controller keeps: the last of what stands there several times."""
     last: dict[tuple[str, str], Body] = {}
     for one in objects:
         group = str(one["apiVersion"]).rpartition("/")[0]

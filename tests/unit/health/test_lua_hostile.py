@@ -9,7 +9,7 @@ import resource
 
 import pytest
 
-from tidegate.health.lua.exchange import Broke, Question, ScriptAnswer, Told
+from tidegate.health.lua.exchange import Broke, Question, Returned, ScriptAnswer
 from tidegate.health.lua.machine import KINDS_OF_LUA, LITTERED, MIB, Machine
 
 FINE = 'return {status = "Healthy"}'
@@ -74,13 +74,13 @@ def test_a_script_that_does_harm_ends_and_says_why(
     assert isinstance(answer, Broke)
     assert problem in answer.problem
     assert len(answer.problem) <= 4096
-    assert ask(machine, OPEN_FINE) == Told("Healthy", "X21")
+    assert ask(machine, OPEN_FINE) == Returned("Healthy", "X21")
 
 
 @pytest.mark.parametrize("script", ["while true do end", "while true do pcall(error) end"])
 def test_a_script_with_few_libraries_ends_as_well(machine: Machine, script: str) -> None:
     assert isinstance(ask(machine, script, open_libs=False), Broke)
-    assert ask(machine, FINE, open_libs=False) == Told("Healthy", "")
+    assert ask(machine, FINE, open_libs=False) == Returned("Healthy", "")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ local fine, found = pcall(function() return {way} end)
 return {{status = "Healthy", message = type(fine and found or nil)}}
 """
 
-    assert ask(machine, script, open_libs=open_libs) == Told("Healthy", "nil")
+    assert ask(machine, script, open_libs=open_libs) == Returned("Healthy", "nil")
 
 
 @pytest.mark.parametrize("name", ["io", "debug", "ffi", "python", "../secret", "table.new"])
@@ -124,7 +124,7 @@ local chunk, why = (function() {script} end)()
 return {{status = "Healthy", message = tostring(chunk) .. " " .. why}}
 """
 
-    assert ask(machine, told) == Told("Healthy", "nil attempt to load chunk with wrong mode")
+    assert ask(machine, told) == Returned("Healthy", "nil attempt to load chunk with wrong mode")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ return {{status = "Healthy", message = tostring(chunk) .. " " .. why}}
 def test_what_a_script_changes_is_gone_with_it(machine: Machine, mischief: str) -> None:
     ask(machine, f'{mischief} return {{status = "Healthy"}}')
 
-    assert ask(machine, OPEN_FINE) == Told("Healthy", "X21")
+    assert ask(machine, OPEN_FINE) == Returned("Healthy", "X21")
     assert isinstance(ask(machine, 'return ("x"):upper()', open_libs=False), Broke)
 
 
@@ -192,10 +192,10 @@ def test_more_scripts_than_are_kept_are_all_run() -> None:
         for number in (*range(300), *range(300))
     ]
 
-    assert answers == [Told("Healthy", str(number)) for number in (*range(300), *range(300))]
+    assert answers == [Returned("Healthy", str(number)) for number in (*range(300), *range(300))]
 
 
 def test_what_a_script_returns_is_cut(machine: Machine) -> None:
     answer = ask(machine, 'return {status = "Healthy", message = ("x"):rep(1e6)}')
 
-    assert answer == Told("Healthy", "x" * 4096)
+    assert answer == Returned("Healthy", "x" * 4096)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.health.lua import NO_RULES, LuaRules, Script, read_verdict
-from tidegate.health.lua.exchange import Broke, Silent, Told, read_question, write_answer
+from tidegate.health.lua.exchange import Broke, Returned, Silent, read_question, write_answer
 from tidegate.health.lua.machine import Machine
 from tidegate.health.lua.patterns import compile_pattern
 from tidegate.model.moment import Ms
@@ -138,7 +138,7 @@ def test_a_request_is_work_that_carries_script_object_and_time() -> None:
 def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status() -> None:
     body = a_body(status={"observedGeneration": 7})
 
-    verdict = read_verdict(write_answer(Told("Degraded", "two\nlines")), body)
+    verdict = read_verdict(write_answer(Returned("Degraded", "two\nlines")), body)
 
     assert verdict == Verdict(Health.DEGRADED, "Degraded", "two lines", speaks_of=7)
     assert verdict.checked
@@ -148,13 +148,13 @@ def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status(
 @pytest.mark.parametrize(
     ("answer", "reason", "sentence"),
     [
-        (Told("fine", ""), "InvalidStatus", "Lua returned an invalid health status"),
+        (Returned("fine", ""), "InvalidStatus", "Lua returned an invalid health status"),
         (Silent(), "NoStatus", "its script does not say how it is"),
         (Broke("no\tmemory"), "LuaError", "no memory"),
     ],
 )
 def test_what_is_no_state_is_unknown(
-    answer: Told | Silent | Broke, reason: str, sentence: str
+    answer: Returned | Silent | Broke, reason: str, sentence: str
 ) -> None:
     verdict = read_verdict(write_answer(answer), a_body())
 
@@ -165,7 +165,7 @@ def test_what_is_no_state_is_unknown(
 def test_an_observed_generation_that_is_no_number_is_none(seen: Json) -> None:
     body = a_body(status={"observedGeneration": seen})
 
-    assert read_verdict(write_answer(Told("Healthy", "")), body).speaks_of == 0
+    assert read_verdict(write_answer(Returned("Healthy", "")), body).speaks_of == 0
 
 
 def test_an_application_is_as_its_status_says() -> None:

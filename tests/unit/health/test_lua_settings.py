@@ -123,7 +123,6 @@ def test_every_mistake_has_its_line() -> None:
         "  a/B: {health.lua: [1]}\n"
         "  a/C: {health.lua.useOpenLibs: 'true'}\n"
         "  a/D: x\n"
-        "  '{a': {}\n"
         "  a/E:\n"
     )
 
@@ -134,11 +133,17 @@ def test_every_mistake_has_its_line() -> None:
         ("health.lua.value", 4),
         ("health.lua.value", 5),
         ("health.lua.key", 6),
-        ("health.lua.value", 8),
-        ("health.lua.value", 9),
-        ("health.lua.value", 10),
-        ("health.lua.key", 11),
-        ("health.lua.value", 12),
+        ("file.type", 8),
+        ("file.type", 9),
+        ("file.type", 10),
+        ("file.type", 11),
+    ]
+
+
+def test_a_key_of_the_old_form_is_a_name_or_a_pattern() -> None:
+    assert refused("resource.customizations: |\n  a/B: {}\n  '{a': {}\n  '[': {}\n") == [
+        ("health.lua.key", 3),
+        ("health.lua.key", 4),
     ]
 
 

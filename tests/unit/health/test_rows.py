@@ -6,8 +6,7 @@ import pytest
 
 from tidegate.errors import TidegateError
 from tidegate.health.argo import judge
-from tidegate.health.row_files import read_health_rows
-from tidegate.health.rows import Rows, judge_cases, judge_row
+from tidegate.health.rows import Rows, judge_cases, judge_row, read_health_rows
 from tidegate.model.objects import Json
 from tidegate.model.operators import Check, Row, Stage
 from tidegate.model.verdict import Health, Verdict

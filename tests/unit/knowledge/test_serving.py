@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.operator_stage import an_operator
-from tidegate.knowledge.serving import speaks_for
+from tidegate.knowledge.catalogue import speaks_for
 from tidegate.model.objects import Kind
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.knowledge.stages import shows
-from tidegate.knowledge.templates import render, scope_of
+from tidegate.knowledge.templates import render, scope_of, shows
 from tidegate.model.checks import find, holds, parse_path
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Check

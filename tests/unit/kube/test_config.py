@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tidegate.errors import ConfigError
-from tidegate.kube.access.context import Anonymous, Basic, Plugin, Token, TokenFile
-from tidegate.kube.config import Target, load_target
+from tidegate.kube.access.context import Anonymous, Basic, KubeTarget, Plugin, Token, TokenFile
+from tidegate.kube.config import load_target
 from tidegate.model.objects import Json
 from tidegate.model.secret import Secret
 
@@ -46,7 +46,7 @@ def write(folder: Path, body: dict[str, Json] | str, name: str = "config") -> Pa
     return path
 
 
-def load(folder: Path, body: dict[str, Json] | str, context: str | None = None) -> Target:
+def load(folder: Path, body: dict[str, Json] | str, context: str | None = None) -> KubeTarget:
     return load_target(kubeconfig=str(write(folder, body)), context=context, environ={})
 
 

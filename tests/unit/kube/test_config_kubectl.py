@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tidegate.errors import ConfigError
-from tidegate.kube.access.context import Basic, Plugin, Token, TokenFile
-from tidegate.kube.config import Target, load_target
+from tidegate.kube.access.context import Basic, KubeTarget, Plugin, Token, TokenFile
+from tidegate.kube.config import load_target
 from tidegate.model.objects import Json
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
@@ -73,7 +73,7 @@ def packed(content: bytes | None) -> str | None:
     return base64.b64encode(content).decode() if content else None
 
 
-def seen_by_us(target: Target) -> Fields:
+def seen_by_us(target: KubeTarget) -> Fields:
     login, shown = target.login, target.certificate
     spare = login.spare if isinstance(login, TokenFile) else None
     token = login.token if isinstance(login, Token) else spare
@@ -152,7 +152,7 @@ kubeconfigs = some.fixed_dictionaries(
 )
 
 
-def load_or_say(listed: str, context: str | None) -> Target | str:
+def load_or_say(listed: str, context: str | None) -> KubeTarget | str:
     try:
         return load_target(context=context, environ={"KUBECONFIG": listed})
     except ConfigError as error:

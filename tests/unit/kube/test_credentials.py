@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import ConfigError, Place
-from tidegate.kube.access.context import Anonymous, Basic, Login, Target, Token, TokenFile
+from tidegate.kube.access.context import Anonymous, Basic, KubeTarget, Login, Token, TokenFile
 from tidegate.kube.credentials import auth_source, impersonate
 from tidegate.model.identity import Identity
 from tidegate.model.secret import Secret
@@ -16,8 +16,8 @@ from tidegate.model.secret import Secret
 HERE = Place("config", 7)
 
 
-def target(login: Login, identity: Identity | None = None) -> Target:
-    return Target(
+def target(login: Login, identity: Identity | None = None) -> KubeTarget:
+    return KubeTarget(
         name="here",
         server="https://a.example",
         namespace="default",

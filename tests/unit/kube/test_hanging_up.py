@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.fakes.certificates import issue
 from tidegate.errors import Place
-from tidegate.kube.access.context import Anonymous, Target
+from tidegate.kube.access.context import Anonymous, KubeTarget
 from tidegate.kube.requests import HttpRequest
 from tidegate.kube.transport import Flight, Transport
 
@@ -49,7 +49,7 @@ def silent_server(folder: Path, heard: threading.Event) -> Iterator[int]:
 
 
 async def give_up(port: int, heard: threading.Event) -> None:
-    target = Target(
+    target = KubeTarget(
         name="here",
         server=f"https://localhost:{port}",
         namespace="default",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.kube.stream import LineSplitter, read_event
+from tidegate.kube.replies import LineSplitter, read_event
 from tidegate.model.objects import Kind, Ref
 from tidegate.world.calls import Ticket
 from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired

@@ -22,7 +22,7 @@ from hypothesis import strategies as some
 from tests.fakes.certificates import END, Pair, issue
 from tests.fakes.echo_server import echo_server
 from tidegate.errors import ConfigError, Place
-from tidegate.kube.access.context import Anonymous, ClientCertificate, Target
+from tidegate.kube.access.context import Anonymous, ClientCertificate, KubeTarget
 from tidegate.kube.tls import expired, expiry_of, make_context
 from tidegate.model.secret import Secret
 
@@ -32,8 +32,8 @@ SERVER = issue("server", AUTHORITY)
 CLIENT = issue("jane", AUTHORITY)
 
 
-def target(ca: bytes | None = AUTHORITY.certificate, *, insecure: bool = False) -> Target:
-    return Target(
+def target(ca: bytes | None = AUTHORITY.certificate, *, insecure: bool = False) -> KubeTarget:
+    return KubeTarget(
         name="here",
         server="https://localhost",
         namespace="default",
@@ -72,7 +72,7 @@ def ask(port: int, context: ssl.SSLContext) -> str | None:
     return echoed["certificate"]
 
 
-def refused(make: Target, certificate: ClientCertificate | None = None) -> ConfigError:
+def refused(make: KubeTarget, certificate: ClientCertificate | None = None) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         make_context(make, certificate)
     return caught.value

@@ -9,8 +9,7 @@ from tidegate.model.objects import Json
 from tidegate.plan.diff.facts import GROUPS, is_default
 from tidegate.plan.diff.owned import KEY_DEFAULTS
 from tidegate.plan.diff.values import QUANTITIES, QUANTITY_MAPS
-from tidegate.schema.builtin import served_kinds, shape_of
-from tidegate.schema.merging import Merging, merging_of
+from tidegate.schema.builtin import Merging, merging_of, served_kinds, shape_of
 from tidegate.schema.shape import Merge, Shape, Type
 
 # Definitions hold schemas, and slices are written by drivers.

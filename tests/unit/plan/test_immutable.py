@@ -18,8 +18,7 @@ from tests.promises.objects import (
 )
 from tidegate.model.objects import Kind
 from tidegate.schema.builtin import served_kinds
-from tidegate.schema.frozen import frozen_rows
-from tidegate.schema.immutable import find_frozen
+from tidegate.schema.frozen import find_frozen, frozen_rows
 from tidegate.testing import Body
 
 BOUND: Body = {"status": {"phase": "Bound"}}

@@ -21,15 +21,8 @@ from tidegate.model.rendering import (
     Overlay,
     Restriction,
 )
-from tidegate.render.kustomize import (
-    Builder,
-    Input,
-    RemoteError,
-    Use,
-    build,
-    find_tool,
-    inputs_digest,
-)
+from tidegate.render.kustomize import Builder, Input, RemoteError, Use, build, find_tool
+from tidegate.render.kustomize.build import inputs_digest
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 WEB = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"

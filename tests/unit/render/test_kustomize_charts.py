@@ -20,7 +20,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.rendering import Fetched, Helm, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import RemoteError, build
-from tidegate.render.kustomize.helm_words import read_words
+from tidegate.render.kustomize.inflation import read_words
 from tidegate.render.scratch import MEMORY, PREFIX
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tidegate.model.rendering import Overlay
-from tidegate.render.kustomize.copy import Copy
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.refusal import refusal
+from tidegate.render.kustomize.tree import Copy
 
 SCRATCH = "/dev/shm/tidegate-scratch-7-ab12_x/tree"  # noqa: S108  (nothing is written there)
 

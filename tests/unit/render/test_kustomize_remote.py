@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.render.kustomize.remote import is_remote, is_remote_directory
+from tidegate.render.kustomize.kustomization import is_remote, is_remote_directory
 
 
 @pytest.mark.parametrize(

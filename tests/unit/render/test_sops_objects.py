@@ -11,7 +11,7 @@ from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.documents import Document, read
 from tidegate.errors import RenderError
 from tidegate.render.sops import Keys, decrypt, find_encrypted, placeholders
-from tidegate.render.sops.placeholders import PLACEHOLDER
+from tidegate.render.sops.objects import PLACEHOLDER
 
 SECRET = """apiVersion: v1
 kind: Secret

@@ -14,7 +14,7 @@ from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
-from tidegate.render.envsubst import SubstitutionError, UnsetVariableError, expand
+from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.substitute import OPT_OUT, Source, Variables, collect, substitute
 
 FOLDER = Path(__file__).parents[2] / "data" / "envsubst"
@@ -40,7 +40,7 @@ def our_answer(row: Expanded, variables: dict[str, str]) -> Expanded:
     try:
         raw = expand(row.text, variables, strict=row.strict)
     except UnsetVariableError as error:
-        return Expanded(row.text, row.strict, unset=error.name)
+        return Expanded(row.text, row.strict, unset=str(error))
     except SubstitutionError:
         return Expanded(row.text, row.strict, refused=row.refused or "by us")
     try:

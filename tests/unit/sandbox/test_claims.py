@@ -8,10 +8,9 @@ from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
-from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
-from tidegate.sandbox.controllers.storage.matching import CLAIM, VOLUME
-from tidegate.sandbox.controllers.storage.protection import PROTECTED_CLAIMS
+from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.sandbox.kinds import CLAIM, VOLUME
 from tidegate.testing import Body
 
 DEFAULT: Json = {"storageclass.kubernetes.io/is-default-class": "true"}

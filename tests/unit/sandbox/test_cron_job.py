@@ -6,9 +6,9 @@ from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, text
-from tidegate.sandbox.controllers.batch.cron_job import CRON_JOB, CRON_JOBS
-from tidegate.sandbox.controllers.batch.job import JOB, JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
+from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, LEFT_PODS
+from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.world import START
 from tidegate.testing import Body
 

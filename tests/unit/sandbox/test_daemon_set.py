@@ -9,14 +9,15 @@ from tests.traces.workloads import AGENT, a_template, a_workload
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
-from tidegate.sandbox.controllers.pods import POD, is_active, is_ready
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.pods import is_active, is_ready
+from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.kinds import POD
 from tidegate.testing import Body
 
 SECOND_IMAGE = a_template(image="app:2")
 
 
-def counts(view: Sight) -> Json:
+def counts(view: Visible) -> Json:
     pods = [pod for pod in view.all_of(POD, PLACE) if is_active(pod)]
     return [len(pods), sum(map(is_ready, pods))]
 

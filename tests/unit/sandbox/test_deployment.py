@@ -17,17 +17,16 @@ from tests.traces.workloads import (
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import number
-from tidegate.sandbox.controllers.pods import POD, is_active, is_ready
-from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENT
-from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
+from tidegate.sandbox.controllers.pods import is_active, is_ready
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.workloads.rollout import HISTORY, REVISION
+from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 
 SECOND_IMAGE = a_template(image="app:2")
 NEVER_READY = a_template(image="app:2", outcome="never")
 
 
-def alive_and_ready(view: Sight) -> Json:
+def alive_and_ready(view: Visible) -> Json:
     pods = [pod for pod in view.all_of(POD, PLACE) if is_active(pod)]
     return [len(pods), sum(map(is_ready, pods))]
 
@@ -163,7 +162,7 @@ async def test_no_more_old_replica_sets_are_kept_than_the_history_allows() -> No
 
 
 async def test_recreate_has_no_new_pod_beside_an_old_one() -> None:
-    def images(view: Sight) -> Json:
+    def images(view: Visible) -> Json:
         pods = view.all_of(POD, PLACE)
         return [*sorted({str(pod.labels["pod-template-hash"]) for pod in pods})]
 

@@ -11,8 +11,9 @@ from tests.fakes.workload_stage import PLACE, Stage
 from tests.traces.workloads import WEB, a_template, a_workload, rolling
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.pods import POD, is_active
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.pods import is_active
+from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.kinds import POD
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ strategies = st.sampled_from(
 )
 
 
-def alive(view: Sight) -> Json:
+def alive(view: Visible) -> Json:
     return sum(is_active(pod) for pod in view.all_of(POD, PLACE))
 
 

@@ -6,14 +6,8 @@ from tests.fakes.small_cluster import SHOP, SmallCluster, an_object, notes
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.selectors.endpoints import (
-    ENDPOINTS,
-    HEADLESS,
-    MANAGED_BY,
-    SERVICE_NAME,
-    SLICE,
-)
+from tidegate.sandbox.controllers.selectors import ENDPOINTS, HEADLESS, MANAGED_BY
+from tidegate.sandbox.kinds import POD, SERVICE_NAME, SLICE
 from tidegate.testing import Body
 
 PORTS: list[Json] = [{"port": 80, "targetPort": 8080}]

@@ -8,10 +8,9 @@ from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Propagation, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, text
-from tidegate.sandbox.controllers.batch.job import JOB, JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.leftovers import FINISHED_JOBS, LEFT_PODS
-from tidegate.sandbox.controllers.batch.pods import INDEX, TRACKING
-from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.batch.order import INDEX, TRACKING
+from tidegate.sandbox.kinds import JOB, POD
 from tidegate.testing import Body
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}

@@ -8,10 +8,15 @@ from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mappings, number, text
-from tidegate.sandbox.controllers.batch.indexes import first_free, format_indexes, parse_indexes
-from tidegate.sandbox.controllers.batch.job import JOB, JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.pods import FAILURES, INDEX
-from tidegate.sandbox.controllers.pods import POD
+from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
+from tidegate.sandbox.controllers.batch.order import (
+    FAILURES,
+    INDEX,
+    first_free,
+    format_indexes,
+    parse_indexes,
+)
+from tidegate.sandbox.kinds import JOB, POD
 from tidegate.testing import Body
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}

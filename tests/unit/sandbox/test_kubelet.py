@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.stage import POD, a_container, a_pod, a_stage, at
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.physics.course import Course, Profile
+from tidegate.sandbox.physics.profile import ContainerCourse, Profile
 from tidegate.testing import Body, live_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Conflict
@@ -195,7 +195,7 @@ async def test_a_pod_on_a_node_takes_its_time_to_go() -> None:
 
 
 async def test_a_pod_gets_no_more_time_to_go_than_it_asks_for() -> None:
-    lasting = Profile(durations=Course(stop=Ms(60 * SECOND)))
+    lasting = Profile(durations=ContainerCourse(stop=Ms(60 * SECOND)))
     stage = await a_stage(profile=lasting)
     await stage.create(a_pod(terminationGracePeriodSeconds=4))
     await stage.at(10)

@@ -9,12 +9,19 @@ import pytest
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.errors import TidegateError
 from tidegate.model.moment import Ms
-from tidegate.sandbox.physics.behaviours import Behaviour
-from tidegate.sandbox.physics.course import Failure, Fit, Named, Profile, Rule, Subject
+from tidegate.sandbox.forms import Behaviour
+from tidegate.sandbox.physics.profile import (
+    ContainerFailure,
+    CourseRule,
+    Fit,
+    Named,
+    Profile,
+    Subject,
+)
 from tidegate.sandbox.scenario import read_scenario
 
 
-def rule_of(text: str) -> Rule:
+def rule_of(text: str) -> CourseRule:
     (rule,) = read_scenario(f"behaviours:\n- {{{text}}}\n".encode(), "s.yaml").behaviours
     return rule
 
@@ -121,8 +128,8 @@ def test_a_behaviour_is_for_those_that_it_fits(fit: Fit, *, is_met: bool) -> Non
 
 def test_the_last_rule_that_speaks_of_a_part_decides_it() -> None:
     rules = (
-        Rule(Fit(), {"run": Ms(1_000), "ready": Ms(2_000)}),
-        Rule(Fit(), {"run": Ms(3_000)}),
+        CourseRule(Fit(), {"run": Ms(1_000), "ready": Ms(2_000)}),
+        CourseRule(Fit(), {"run": Ms(3_000)}),
     )
 
     course = Profile(rules=rules).course_of(Subject((Named("Pod", "a"),), "", "", ""))
@@ -133,8 +140,8 @@ def test_the_last_rule_that_speaks_of_a_part_decides_it() -> None:
 def test_a_scenario_has_behaviours_in_order() -> None:
     rule = rule_of("effect: crashes, after: 2m, times: 1, exit: 3, when: {kind: Job, name: a*}")
 
-    failure = Failure(after=Ms(120_000), times=1, code=3)
-    assert rule == Rule(Fit(kind="Job", name="a*"), {"failure": failure})
+    failure = ContainerFailure(after=Ms(120_000), times=1, code=3)
+    assert rule == CourseRule(Fit(kind="Job", name="a*"), {"failure": failure})
 
 
 @pytest.mark.parametrize(

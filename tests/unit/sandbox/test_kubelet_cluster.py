@@ -10,7 +10,7 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.controllers.storage.volumes import provisioner
 from tidegate.sandbox.living import CONTROLLERS, base_objects
-from tidegate.sandbox.physics.course import Fit, Rule
+from tidegate.sandbox.physics.profile import CourseRule, Fit
 from tidegate.testing import Body, body_of, items_of
 from tidegate.world.calls import Selection
 from tidegate.world.facts import Done, Missing
@@ -23,7 +23,7 @@ POD = Kind("", "v1", "Pod")
 KINDS = (DEPLOYMENT, STATEFUL_SET, JOB, POD, SERVICE)
 
 
-async def a_shop(*rules: Rule) -> Stage:
+async def a_shop(*rules: CourseRule) -> Stage:
     stage = Stage(SIMPLE.with_rules(rules), (*CONTROLLERS, provisioner()))
     shop = an_object(Kind("", "v1", "Namespace"), "shop")
     stage.sandbox.give(base_objects())
@@ -127,7 +127,7 @@ async def test_a_rollout_replaces_pods_and_lets_the_old_ones_end() -> None:
 async def test_a_start_that_outlasts_the_deadline_is_late_first_and_then_well(
     moment: int, progressing: str
 ) -> None:
-    stage = await a_shop(Rule(Fit(name="api"), {"ready": Ms(120 * SECOND)}))
+    stage = await a_shop(CourseRule(Fit(name="api"), {"ready": Ms(120 * SECOND)}))
     probe = a_probe(periodSeconds=5, failureThreshold=60)
     template = a_template("api", a_container(startupProbe=probe))
 

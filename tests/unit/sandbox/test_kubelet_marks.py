@@ -8,11 +8,10 @@ from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a
 from tests.promises.objects import a_service
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS
-from tidegate.sandbox.physics.course import Fit, Rule
-from tidegate.sandbox.physics.kubelet import marks
-from tidegate.sandbox.physics.kubelet.marks import MARK
-from tidegate.sandbox.physics.profile import typical
+from tidegate.sandbox.controllers.selectors import ENDPOINTS
+from tidegate.sandbox.physics.kubelet import states
+from tidegate.sandbox.physics.kubelet.states import MARK
+from tidegate.sandbox.physics.profile import CourseRule, Fit, typical
 from tidegate.testing import Body, live_of
 
 DIALS: Json = [{"name": "DB_HOST", "value": "db"}]
@@ -33,14 +32,14 @@ def a_task(*command: str, **parts: Json) -> Body:
 
 def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -> None:
     marked = {
-        marks.DURATIONS,
-        marks.PROBES_FOLLOW,
-        marks.DIAL_FAILS,
-        marks.DIAL_POLLS,
-        marks.HOSTS,
-        marks.SERVERS_WAIT,
-        marks.KILLED_BY_PROBE,
-        marks.ENDED_BY_SIGNAL,
+        states.DURATIONS,
+        states.PROBES_FOLLOW,
+        states.DIAL_FAILS,
+        states.DIAL_POLLS,
+        states.HOSTS,
+        states.SERVERS_WAIT,
+        states.KILLED_BY_PROBE,
+        states.ENDED_BY_SIGNAL,
     }
 
     assert marked == {one.name for one in typical().assumptions}
@@ -85,7 +84,7 @@ async def test_a_pod_names_what_its_course_rests_on(pod: Body, expected: list[st
 
 
 async def test_a_container_that_a_probe_ends_says_so() -> None:
-    slow = Rule(Fit(name="web"), {"ready": Ms(600 * SECOND)})
+    slow = CourseRule(Fit(name="web"), {"ready": Ms(600 * SECOND)})
     stage = await a_stage(profile=SIMPLE.with_rules([slow]))
     probe = a_probe(periodSeconds=5, failureThreshold=2)
     await stage.create(a_pod("web", a_container(livenessProbe=probe)))

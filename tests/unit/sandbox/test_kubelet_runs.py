@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_stage, at
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.sandbox.physics.course import Failure, Fit, Rule
+from tidegate.sandbox.physics.profile import ContainerFailure, CourseRule, Fit
 from tidegate.testing import live_of
 from tidegate.world.calls import Logs, PatchForm
 from tidegate.world.facts import Invalid, Outcome, Said
@@ -21,8 +21,8 @@ async def logs(stage: Stage, *, previous: bool = False) -> Outcome:
 
 async def a_talking_stage(times: int | None = None) -> Stage:
     """Pods print `hello` when they begin, and crash after five seconds."""
-    talks = Rule(Fit(), {"lines": ("hello",)})
-    crashes = Rule(Fit(), {"failure": Failure(after=Ms(5 * SECOND), times=times)})
+    talks = CourseRule(Fit(), {"lines": ("hello",)})
+    crashes = CourseRule(Fit(), {"failure": ContainerFailure(after=Ms(5 * SECOND), times=times)})
     stage = await a_stage(profile=SIMPLE.with_rules([talks, crashes]))
     await stage.create(a_pod())
     return stage
@@ -109,7 +109,7 @@ async def test_another_image_in_place_ends_the_container_and_starts_it_anew() ->
 async def test_a_container_with_another_image_is_started_anew_whatever_its_policy(
     policy: str,
 ) -> None:
-    stage = await a_stage(profile=SIMPLE.with_rules([Rule(Fit(), {"run": Ms(600 * SECOND)})]))
+    stage = await a_stage(profile=SIMPLE.with_rules([CourseRule(Fit(), {"run": Ms(600 * SECOND)})]))
     await stage.create(a_pod(restartPolicy=policy))
     await stage.at(10)
 
@@ -121,7 +121,7 @@ async def test_a_container_with_another_image_is_started_anew_whatever_its_polic
 
 
 async def test_another_image_ends_a_pause_between_crashes() -> None:
-    bad = Rule(Fit(image="*:1"), {"failure": Failure(after=Ms(SECOND))})
+    bad = CourseRule(Fit(image="*:1"), {"failure": ContainerFailure(after=Ms(SECOND))})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
     waiting = await (await stage.at(200)).state()
@@ -134,7 +134,7 @@ async def test_another_image_ends_a_pause_between_crashes() -> None:
 
 
 async def test_another_image_helps_a_container_whose_image_cannot_be_had() -> None:
-    bad = Rule(Fit(image="*:1"), {"unpullable": True})
+    bad = CourseRule(Fit(image="*:1"), {"unpullable": True})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
     waiting = await (await stage.at(60)).state()
@@ -148,7 +148,7 @@ async def test_another_image_helps_a_container_whose_image_cannot_be_had() -> No
 
 
 async def test_another_image_that_cannot_be_had_stops_a_container_that_ran() -> None:
-    bad = Rule(Fit(image="*:2"), {"unpullable": True})
+    bad = CourseRule(Fit(image="*:2"), {"unpullable": True})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
     await stage.at(10)

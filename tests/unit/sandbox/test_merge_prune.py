@@ -9,11 +9,9 @@ from tests.fakes.sequence_runs import Run, named, prepare
 from tests.fakes.write_sequences import Deed, Sequence, Step, random_sequences
 from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.compare import is_one_piece, read_intent
-from tidegate.sandbox.ownership.elements import FIELD, Element, item_element
-from tidegate.sandbox.ownership.fields import NOTHING, Fields
+from tidegate.sandbox.ownership.fields import FIELD, NOTHING, Element, Fields, item_element
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.ownership.merge import merge
-from tidegate.sandbox.ownership.prune import pruned
+from tidegate.sandbox.ownership.merge import merge, pruned
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox
 from tidegate.schema.shape import Shape
@@ -59,7 +57,7 @@ async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
             run.hear(Missing(""))
             continue
         entry = server.register.find(sequence.kind)
-        held = server.store.get(entry.resource, run.ref) if entry else None
+        held = server.store.get(entry.resource, run.ref.namespace, run.ref.name) if entry else None
         if (given := applied_to(held, step, run)) is not None:
             assert pruned(*given, shape) == in_three_walks(*given, shape)
         run.hear(server.perform(run.request()))

@@ -11,8 +11,8 @@ from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.operators.pacing import paced
-from tidegate.sandbox.physics.course import StageFit, StageRule
+from tidegate.sandbox.operators.interpreter import paced
+from tidegate.sandbox.physics.profile import StageFit, StageRule
 from tidegate.testing import items_of, live_of
 from tidegate.world.calls import Selection
 
@@ -128,7 +128,9 @@ async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
 
 
 async def test_the_profile_decides_how_long_a_stage_takes() -> None:
-    stage = await a_widget_stage(StageRule(StageFit(stage="done"), Ms(5 * MINUTE))).begin(WIDGET)
+    stage = await a_widget_stage(
+        StageRule(when=StageFit(stage="done"), after=Ms(5 * MINUTE))
+    ).begin(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     widget = await stage.make(WIDGET, "it", {})
 
@@ -141,8 +143,8 @@ async def test_the_profile_decides_how_long_a_stage_takes() -> None:
 
 
 async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> None:
-    slow = StageRule(StageFit(kind="Widget", stage="done"), Ms(5 * MINUTE))
-    quick = StageRule(StageFit(kind="Wid*", namespace="shop", name="small-*"), Ms(0))
+    slow = StageRule(when=StageFit(kind="Widget", stage="done"), after=Ms(5 * MINUTE))
+    quick = StageRule(when=StageFit(kind="Wid*", namespace="shop", name="small-*"), after=Ms(0))
     stage = await a_widget_stage(slow, quick).begin(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     refs = [await stage.make(WIDGET, name, {}) for name in ("small-one", "large-one")]
@@ -154,13 +156,13 @@ async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> 
 
 async def test_a_rule_about_another_group_changes_nothing() -> None:
     rows = read_knowledge(ROWS, "rows.yaml").rows
-    rule = StageRule(StageFit(group="other.example.com"), Ms(0))
+    rule = StageRule(when=StageFit(group="other.example.com"), after=Ms(0))
 
     assert paced(rows, [rule]) == rows
 
 
 async def test_a_kind_without_a_row_can_be_given_its_time_too() -> None:
-    rule = StageRule(StageFit(group="widgets.*", kind="Widget"), Ms(2 * MINUTE))
+    rule = StageRule(when=StageFit(group="widgets.*", kind="Widget"), after=Ms(2 * MINUTE))
     stage = await OperatorStage(paced(builtin().rows, [rule])).begin(WIDGET)
     await stage.operate(WIDGETS)
     widget = await stage.make(WIDGET, "it", {})

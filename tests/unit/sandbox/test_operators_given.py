@@ -6,16 +6,17 @@ import msgspec
 import pytest
 
 from tests.promises.objects import a_namespace, an_object
+from tidegate.knowledge.catalogue import serves
 from tidegate.knowledge.reader import builtin
-from tidegate.knowledge.serving import serves
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Operator, Row, Stage
 from tidegate.model.reading import mapping, mappings
+from tidegate.sandbox.kinds import WORKLOADS
 from tidegate.sandbox.living import base_objects, living
-from tidegate.sandbox.operators.given.arrival import arrive
-from tidegate.sandbox.operators.given.bodies import (
+from tidegate.sandbox.operators.given import (
     Seat,
+    arrive,
     at_once,
     bodies_of,
     definitions_of,
@@ -24,7 +25,7 @@ from tidegate.sandbox.operators.given.bodies import (
     together,
     workload_of,
 )
-from tidegate.sandbox.operators.workloads import WORKLOADS, is_available
+from tidegate.sandbox.operators.presence import is_available
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.server.store import Stored
 from tidegate.sandbox.world import Sandbox

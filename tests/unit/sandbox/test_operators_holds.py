@@ -9,7 +9,7 @@ from tests.promises.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.operators.holds import held
+from tidegate.sandbox.operators.presence import held
 from tidegate.sandbox.server.store import Stored
 from tidegate.testing import Body, live_of
 

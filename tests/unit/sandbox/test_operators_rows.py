@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.operator_stage import OperatorStage, an_operator, operators_of
 from tidegate.knowledge.reader import builtin
-from tidegate.knowledge.stages import shows
+from tidegate.knowledge.templates import shows
 from tidegate.model.checks import all_hold
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind

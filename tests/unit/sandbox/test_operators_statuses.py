@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.knowledge.templates import NOW
 from tidegate.model.moment import Ms
-from tidegate.sandbox.operators.statuses import status_of, with_times
+from tidegate.sandbox.operators.interpreter import status_of, with_times
 from tidegate.testing import Body
 
 

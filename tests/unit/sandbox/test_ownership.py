@@ -19,8 +19,17 @@ from tidegate.sandbox.ownership.owners import (
     read_owners,
     write_owners,
 )
-from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
-from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
+from tidegate.sandbox.ownership.rules import (
+    Applied,
+    Author,
+    Conflicts,
+    Terms,
+    Unfit,
+    apply,
+    blank_of,
+    resets_of,
+    update,
+)
 from tidegate.schema.decoding import find_typed_problems
 from tidegate.schema.shape import Merge, Shape, Type
 from tidegate.world.facts import Cause, Owned

@@ -10,18 +10,20 @@ import pytest
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms, format_duration
-from tidegate.sandbox.physics.course import (
-    Course,
+from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
+from tidegate.sandbox.physics.profile import (
+    DURATIONS,
+    ContainerCourse,
+    CourseRule,
     Fit,
     Named,
     Profile,
-    Rule,
     StageFit,
     StageRule,
     Subject,
+    read_profile,
+    typical,
 )
-from tidegate.sandbox.physics.kubelet.marks import DIAL_FAILS, DIAL_POLLS
-from tidegate.sandbox.physics.profile import DURATIONS, read_profile, typical
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "reference" / "profile-format.md").read_text()
@@ -32,7 +34,7 @@ def profile_of(text: str) -> Profile:
     return read_profile(text.encode(), "p.yaml", onto=Profile())
 
 
-def course_in(profile: Profile, image: str) -> Course:
+def course_in(profile: Profile, image: str) -> ContainerCourse:
     return profile.course_of(Subject((Named("Pod", "db"),), "shop", "db", image))
 
 
@@ -65,7 +67,7 @@ def test_a_profile_comes_on_top_of_another() -> None:
 def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
     profile = profile_of("rules:\n- {when: {kind: Deployment, name: api}, dials: true, stop: 0}\n")
 
-    rule = Rule(Fit(kind="Deployment", name="api"), {"dials": True, "stop": Ms(0)})
+    rule = CourseRule(Fit(kind="Deployment", name="api"), {"dials": True, "stop": Ms(0)})
     assert profile.rules == (rule,)
 
 
@@ -75,7 +77,7 @@ def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
     profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
 
     fit = StageFit(kind="Cluster", name="big-*", stage="healthy")
-    assert profile.stages == (StageRule(fit, Ms(600_000)),)
+    assert profile.stages == (StageRule(when=fit, after=Ms(600_000)),)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.fakes.workload_stage import Stage
 from tests.traces.workloads import CREW, a_template, a_workload, scale
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.sandbox.controllers.pods import POD, is_ready, phase_of
-from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
+from tidegate.sandbox.controllers.pods import is_ready, phase_of
+from tidegate.sandbox.kinds import POD, REPLICA_SET
 
 
 async def test_a_deleted_pod_is_replaced() -> None:

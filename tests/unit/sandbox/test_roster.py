@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Roster, Sight
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible, roster
 from tidegate.sandbox.living import base_objects, living
 from tidegate.sandbox.physics.profile import typical
 from tidegate.sandbox.server.store import Transition
@@ -77,44 +77,44 @@ LATE: tuple[dict[str, Json], ...] = (
 )
 
 
-def idle(_view: Sight, _ref: Ref, _now: Ms) -> Looking:
+def idle(_view: Visible, _ref: Ref, _now: Ms) -> Looking:
     yield from ()
 
 
-def about_itself(_view: Sight, event: Transition) -> Iterator[Ref]:
+def about_itself(_view: Visible, event: Transition) -> Iterator[Ref]:
     yield event.stored.ref
 
 
 def test_a_controller_is_asked_about_its_own_kinds_alone() -> None:
     picky = Controller("picky", idle, about_itself, kinds=(POD,))
     curious = Controller("curious", idle, about_itself)
-    roster = Roster([picky, curious])
+    asked_about = roster([picky, curious])
 
-    assert roster.asked_about(POD) == (picky, curious)
-    assert roster.asked_about(SECRET) == (curious,)
+    assert asked_about(POD.name) == (picky, curious)
+    assert asked_about(SECRET.name) == (curious,)
 
 
 def test_another_version_of_a_kind_is_the_same_kind() -> None:
     picky = Controller("picky", idle, about_itself, kinds=(POD,))
 
-    assert Roster([picky]).asked_about(Kind("", "v2", "Pod")) == (picky,)
+    assert roster([picky])(Kind("", "v2", "Pod").name) == (picky,)
 
 
 class Overlooked:
     """Asks every controller about every change, and keeps those whom the roster left out."""
 
     def __init__(self, controllers: tuple[Controller, ...]) -> None:
-        self._roster = Roster(controllers)
+        self._asked_about = roster(controllers)
         self._picky = [one for one in controllers if one.kinds]
         self.found: dict[tuple[str, str], None] = {}
         self.asked: dict[str, None] = {}
 
-    def concerns(self, view: Sight, event: Transition) -> Iterator[Ref]:
+    def concerns(self, view: Visible, event: Transition) -> Iterator[Ref]:
         kind = event.stored.ref.kind
         for controller in self._picky:
             if any(True for _ in controller.concerns(view, event)):
                 self.asked[controller.name] = None
-                if controller not in self._roster.asked_about(kind):
+                if controller not in self._asked_about(kind.name):
                     self.found[controller.name, kind.name] = None
         yield from ()
 

@@ -9,11 +9,10 @@ from typing import get_args
 
 import pytest
 
-from tidegate.sandbox.fault_forms import OFTEN, FaultForm
 from tidegate.sandbox.faults import VERBS, Match
-from tidegate.sandbox.physics.behaviours import Behaviour
-from tidegate.sandbox.physics.course import Fit
-from tidegate.sandbox.scenario import Given, Scenario, read_scenario
+from tidegate.sandbox.forms import OFTEN, Behaviour, FaultForm
+from tidegate.sandbox.physics.profile import Fit
+from tidegate.sandbox.scenario import GivenCluster, Scenario, read_scenario
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
 FAULTS, BEHAVIOURS = PAGE.split("## What befalls containers")
@@ -48,7 +47,7 @@ def forms(union: UnionType) -> dict[str, set[str]]:
 def test_an_example_can_be_read(example: str) -> None:
     scenario = read_scenario(example.encode(), "page.md")
 
-    assert scenario.faults or scenario.behaviours or scenario.given != Given()
+    assert scenario.faults or scenario.behaviours or scenario.given != GivenCluster()
 
 
 def test_there_are_examples() -> None:
@@ -65,7 +64,7 @@ def test_the_page_lists_every_key_matcher_and_verb() -> None:
     often = set(words("key | hits"))
 
     assert set(words("key | holds")) == set(Scenario.__struct_fields__)
-    assert set(words("key of `given` | gives")) == set(Given.__struct_fields__)
+    assert set(words("key of `given` | gives")) == set(GivenCluster.__struct_fields__)
     assert set(words("key | fits")) - {"verb"} == set(Match.__struct_fields__) - {"verbs"}
     assert words("verb | call") == list(VERBS)
     assert often == {"every", "probability", "times", "from", "until"}

@@ -6,8 +6,8 @@ import pytest
 
 from tidegate.model.labels import SelectorError
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.server.selection import selects
 from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.streams import selects
 from tidegate.world.calls import Selection
 
 POD = Kind("", "v1", "Pod")

@@ -6,12 +6,9 @@ from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mappings, text
-from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.selectors.budgets import BUDGET, BUDGETS
-from tidegate.sandbox.controllers.selectors.endpoints import ENDPOINTS, SERVICE
-from tidegate.sandbox.controllers.stamps.api_services import API_SERVICE
-from tidegate.sandbox.controllers.stamps.autoscalers import AUTOSCALER
-from tidegate.sandbox.controllers.stamps.rows import INGRESS, STAMPED
+from tidegate.sandbox.controllers.selectors import BUDGET, BUDGETS, ENDPOINTS
+from tidegate.sandbox.controllers.stamps import API_SERVICE, AUTOSCALER, INGRESS, STAMPED
+from tidegate.sandbox.kinds import POD, SERVICE
 from tidegate.testing import Body
 
 

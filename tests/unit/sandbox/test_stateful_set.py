@@ -10,10 +10,11 @@ from tests.traces.workloads import DB, a_template, a_workload, an_account, scale
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, text
-from tidegate.sandbox.controllers.pods import POD, is_ready
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.pods import is_ready
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.workloads.revisions import CONTROLLER_REVISION
-from tidegate.sandbox.controllers.workloads.stateful_set import CLAIM, REVISION_LABEL
+from tidegate.sandbox.controllers.workloads.stateful_set import REVISION_LABEL
+from tidegate.sandbox.kinds import CLAIM, POD
 
 SECOND_IMAGE = a_template(image="app:2")
 DISK: Json = {
@@ -22,7 +23,7 @@ DISK: Json = {
 }
 
 
-def readiness(view: Sight) -> Json:
+def readiness(view: Visible) -> Json:
     """The pods in order, each with whether it is ready."""
     return [f"{pod.ref.name} {is_ready(pod)}" for pod in view.all_of(POD, PLACE)]
 
@@ -63,7 +64,7 @@ async def test_parallel_pods_wait_for_nobody() -> None:
 
 
 async def test_pods_are_replaced_from_the_last_to_the_first_one_at_a_time() -> None:
-    def ready_revisions(view: Sight) -> Json:
+    def ready_revisions(view: Visible) -> Json:
         pods = view.all_of(POD, PLACE)
         return [str(pod.labels[REVISION_LABEL]) if is_ready(pod) else "" for pod in pods]
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from tidegate.model.objects import Json, Kind
 from tidegate.schema.builtin import shape_of
-from tidegate.schema.defaults import drop_nulls, fill_defaults
+from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shape_from
-from tidegate.schema.unknown import prune, unknown_fields
 
 Body = dict[str, Json]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.promises.objects import POD, a_claim, a_container, a_definition, a_job, an_object
 from tidegate.model.objects import Kind
-from tidegate.schema.immutable import find_changed
+from tidegate.schema.frozen import find_changed
 from tidegate.testing import Body
 
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")

@@ -14,7 +14,7 @@ from tidegate.model.source import Credentials
 from tidegate.source.credentials import (
     NOTHING,
     Environment,
-    Given,
+    GivenKey,
     Keyrings,
     authorization,
     keyring_of,
@@ -100,7 +100,7 @@ def test_a_docker_configuration_that_cannot_be_read_is_told_without_its_text(tex
 
 def test_the_first_keyring_that_knows_the_address_counts() -> None:
     token = Credentials(token=Secret("t"))
-    keys = Keyrings((Given("https://a", NOTHING), Given("https://b", token)))
+    keys = Keyrings((GivenKey("https://a", NOTHING), GivenKey("https://b", token)))
 
     assert authorization(keys.find("https://b")) == "Bearer t"
     assert authorization(keys.find("https://a")) == ""
@@ -109,7 +109,7 @@ def test_the_first_keyring_that_knows_the_address_counts() -> None:
 def test_nothing_secret_is_printed() -> None:
     keys = (
         Environment({"TIDEGATE_TOKEN_HOST": "sesame"}),
-        Given("https://a", Credentials(password=Secret("sesame"))),
+        GivenKey("https://a", Credentials(password=Secret("sesame"))),
     )
 
     assert "sesame" not in repr(keys)

@@ -15,7 +15,7 @@ from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.secret import Secret
 from tidegate.model.source import Credentials, GitRef, GitSource, RefKind
-from tidegate.source.credentials import Given
+from tidegate.source.credentials import GivenKey
 from tidegate.source.git.fetching import fetch_git
 from tidegate.source.tree import TreeLimits
 
@@ -142,7 +142,7 @@ async def test_http_with_a_password_that_is_asked_for(tmp_path: Path) -> None:
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served", password="open sesame")
     async with listening(server.app()) as origin:
-        keys = Given(origin, Credentials(username="git", password=Secret("open sesame")))
+        keys = GivenKey(origin, Credentials(username="git", password=Secret("open sesame")))
 
         found = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -165,7 +165,7 @@ async def test_credentials_of_one_host_are_not_sent_to_another(tmp_path: Path) -
     repo = await Repository.create(tmp_path / "served" / "shop")
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served")
-    keys = Given("https://elsewhere", Credentials(username="git", password=Secret("sesame")))
+    keys = GivenKey("https://elsewhere", Credentials(username="git", password=Secret("sesame")))
     async with listening(server.app()) as origin:
         await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -183,7 +183,7 @@ async def test_a_redirect_to_another_host_does_not_take_the_password_along(tmp_p
         honest = web.Application()
         honest.router.add_get("/{path:.*}", send_on)
         async with listening(honest) as origin:
-            keys = Given(origin, Credentials(username="git", password=Secret("open sesame")))
+            keys = GivenKey(origin, Credentials(username="git", password=Secret("open sesame")))
             with pytest.raises(SourceError):
                 await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -196,7 +196,7 @@ async def test_a_bearer_token_is_sent_as_a_header(tmp_path: Path) -> None:
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served")
     async with listening(server.app()) as origin:
-        keys = Given(origin, Credentials(token=Secret("t")))
+        keys = GivenKey(origin, Credentials(token=Secret("t")))
         await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
     assert set(server.seen) == {"Bearer t"}

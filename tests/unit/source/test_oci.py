@@ -14,9 +14,9 @@ from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.secret import Secret
 from tidegate.model.source import ChartSource, Credentials, OciSource
-from tidegate.source.chart import CHART_LAYER
-from tidegate.source.credentials import Given
+from tidegate.source.credentials import GivenKey
 from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
+from tidegate.source.tree import CHART_LAYER
 
 TREE = TarMaker().add("app.yaml", b"kind: Service\n").gz()
 TREE_LAYER = "application/vnd.cncf.flux.content.v1.tar+gzip"
@@ -54,7 +54,7 @@ async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> Non
     registry = FakeRegistry(password="sesame")
     registry.push("latest", TREE, TREE_LAYER)
     async with listening(registry.app()) as origin:
-        keys = Given(origin, Credentials(username="ann", password=Secret("sesame")))
+        keys = GivenKey(origin, Credentials(username="ann", password=Secret("sesame")))
         found = await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
     assert found.files == ("app.yaml",)
@@ -77,7 +77,7 @@ async def test_storage_on_another_host_gets_no_token(tmp_path: Path) -> None:
     registry.push("latest", TREE, TREE_LAYER)
     async with listening(storage.app()) as other, listening(registry.app()) as origin:
         registry.storage = f"{other}/v2/charts/web/blobs"
-        keys = Given(origin, Credentials(username="ann", password=Secret("sesame")))
+        keys = GivenKey(origin, Credentials(username="ann", password=Secret("sesame")))
         await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
     assert [secret for _, secret in storage.asked] == [""]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -36,12 +36,13 @@ from tidegate.flows.discover.families import (
 from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
 from tidegate.flows.discover.scan import MANIFESTS, Scan
+from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.units import FindData, render_unit
-from tidegate.model.config import Config
+from tidegate.model.config import Config, Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import NOWHERE, Directory, Tool
 from tidegate.model.source import LocalSource
@@ -63,6 +64,7 @@ class Discovered:
 
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
+    settings: Mapping[str, Switch] = field(default_factory=dict)
 
     @property
     def are_alternatives(self) -> bool:
@@ -83,7 +85,9 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
         homes = await find_homes(scan, setting)
         if homes.apart:
             refuse_several(pointed.what, scan, homes.apart)
-        return _only_entries(await _repository(homes, ask), spot.config)
+        found = await _repository(homes, ask)
+        said = {one.name: one for one in spot.config.settings}
+        return _only_entries(replace(found, settings={**said, **found.settings}), spot.config)
     refuse_several(pointed.what, scan)
     units = _file_unit(pointed, scan) if spot.is_file else _units(pointed)
     return await _plain(units, scan, setting, ask)
@@ -130,7 +134,7 @@ def _only_entries(found: Discovered, config: Config) -> Discovered:
         for entry in config.entries
         if not any(is_called(one.members[0].unit, entry.text) for one in found.families)
     ]
-    return Discovered(tuple(kept), (*found.findings, *strange))
+    return replace(found, families=tuple(kept), findings=(*found.findings, *strange))
 
 
 def _tool_of(path: Path) -> Tool:
@@ -214,8 +218,9 @@ async def _repository(homes: Homes, ask: AskCluster) -> Discovered:
         for parent, mine in folders_over(families, scan):
             (node,) = await grow([parent])
             families = [one for one in families if one not in mine] + [family_of(node, scan)]
+    settings = find_settings((one for family in families for one in family.members), scan)
     findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
-    return Discovered(_sorted(families), findings)
+    return Discovered(_sorted(families), (*findings, *tell_settings(settings)), settings)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

@@ -22,7 +22,7 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed
 from tidegate.model.unit import Unit
-from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
+from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
 MANIFESTS = (".yaml", ".yml", ".json")
 CHART = "Chart.yaml"

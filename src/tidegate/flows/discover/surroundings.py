@@ -23,7 +23,7 @@ from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import Detected, FluxDetails, Plugin, Request
 from tidegate.model.source import DeclaredSource, GitSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
-from tidegate.render.sops.placeholders import PLACEHOLDER
+from tidegate.render.sops.objects import PLACEHOLDER
 
 NOTHING = Declared()
 Wanted: TypeAlias = Request | Detected | Plugin | None

@@ -17,7 +17,7 @@ from tidegate.model.source import GitRef, GitSource, RefKind
 from tidegate.source import Access, fetch, fetch_file
 from tidegate.source.cache import CachedTree
 from tidegate.source.git.refs import is_range
-from tidegate.source.web.file import FILE
+from tidegate.source.web import FILE
 
 SEGMENTS = 2
 """A repository is called `owner/name` where nothing says otherwise."""

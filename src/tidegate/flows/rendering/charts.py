@@ -16,8 +16,7 @@ from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.release import ChartDependency, FetchedChart, Release
 from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import release_key, request_text
-from tidegate.render.helm import render
-from tidegate.render.helm.absence import DependencyError
+from tidegate.render.helm import DependencyError, render
 from tidegate.source import Access, fetch
 
 REPOSITORIES = ("https://", "http://", "oci://")

@@ -21,7 +21,7 @@ from tidegate.model.rendering import Fetched, Overlay
 from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import overlay_key, program_version, request_text
 from tidegate.render.kustomize import Builder, RemoteError, build, find_tool
-from tidegate.render.kustomize.plugins import Chart
+from tidegate.render.kustomize.kustomization import Chart
 from tidegate.source import Access, fetch
 
 Absent: TypeAlias = Mapping[str, Chart | None]

@@ -30,11 +30,10 @@ from tidegate.render.sops import (
     placeholders,
     refuse_broken,
 )
-from tidegate.render.sops.files import SIZE_LIMIT
 from tidegate.render.sops.formats import DOTENV_PREFIX
-from tidegate.render.sops.placeholders import PLACEHOLDER
+from tidegate.render.sops.keys import WITHOUT_KEY
+from tidegate.render.sops.objects import PLACEHOLDER, SIZE_LIMIT
 from tidegate.render.sops.tree import encrypted_fields
-from tidegate.render.sops.unlock import WITHOUT_KEY
 
 LONG_ENOUGH = 4
 """A shorter secret is masked where it stands alone, not inside of other texts."""

@@ -18,7 +18,7 @@ from tidegate.model.release import ValuesFile, ValuesText
 from tidegate.render.helm import RemoteValuesError, ValueFiles
 from tidegate.render.helm.value_files import find_value_files, without_query
 from tidegate.source import Access, fetch_file
-from tidegate.source.web.file import FILE
+from tidegate.source.web import FILE
 
 
 async def find_values(

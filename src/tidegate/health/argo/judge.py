@@ -12,17 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from tidegate.health.argo import gateway, workloads
-from tidegate.health.argo.batch import judge_cron_job, judge_job
-from tidegate.health.argo.extension import judge_api_service, judge_definition
-from tidegate.health.argo.gitops import judge_rollout, judge_workflow
-from tidegate.health.argo.hooks import is_held
+from tidegate.health.argo import projects, provided, workloads
 from tidegate.health.argo.pods import judge_pod
-from tidegate.health.argo.provided import judge_address, judge_claim, judge_service
-from tidegate.health.argo.scaling import judge_autoscaler, judge_budget, judge_old_autoscaler
-from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, say
-from tidegate.health.row_files import read_health_rows
-from tidegate.health.rows import Rows, judge_cases
+from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, is_held, say
+from tidegate.health.rows import Rows, judge_cases, read_health_rows
 from tidegate.model.objects import Kind
 from tidegate.model.reading import part, text
 from tidegate.model.verdict import Verdict
@@ -38,29 +31,29 @@ RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
     ("apps", "StatefulSet"): {"v1": workloads.judge_stateful_set},
     ("apps", "DaemonSet"): {"v1": workloads.judge_daemon_set},
     ("", "Pod"): {"v1": judge_pod},
-    ("", "Service"): {"v1": judge_service},
-    ("", "PersistentVolumeClaim"): {"v1": judge_claim},
-    ("batch", "Job"): {"v1": judge_job},
-    ("batch", "CronJob"): {ANY: judge_cron_job},
-    ("networking.k8s.io", "Ingress"): {ANY: judge_address},
-    ("extensions", "Ingress"): {ANY: judge_address},
+    ("", "Service"): {"v1": provided.judge_service},
+    ("", "PersistentVolumeClaim"): {"v1": provided.judge_claim},
+    ("batch", "Job"): {"v1": workloads.judge_job},
+    ("batch", "CronJob"): {ANY: workloads.judge_cron_job},
+    ("networking.k8s.io", "Ingress"): {ANY: provided.judge_address},
+    ("extensions", "Ingress"): {ANY: provided.judge_address},
     ("autoscaling", "HorizontalPodAutoscaler"): {
-        "v1": judge_old_autoscaler,
-        "v2": judge_autoscaler,
+        "v1": provided.judge_old_autoscaler,
+        "v2": provided.judge_autoscaler,
     },
-    ("policy", "PodDisruptionBudget"): {ANY: judge_budget},
+    ("policy", "PodDisruptionBudget"): {ANY: provided.judge_budget},
     ("apiregistration.k8s.io", "APIService"): {
-        "v1": judge_api_service,
-        "v1beta1": judge_api_service,
+        "v1": provided.judge_api_service,
+        "v1beta1": provided.judge_api_service,
     },
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): {ANY: judge_definition},
-    (GATEWAY, "Gateway"): {ANY: gateway.judge_gateway},
-    (GATEWAY, "GatewayClass"): {ANY: gateway.judge_gateway_class},
-    (GATEWAY, "HTTPRoute"): {ANY: gateway.judge_route},
-    (GATEWAY, "GRPCRoute"): {ANY: gateway.judge_route},
-    (GATEWAY, "BackendTLSPolicy"): {ANY: gateway.judge_backend_policy},
-    ("argoproj.io", "Workflow"): {ANY: judge_workflow},
-    ("argoproj.io", "Rollout"): {ANY: judge_rollout},
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): {ANY: provided.judge_definition},
+    (GATEWAY, "Gateway"): {ANY: projects.judge_gateway},
+    (GATEWAY, "GatewayClass"): {ANY: projects.judge_gateway_class},
+    (GATEWAY, "HTTPRoute"): {ANY: projects.judge_route},
+    (GATEWAY, "GRPCRoute"): {ANY: projects.judge_route},
+    (GATEWAY, "BackendTLSPolicy"): {ANY: projects.judge_backend_policy},
+    ("argoproj.io", "Workflow"): {ANY: projects.judge_workflow},
+    ("argoproj.io", "Rollout"): {ANY: projects.judge_rollout},
 }
 """By group and kind, then by version: Argo CD's engine knows no other versions of its own kinds."""
 

@@ -6,7 +6,6 @@ Degraded while its image cannot be pulled, or it would run after its sync has en
 
 from __future__ import annotations
 
-from tidegate.health.argo.hooks import is_hook
 from tidegate.health.argo.verdicts import (
     DEGRADED,
     HEALTHY,
@@ -14,8 +13,8 @@ from tidegate.health.argo.verdicts import (
     UNKNOWN,
     Body,
     condition_of,
+    is_hook,
     is_true,
-    message_of,
     say,
 )
 from tidegate.model.reading import mapping, mappings, number, part, text
@@ -28,7 +27,7 @@ def judge_pod(body: Body) -> Verdict:
     if lasts(body):
         stuck = [one for one in _containers(body) if is_stuck(_waiting(one))]
         if stuck:
-            messages = [message_of(_waiting(one)) for one in stuck]
+            messages = [text(_waiting(one), "message") for one in stuck]
             told = ", ".join(messages) if any(messages) else _waits(stuck[0])
             return say(body, DEGRADED, text(_waiting(stuck[0]), "reason"), told)
     return _judge_phase(body)
@@ -102,7 +101,7 @@ def _progress(body: Body) -> str:
             return _waits(one)
     scheduled = condition_of(body, "PodScheduled")
     if scheduled and not is_true(scheduled):
-        return message_of(scheduled) or "it is not scheduled yet"
+        return text(scheduled, "message") or "it is not scheduled yet"
     containers = _containers(body)
     ready = sum(part(one, "ready") is True for one in containers)
     if not containers:
@@ -112,7 +111,7 @@ def _progress(body: Body) -> str:
 
 def _waits(container: Body) -> str:
     waiting = _waiting(container)
-    why = message_of(waiting)
+    why = text(waiting, "message")
     named = f"container `{text(container, 'name')}` waits: {text(waiting, 'reason')}"
     return f"{named}, {why}" if why else named
 
@@ -126,8 +125,8 @@ def _ended(container: Body, state: str) -> str:
     """How a container ended; nothing for one that ended well or still runs."""
     ended = mapping(container, state, "terminated")
     code = number(ended, "exitCode")
-    if message_of(ended):
-        return message_of(ended)
+    if text(ended, "message"):
+        return text(ended, "message")
     if ended.get("reason") == "OOMKilled":
         return "OOMKilled"
     return f'container "{text(container, "name")}" failed with exit code {code}' if code else ""

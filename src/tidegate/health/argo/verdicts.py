@@ -1,4 +1,4 @@
-"""Making verdicts: what every rule of Argo CD's says, and how it finds a condition."""
+"""Making verdicts: what every rule of Argo CD's says, and what it asks of an object."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from typing import TypeAlias
 
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
-from tidegate.model.reading import NOTHING, mappings, number, text
+from tidegate.model.reading import NOTHING, listed, mapping, mappings, number
 from tidegate.model.verdict import Health, Verdict
 
 Body: TypeAlias = dict[str, Json]
 
 HEALTHY, PROGRESSING, DEGRADED = Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED
 SUSPENDED, UNKNOWN = Health.SUSPENDED, Health.UNKNOWN
+HOOK = "argocd.argoproj.io/hook"
+HELM_HOOK = "helm.sh/hook"
+FINALIZER = "argocd.argoproj.io/hook-finalizer"
+HOOK_TYPES = frozenset(
+    {"Skip", "PreSync", "Sync", "PostSync", "SyncFail", "PreDelete", "PostDelete"}
+)
 
 
 def say(
@@ -52,19 +58,22 @@ def is_true(condition: Body) -> bool:
     return condition.get("status") == "True"
 
 
-def message_of(condition: Body) -> str:
-    return text(condition, "message")
-
-
-def reason_of(condition: Body, *, default: str) -> str:
-    return text(condition, "reason", default=default)
-
-
-def count(amount: int, noun: str) -> str:
-    """`1 replica`, `3 replicas`."""
-    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
-
-
 def breaks(body: Body, problem: str) -> Verdict:
     """Unknown: Argo CD's script stops with an error on such a body."""
     return say(body, UNKNOWN, "NotUnderstood", f"Argo CD cannot judge it: {problem}")
+
+
+def is_hook(body: Body) -> bool:
+    """Any value of Argo's annotation makes a hook, except `Skip` alone."""
+    notes = mapping(body, "metadata", "annotations")
+    own = notes.get(HOOK)
+    if isinstance(own, str):
+        known = {one.strip() for one in own.split(",")} & HOOK_TYPES
+        return known != {"Skip"}
+    helm = notes.get(HELM_HOOK)
+    return isinstance(helm, str) and helm != "crd-install"
+
+
+def is_held(body: Body) -> bool:
+    """Whether Argo CD's finalizer keeps the object until its sync has looked at it."""
+    return FINALIZER in listed(body, "metadata", "finalizers")

@@ -1,7 +1,10 @@
-"""Deployment, ReplicaSet, StatefulSet and DaemonSet, as Argo CD judges them.
+"""Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob, as Argo CD judges them.
 
 A StatefulSet and a DaemonSet are never Degraded. A Deployment is, when its progress deadline has
 passed; it can still recover.
+
+Two habits of Argo CD are kept. A condition of a Job counts by its type, whatever its status is: a
+Job that was suspended and runs again is Healthy. A CronJob that is suspended is Healthy too.
 """
 
 from __future__ import annotations
@@ -13,13 +16,12 @@ from tidegate.health.argo.verdicts import (
     SUSPENDED,
     Body,
     condition_of,
-    count,
+    conditions_of,
     is_true,
     is_unobserved,
-    message_of,
     say,
 )
-from tidegate.model.reading import mapping, number, part, text
+from tidegate.model.reading import NOTHING, listed, mapping, number, part, text
 from tidegate.model.verdict import Verdict
 
 TOO_LATE = "ProgressDeadlineExceeded"
@@ -61,7 +63,7 @@ def judge_replica_set(body: Body) -> Verdict:
         return _unobserved(body, "replica set")
     failure = condition_of(body, "ReplicaFailure")
     if is_true(failure):
-        return say(body, DEGRADED, "ReplicaFailure", message_of(failure))
+        return say(body, DEGRADED, "ReplicaFailure", text(failure, "message"))
     available = number(body, "status", "availableReplicas")
     wanted = number(body, "spec", "replicas", default=available)
     if available < wanted:
@@ -129,9 +131,65 @@ def judge_daemon_set(body: Body) -> Verdict:
     if available < wanted:
         sentence = f"{waiting}: {available} of {wanted} updated pods are available..."
         return say(body, PROGRESSING, "PodsNotAvailable", sentence)
-    return say(body, HEALTHY, "Available", f"available on {count(available, 'node')}")
+    nodes = "1 node" if available == 1 else f"{available} nodes"
+    return say(body, HEALTHY, "Available", f"available on {nodes}")
 
 
 def _unobserved(body: Body, noun: str) -> Verdict:
     sentence = f"{WAITING}: observed {noun} generation less than desired generation"
     return say(body, PROGRESSING, "GenerationNotObserved", sentence)
+
+
+def judge_job(body: Body) -> Verdict:
+    last = {text(one, "type"): one for one in conditions_of(body)}
+    failed, complete = last.get("Failed", NOTHING), last.get("Complete", NOTHING)
+    if failed:
+        sentence = text(failed, "message") or _counts(body)
+        reason = text(failed, "reason", default="Failed")
+        return say(body, DEGRADED, reason, sentence, condition=failed, final=is_true(failed))
+    if any(one.get("type") == "Suspended" and is_true(one) for one in conditions_of(body)):
+        return say(body, SUSPENDED, "JobSuspended", "the Job is suspended")
+    told = [one for one in conditions_of(body) if one.get("type") in ("Complete", "Suspended")]
+    if not told:
+        return say(body, PROGRESSING, "Running", _counts(body))
+    reason = text(complete, "reason", default="Complete") if complete else "JobResumed"
+    sentence = text(told[-1], "message") or _counts(body)
+    return say(body, HEALTHY, reason, sentence, condition=told[-1], final=is_true(complete))
+
+
+def _counts(body: Body) -> str:
+    """`0 of 3 pods have succeeded, 1 is active, 2 have failed`."""
+    wanted = number(body, "spec", "completions", default=1)
+    parts = [f"{number(body, 'status', 'succeeded')} of {wanted} pods have succeeded"]
+    active, failed = number(body, "status", "active"), number(body, "status", "failed")
+    if active:
+        parts.append(f"{active} {'is' if active == 1 else 'are'} active")
+    if failed:
+        parts.append(f"{failed} {'has' if failed == 1 else 'have'} failed")
+    return ", ".join(parts)
+
+
+def judge_cron_job(body: Body) -> Verdict:
+    if part(body, "spec", "suspend") is True:
+        return say(body, HEALTHY, "CronJobSuspended", "CronJob is Suspended")
+    if part(body, "status") is None:
+        return say(body, PROGRESSING, "NoStatus", "Waiting for CronJob")
+    if part(body, "status", "lastScheduleTime") is None:
+        return say(body, HEALTHY, "NotScheduledYet", "CronJob has not been scheduled yet")
+    return _judge_last_run(body)
+
+
+def _judge_last_run(body: Body) -> Verdict:
+    ended = part(body, "status", "lastSuccessfulTime")
+    if ended is None:
+        sentence = "The CronJob never completed successfully. It may not be healthy"
+        return say(body, HEALTHY, "NeverSucceeded", sentence)
+    if listed(body, "status", "active"):
+        sentence = "The job is running. Its last execution may not have been successful"
+        return say(body, HEALTHY, "Running", sentence)
+    # Both are times of one form, so their texts are in the order of the times.
+    if str(ended) < text(body, "status", "lastScheduleTime"):
+        sentence = "CronJob has not completed its last execution successfully"
+        return say(body, DEGRADED, "LastRunFailed", sentence)
+    sentence = "CronJob has completed its last execution successfully"
+    return say(body, HEALTHY, "LastRunSucceeded", sentence)

@@ -1,4 +1,4 @@
-"""Fields as kstatus reads them: strict where it is strict, forgiving where it forgives.
+"""Fields as kstatus reads them, and its three answers: Current, InProgress, Failed.
 
 A generation, a deletion time and the conditions must have the type that Kubernetes gives them, or
 the object cannot be judged. Every other field that has the wrong type counts as missing.
@@ -6,13 +6,17 @@ the object cannot be judged. Every other field that has the wrong type counts as
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import number, part
+from tidegate.model.reading import number
+from tidegate.model.verdict import Health, Verdict
 
 Body = dict[str, Json]
 
+_T = TypeVar("_T")
 _END = 2**63
 """Go has no room for whole numbers from here on, and reads them as fractions."""
 
@@ -38,59 +42,39 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
 NO_CONDITION = Condition()
 
 
-def text_or(body: Body, *path: str, default: str = "") -> str:
-    """A string, which may be empty; the default where there is none."""
-    found = part(body, *path)
-    return found if isinstance(found, str) else default
-
-
 def stated_text(body: Body, *path: str) -> str:
     """A string that must be one if it is there; empty where it is not."""
-    found, there = _sought(body, *path)
-    if there and not isinstance(found, str):
-        raise UnreadableError(f"{'.'.join(path)} is not a string")
-    return found if isinstance(found, str) else ""
+    return _stated(body, path, str, "a string") or ""
 
 
 def stated_number(body: Body, *path: str) -> int | None:
     """A whole number that must be one if it is there; None where it is not."""
-    found, there = _sought(body, *path)
-    if not there:
-        return None
-    if isinstance(found, bool) or not isinstance(found, int) or not -_END <= found < _END:
+    found = _stated(body, path, int, "a whole number")
+    if isinstance(found, bool) or (found and not -_END <= found < _END):
         raise UnreadableError(f"{'.'.join(path)} is not a whole number")
     return found
 
 
 def stated_list(body: Body, *path: str) -> list[Json]:
     """A list that must be one if it is there; empty where it is not."""
-    found, there = _sought(body, *path)
-    if there and not isinstance(found, list):
-        raise UnreadableError(f"{'.'.join(path)} is not a list")
-    return found if isinstance(found, list) else []
+    return _stated(body, path, list, "a list") or []
 
 
 def conditions_of(body: Body) -> tuple[Condition, ...]:
     """All conditions in their order. One that is null is there, and empty."""
     status = body.get("status")
-    if status is None:
-        return ()
-    if not isinstance(status, dict):
+    if not isinstance(status, dict | None):
         raise UnreadableError("status is not a mapping")
-    listed = status.get("conditions")
-    if listed is None:
-        return ()
-    if not isinstance(listed, list):
+    listed = status.get("conditions") if status else None
+    if not isinstance(listed, list | None):
         raise UnreadableError("status.conditions is not a list")
-    return tuple(_condition(one) for one in listed)
+    return tuple(_condition(one) for one in listed or ())
 
 
 def condition_with(body: Body, name: str, status: str) -> Condition | None:
     """The first condition of a type that has a status."""
-    for condition in conditions_of(body):
-        if condition.name == name and condition.status == status:
-            return condition
-    return None
+    fitting = (one for one in conditions_of(body) if (one.name, one.status) == (name, status))
+    return next(fitting, None)
 
 
 def _condition(entry: Json) -> Condition:
@@ -111,18 +95,30 @@ def _words(entry: Body, field: str) -> str:
     return found or ""
 
 
-def _sought(body: Body, *path: str) -> tuple[Json, bool]:
-    """What stands at a path, and whether anything does. A null at its end does, one above does not.
+def _stated(body: Body, path: tuple[str, ...], wanted: type[_T], noun: str) -> _T | None:
+    """What stands at a path; None where nothing does. A null at its end is something.
 
-    Raises for a path that leads through something else than a mapping.
+    Raises for another type, and for a path that leads through something else than a mapping.
     """
     found: Json = body
     for name in path:
-        if found is None:
-            return None, False
-        if not isinstance(found, dict):
+        if not isinstance(found, dict | None):
             raise UnreadableError(f"{'.'.join(path)} cannot be reached")
-        if name not in found:
-            return None, False
+        if found is None or name not in found:
+            return None
         found = found[name]
-    return found, True
+    if not isinstance(found, wanted):
+        raise UnreadableError(f"{'.'.join(path)} is not {noun}")
+    return found
+
+
+def current(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
+    return Verdict(Health.HEALTHY, reason, sentence, speaks_of=by.observed)
+
+
+def in_progress(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
+    return Verdict(Health.PROGRESSING, reason, sentence, speaks_of=by.observed)
+
+
+def failed(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
+    return Verdict(Health.DEGRADED, reason, sentence, speaks_of=by.observed)

@@ -1,4 +1,4 @@
-"""What kstatus asks of every object, whatever its kind.
+"""What kstatus asks of every object, and of the built-in kinds that run no pods.
 
 Before the rule of its kind: is it being deleted, has its controller seen it, does a condition
 `Reconciling` or `Stalled` speak. Where no rule knows the kind: what does `Ready` say.
@@ -6,8 +6,9 @@ Before the rule of its kind: is it being deleted, has its controller seen it, do
 
 from __future__ import annotations
 
-from tidegate.health.kstatus.fields import Body, conditions_of, stated_number, stated_text, text_or
-from tidegate.health.kstatus.verdicts import current, failed, in_progress
+from tidegate.health.kstatus import fields
+from tidegate.health.kstatus.fields import Body, current, failed, in_progress
+from tidegate.model.reading import part, text
 from tidegate.model.verdict import Health, Verdict
 
 NOTHING_SAID = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", checked=False)
@@ -16,14 +17,14 @@ NOTHING_SAID = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", che
 
 def judge_first(body: Body) -> Verdict | None:
     """The rules that come before any rule of a kind."""
-    if stated_text(body, "metadata", "deletionTimestamp"):
+    if fields.stated_text(body, "metadata", "deletionTimestamp"):
         return in_progress("Terminating", "Resource scheduled for deletion")
     return _unseen(body) or _outspoken(body)
 
 
 def judge_ready(body: Body) -> Verdict | None:
     """What the condition `Ready` says, where it says anything that is known."""
-    for condition in conditions_of(body):
+    for condition in fields.conditions_of(body):
         if condition.name != "Ready":
             continue
         if condition.holds:
@@ -34,23 +35,62 @@ def judge_ready(body: Body) -> Verdict | None:
 
 
 def _unseen(body: Body) -> Verdict | None:
-    generation = stated_number(body, "metadata", "generation")
+    generation = fields.stated_number(body, "metadata", "generation")
     if generation is None:
         return None
-    observed = stated_number(body, "status", "observedGeneration")
+    observed = fields.stated_number(body, "status", "observedGeneration")
     if observed is None or observed == generation:
         return None
     sentence = (
-        f"{text_or(body, 'kind')} generation is {generation}, "
+        f"{text(body, 'kind')} generation is {generation}, "
         f"but latest observed generation is {observed}"
     )
     return in_progress("LatestGenerationNotObserved", sentence)
 
 
 def _outspoken(body: Body) -> Verdict | None:
-    for condition in conditions_of(body):
+    for condition in fields.conditions_of(body):
         if condition.name == "Reconciling" and condition.holds:
             return in_progress(condition.reason or "Reconciling", condition.message, by=condition)
         if condition.name == "Stalled" and condition.holds:
             return failed(condition.reason or "Stalled", condition.message, by=condition)
     return None
+
+
+def judge_at_once(_: Body) -> Verdict:
+    return current("AlwaysReady", "Resource is always ready")
+
+
+def judge_claim(body: Body) -> Verdict:
+    phase = part(body, "status", "phase")
+    if phase != "Bound":
+        shown = phase if isinstance(phase, str) else "unknown"
+        return in_progress("NotBound", f"PVC is not Bound. phase: {shown}")
+    return current("Bound", "PVC is Bound")
+
+
+def judge_service(body: Body) -> Verdict:
+    """An address inside the cluster is enough; a load balancer's own is not awaited."""
+    if text(body, "spec", "type") == "LoadBalancer" and not text(body, "spec", "clusterIP"):
+        return in_progress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
+    return current("ServiceReady", "Service is ready")
+
+
+def judge_disruption_budget(_: Body) -> Verdict:
+    """That its controller has seen it was asked before."""
+    return current("DisruptionsComputed", "AllowedDisruptions has been computed.")
+
+
+def judge_definition(body: Body) -> Verdict:
+    """Names that are taken, or a definition that will not be established, have failed."""
+    for condition in fields.conditions_of(body):
+        refused = condition.status == "False"
+        if condition.name == "NamesAccepted" and refused:
+            return failed(condition.reason or "NamesNotAccepted", condition.message, by=condition)
+        if condition.name != "Established":
+            continue
+        if refused and condition.reason != "Installing":
+            return failed(condition.reason or "NotEstablished", condition.message, by=condition)
+        if condition.holds:
+            return current("Established", "CRD is established", by=condition)
+    return in_progress("Installing", "Install in progress")

@@ -11,10 +11,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from tidegate.health.kstatus import resources, workloads
-from tidegate.health.kstatus.batch import judge_job
+from tidegate.health.kstatus import generic, workloads
 from tidegate.health.kstatus.fields import Body, UnreadableError
-from tidegate.health.kstatus.generic import NOTHING_SAID, judge_first, judge_ready
 from tidegate.health.kstatus.pods import NOT_SCHEDULED, is_unschedulable, judge_pod, schedule_limit
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
@@ -29,20 +27,20 @@ ASKS_ITS_PODS: frozenset[GroupKind] = frozenset({("apps", "StatefulSet"), ("apps
 
 RULES: Mapping[GroupKind, Callable[[Body], Verdict]] = MappingProxyType(
     {
-        ("", "ConfigMap"): resources.judge_at_once,
-        ("", "PersistentVolumeClaim"): resources.judge_claim,
-        ("", "Secret"): resources.judge_at_once,
-        ("", "Service"): resources.judge_service,
-        ("apiextensions.k8s.io", "CustomResourceDefinition"): resources.judge_definition,
+        ("", "ConfigMap"): generic.judge_at_once,
+        ("", "PersistentVolumeClaim"): generic.judge_claim,
+        ("", "Secret"): generic.judge_at_once,
+        ("", "Service"): generic.judge_service,
+        ("apiextensions.k8s.io", "CustomResourceDefinition"): generic.judge_definition,
         ("apps", "DaemonSet"): workloads.judge_daemon_set,
         ("apps", "Deployment"): workloads.judge_deployment,
         ("apps", "ReplicaSet"): workloads.judge_replica_set,
         ("apps", "StatefulSet"): workloads.judge_stateful_set,
-        ("batch", "CronJob"): resources.judge_at_once,
+        ("batch", "CronJob"): generic.judge_at_once,
         ("extensions", "DaemonSet"): workloads.judge_daemon_set,
         ("extensions", "Deployment"): workloads.judge_deployment,
         ("extensions", "ReplicaSet"): workloads.judge_replica_set,
-        ("policy", "PodDisruptionBudget"): resources.judge_disruption_budget,
+        ("policy", "PodDisruptionBudget"): generic.judge_disruption_budget,
     }
 )
 
@@ -88,14 +86,14 @@ def _judge_as(kind: GroupKind, body: Body, now: Ms) -> Verdict:
 
 def _ask(kind: GroupKind, body: Body, now: Ms) -> Verdict:
     if kind == JOB:
-        return judge_job(body)
-    first = judge_first(body)
+        return workloads.judge_job(body)
+    first = generic.judge_first(body)
     if first is not None:
         return first
     if kind == POD:
         return judge_pod(body, now)
     rule = RULES.get(kind)
-    return rule(body) if rule else judge_ready(body) or NOTHING_SAID
+    return rule(body) if rule else generic.judge_ready(body) or generic.NOTHING_SAID
 
 
 def _has_failed(pod: Body, now: Ms) -> bool:

@@ -7,9 +7,10 @@ from datetime import datetime
 import msgspec
 
 from tidegate.health.kstatus import fields
-from tidegate.health.kstatus.verdicts import current, failed, in_progress
+from tidegate.health.kstatus.fields import current, failed, in_progress
 from tidegate.model.moment import SECOND, Ms, after
 from tidegate.model.objects import Json
+from tidegate.model.reading import text
 from tidegate.model.verdict import Verdict
 
 SCHEDULE_WINDOW = Ms(15 * SECOND)
@@ -19,7 +20,7 @@ NOT_SCHEDULED = "PodNotScheduled"
 
 def judge_pod(body: fields.Body, now: Ms) -> Verdict:
     """A pod that has come to its end is current, even if it failed: nothing will change."""
-    phase = fields.text_or(body, "status", "phase")
+    phase = text(body, "status", "phase")
     match phase:
         case "Succeeded":
             return _ended("PodSucceeded", "Pod has completed successfully")
@@ -38,7 +39,7 @@ def judge_pod(body: fields.Body, now: Ms) -> Verdict:
 def schedule_limit(body: fields.Body) -> Ms | None:
     """When a pod without a place begins to count as failed; None where it has no creation time."""
     try:
-        stamp = datetime.fromisoformat(fields.text_or(body, "metadata", "creationTimestamp"))
+        stamp = datetime.fromisoformat(text(body, "metadata", "creationTimestamp"))
     except ValueError:
         return None
     if stamp.tzinfo is None:

@@ -1,13 +1,15 @@
-"""What kstatus asks of the kinds that keep pods running.
+"""What kstatus asks of the kinds that run pods. The first question with a bad answer decides.
 
-The first question that has a bad answer decides.
+A Job is asked by a rule of Flux's own, neither for its generation nor whether it is being deleted.
 """
 
 from __future__ import annotations
 
+import msgspec
+
 from tidegate.health.kstatus import fields
-from tidegate.health.kstatus.verdicts import current, failed, in_progress
-from tidegate.model.reading import number
+from tidegate.health.kstatus.fields import Body, Condition, current, failed, in_progress
+from tidegate.model.reading import number, part, text
 from tidegate.model.verdict import Verdict
 
 _NO_DEADLINE = 2**31 - 1
@@ -15,7 +17,7 @@ _NO_DEADLINE = 2**31 - 1
 _UNSET = -1
 
 
-def judge_deployment(body: fields.Body) -> Verdict:
+def judge_deployment(body: Body) -> Verdict:
     conditions = fields.conditions_of(body)
     for condition in conditions:
         if condition.name == "Progressing" and condition.reason == "ProgressDeadlineExceeded":
@@ -23,8 +25,8 @@ def judge_deployment(body: fields.Body) -> Verdict:
     return _short_deployment(body) or _unavailable(body, conditions) or _available(body, conditions)
 
 
-def judge_stateful_set(body: fields.Body) -> Verdict:
-    if fields.text_or(body, "spec", "updateStrategy", "type") == "OnDelete":
+def judge_stateful_set(body: Body) -> Verdict:
+    if text(body, "spec", "updateStrategy", "type") == "OnDelete":
         return current("OnDelete", "StatefulSet is using the ondelete update strategy")
     wanted, there = _wanted(body), number(body, "status", "replicas")
     ready = number(body, "status", "readyReplicas")
@@ -36,7 +38,7 @@ def judge_stateful_set(body: fields.Body) -> Verdict:
     return short or _revised(body, wanted)
 
 
-def judge_daemon_set(body: fields.Body) -> Verdict:
+def judge_daemon_set(body: Body) -> Verdict:
     unseen = _never_seen(body)
     if unseen is not None:
         return unseen
@@ -54,7 +56,7 @@ def judge_daemon_set(body: fields.Body) -> Verdict:
     )
 
 
-def judge_replica_set(body: fields.Body) -> Verdict:
+def judge_replica_set(body: Body) -> Verdict:
     failure = fields.condition_with(body, "ReplicaFailure", "True")
     if failure is not None:
         sentence = "Replica Failure condition. Check Pods"
@@ -70,7 +72,7 @@ def judge_replica_set(body: fields.Body) -> Verdict:
     )
 
 
-def _wanted(body: fields.Body) -> int:
+def _wanted(body: Body) -> int:
     return number(body, "spec", "replicas", default=1)
 
 
@@ -84,7 +86,7 @@ def _extra(there: int, wanted: int) -> Verdict | None:
     return in_progress("ExtraPods", f"Pending termination: {there - wanted}")
 
 
-def _short_deployment(body: fields.Body) -> Verdict | None:
+def _short_deployment(body: Body) -> Verdict | None:
     wanted, there = _wanted(body), number(body, "status", "replicas")
     updated = number(body, "status", "updatedReplicas")
     available = number(body, "status", "availableReplicas")
@@ -97,7 +99,7 @@ def _short_deployment(body: fields.Body) -> Verdict | None:
     )
 
 
-def _unavailable(body: fields.Body, conditions: tuple[fields.Condition, ...]) -> Verdict | None:
+def _unavailable(body: Body, conditions: tuple[Condition, ...]) -> Verdict | None:
     """A Deployment without a deadline has no condition `Progressing`: none is asked for."""
     deadline = number(body, "spec", "progressDeadlineSeconds", default=_NO_DEADLINE)
     complete = any(
@@ -113,18 +115,18 @@ def _unavailable(body: fields.Body, conditions: tuple[fields.Condition, ...]) ->
     return None
 
 
-def _availability(conditions: tuple[fields.Condition, ...]) -> fields.Condition | None:
+def _availability(conditions: tuple[Condition, ...]) -> Condition | None:
     found = (one for one in conditions if one.name == "Available" and one.holds)
     return next(found, None)
 
 
-def _available(body: fields.Body, conditions: tuple[fields.Condition, ...]) -> Verdict:
+def _available(body: Body, conditions: tuple[Condition, ...]) -> Verdict:
     there = number(body, "status", "replicas")
     by = _availability(conditions) or fields.NO_CONDITION
     return current("DeploymentAvailable", f"Deployment is available. Replicas: {there}", by=by)
 
 
-def _revised(body: fields.Body, wanted: int) -> Verdict:
+def _revised(body: Body, wanted: int) -> Verdict:
     """A StatefulSet whose pods are ready: are they of the revision that is wanted?"""
     updated = number(body, "status", "updatedReplicas")
     strategy = ("spec", "updateStrategy", "rollingUpdate", "partition")
@@ -136,19 +138,47 @@ def _revised(body: fields.Body, wanted: int) -> Verdict:
     short = _fewer("LessCurrent", "current", number(body, "status", "currentReplicas"), wanted)
     if short is not None:
         return short
-    if fields.text_or(body, "status", "currentRevision") != fields.text_or(
-        body, "status", "updateRevision"
-    ):
+    if text(body, "status", "currentRevision") != text(body, "status", "updateRevision"):
         return in_progress("RevisionMismatch", "Waiting for updated revision to match current")
     there = number(body, "status", "replicas")
     return current("AllScheduled", f"All replicas scheduled as expected. Replicas: {there}")
 
 
-def _never_seen(body: fields.Body) -> Verdict | None:
+def _never_seen(body: Body) -> Verdict | None:
     """Its controller always writes these two; until then it has not looked."""
-    kind = fields.text_or(body, "kind")
+    kind = text(body, "kind")
     if fields.stated_number(body, "metadata", "generation") is None:
         return in_progress("NoGeneration", f"{kind} metadata.generation not found")
     if fields.stated_number(body, "status", "observedGeneration") is None:
         return in_progress("NoObservedGeneration", f"{kind} status.observedGeneration not found")
     return None
+
+
+def judge_job(body: Body) -> Verdict:
+    """Current when it is complete or suspended, failed when it gave up, else in progress."""
+    if part(body, "spec", "suspend") is True:
+        return current("JobSuspended", "Job is suspended")
+    for condition in fields.conditions_of(body):
+        if condition.name in {"Complete", "Failed"} and condition.holds:
+            return msgspec.structs.replace(_ended(body, condition), final=True)
+    if not text(body, "status", "startTime"):
+        return in_progress("JobNotStarted", f"Job not started. active: 0/{_parallelism(body)}")
+    done, active, lost = (
+        number(body, "status", field) for field in ("succeeded", "active", "failed")
+    )
+    sentence = f"Job in progress. success:{done}, active: {active}, failed: {lost}"
+    return in_progress("JobInProgress", sentence)
+
+
+def _ended(body: Body, condition: Condition) -> Verdict:
+    completions = number(body, "spec", "completions", default=_parallelism(body))
+    if condition.name == "Complete":
+        done = number(body, "status", "succeeded")
+        sentence = f"Job Completed. succeeded: {done}/{completions}"
+        return current("JobComplete", sentence, by=condition)
+    lost = number(body, "status", "failed")
+    return failed("JobFailed", f"Job Failed. failed: {lost}/{completions}", by=condition)
+
+
+def _parallelism(body: Body) -> int:
+    return number(body, "spec", "parallelism", default=1)

@@ -32,7 +32,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
         return f"Question({len(self.body)} bytes)"
 
 
-class Told(msgspec.Struct, frozen=True, tag="said", gc=False):
+class Returned(msgspec.Struct, frozen=True, tag="said", gc=False):
     """A script returned a table; its status may be any text."""
 
     status: str
@@ -49,7 +49,7 @@ class Broke(msgspec.Struct, frozen=True, tag="broke", gc=False):
     problem: str
 
 
-ScriptAnswer: TypeAlias = Told | Silent | Broke
+ScriptAnswer: TypeAlias = Returned | Silent | Broke
 
 write_question = msgspec.msgpack.Encoder().encode
 read_question = msgspec.msgpack.Decoder(Question).decode
@@ -66,9 +66,9 @@ def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
 
 def _meaning(answer: ScriptAnswer) -> tuple[Health, str, str]:
     match answer:
-        case Told(status, message) if status in CODES:
+        case Returned(status, message) if status in CODES:
             return Health(status), status, message or f"its script says {status}"
-        case Told():
+        case Returned():
             return Health.UNKNOWN, "InvalidStatus", INVALID_STATUS
         case Silent():
             return Health.UNKNOWN, "NoStatus", "its script does not say how it is"

@@ -66,7 +66,7 @@ class Machine:
         first, second = (text.encode(BYTES).decode(errors="replace") for text in texts)
         match how:
             case "said":
-                return exchange.Told(first, second)
+                return exchange.Returned(first, second)
             case "nothing":
                 return exchange.Silent()
             case _:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tidegate.errors import Place
-from tidegate.health.argo.hooks import is_held
+from tidegate.health.argo.verdicts import is_held
 from tidegate.health.lua.exchange import Question, write_question
 from tidegate.health.lua.patterns import compile_pattern, is_pattern, literal_size
 from tidegate.model.moment import SECOND, Ms

@@ -14,15 +14,17 @@ business and are left alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from tidegate.documents import Document, FieldPath, find_places, read
-from tidegate.errors import DocumentError, OperatorsError, Place, TidegateError, foreign
-from tidegate.health.lua.old_form import read_old_form
+import msgspec
+
+from tidegate.documents import Document, find_places, read
+from tidegate.documents.decoding import Flaw, decode
+from tidegate.errors import OperatorsError, Place, TidegateError, errors_of, foreign
 from tidegate.health.lua.patterns import check_key
 from tidegate.health.lua.rules import LuaRules, Script
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import mapping, text
 
 OLD = "resource.customizations"
 NEW = f"{OLD}."
@@ -37,74 +39,123 @@ SWITCHES = {
 """How Go writes booleans."""
 
 
+class OldEntry(msgspec.Struct, frozen=True):
+    """What the old form says of a kind; other customizations may stand beside it."""
+
+    script: str = msgspec.field(default="", name="health.lua")
+    open_libs: bool = msgspec.field(default=False, name="health.lua.useOpenLibs")
+
+
 def read_lua_rules(content: bytes, name: str) -> LuaRules:
     """The scripts of a file. Raises one ExceptionGroup with an error for each mistake."""
+    scripts: dict[str, Script] = {}
+    wrong: list[TidegateError] = []
     try:
-        documents = read(content, name)
-    except DocumentError as error:
+        settings = [*_settings(content, name)]
+    except TidegateError as error:
         raise _refusal(name, [error]) from error
-    reading = _Reading(content, name)
-    found = [one for document in documents for one in _settings(document)]
-    if not found:
+    for key, value, where in settings:
+        try:
+            if key == OLD:
+                scripts |= _read_old_form(_text(key, value, where), content, where)
+            else:
+                scripts |= _laid_over(scripts, key, _text(key, value, where), where)
+        except* TidegateError as group:
+            wrong += errors_of(group)
+    if wrong:
+        raise _refusal(name, wrong)
+    return LuaRules.of(scripts.items())
+
+
+def _settings(content: bytes, name: str) -> Iterator[tuple[str, Json, Place]]:
+    """All customizations. The old form comes first: the new keys are laid over it."""
+    holders = [document for document in read(content, name) if _has_settings(document)]
+    if not holders:
         problem = f"there is no ConfigMap `{NAME}` in it, and no key that begins with `{OLD}`"
         hint = "docs/reference/health-rules.md says what a file of rules looks like"
-        place = Place(name)
-        raise _refusal(name, [OperatorsError("health.lua.none", problem, where=place, hint=hint)])
-    for document, inside, settings in found:
-        reading.take(document, inside, settings)
-    if reading.wrong:
-        raise _refusal(name, reading.wrong)
-    return LuaRules.of(reading.scripts.items())
-
-
-def _settings(document: Document) -> Iterator[tuple[Document, FieldPath, dict[str, Json]]]:
-    """Where the settings of a document stand, if it has any."""
-    body = document.body
-    if "kind" not in body and any(key.startswith(OLD) for key in body):
-        yield document, (), body
-    data = body.get("data")
-    if body.get("kind") == "ConfigMap" and text(body, "metadata", "name") == NAME:
-        yield document, ("data",), data if isinstance(data, dict) else {}
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What has been read of a file so far, and what is wrong with it."""
-
-    content: bytes
-    name: str
-    scripts: dict[str, Script] = field(default_factory=dict)
-    wrong: list[TidegateError] = field(default_factory=list)
-
-    def take(self, document: Document, inside: FieldPath, settings: dict[str, Json]) -> None:
-        """The old form first: the new keys are laid over it."""
+        raise OperatorsError("health.lua.none", problem, where=Place(name), hint=hint)
+    for document in holders:
+        inside = ("data",) if "kind" in document.body else ()
+        settings = mapping(document.body, *inside)
         keys = [key for key in settings if key == OLD or key.startswith(NEW)]
         keys.sort(key=lambda key: key != OLD)
-        places = find_places(self.content, [(document, (*inside, key)) for key in keys])
+        places = find_places(content, [(document, (*inside, key)) for key in keys])
         for key, where in zip(keys, places, strict=True):
-            try:
-                self._take_key(key, settings[key], where)
-            except OperatorsError as error:
-                self.wrong.append(error)
-            except ExceptionGroup as group:
-                ours, others = group.split(TidegateError)
-                if ours is None or others is not None:
-                    raise
-                self.wrong += [one for one in ours.exceptions if isinstance(one, TidegateError)]
+            yield key, settings[key], where
 
-    def _take_key(self, key: str, value: Json, where: Place) -> None:
-        if not isinstance(value, str):
-            problem = f"the value of `{foreign(key)}` must be a text"
-            hint = "put it in quotes, as a ConfigMap has it"
-            raise OperatorsError("health.lua.value", problem, where=where, hint=hint)
-        if key == OLD:
-            self.scripts.update(read_old_form(value, self.content, where))
-            return
-        kind_of_rule, *rest = key.removeprefix(NEW).split(".", 1)
-        for group_kind in rest:  # Argo CD does not look at keys without one either
-            target = _target(group_kind, key, where)
-            known = self.scripts.get(target, Script(""))
-            self.scripts[target] = _laid_over(known, kind_of_rule, value, where)
+
+def _has_settings(document: Document) -> bool:
+    body = document.body
+    if "kind" not in body:
+        return any(key.startswith(OLD) for key in body)
+    return body["kind"] == "ConfigMap" and text(body, "metadata", "name") == NAME
+
+
+def _text(key: str, value: Json, where: Place) -> str:
+    if not isinstance(value, str):
+        problem = f"the value of `{foreign(key)}` must be a text"
+        hint = "put it in quotes, as a ConfigMap has it"
+        raise OperatorsError("health.lua.value", problem, where=where, hint=hint)
+    return value
+
+
+def _read_old_form(text: str, content: bytes, where: Place) -> dict[str, Script]:
+    """Lines in the text become lines of the file, where the text stands in the file as it is.
+
+    `where`: the place of the text's own key in the file that holds `content`.
+    """
+    inner = text.splitlines()
+    outer = content.decode(errors="replace").splitlines()[where.line :]
+
+    def in_file(found: Place | None) -> Place:
+        if found is None or not 0 < found.line <= min(len(inner), len(outer)):
+            return where
+        if inner[found.line - 1].strip() != outer[found.line - 1].strip():
+            return where
+        return replace(where, line=where.line + found.line, column=0, field=found.field)
+
+    try:
+        found = decode(text, where.name, dict[str, OldEntry], noun="customization", check=_flaws)
+    except* TidegateError as group:
+        for error in errors_of(group):
+            error.where = in_file(error.where)
+        raise
+    documents = read(text, where.name)[:1]
+    wanted = [(document, (key,)) for document in documents for key in document.body]
+    placed = zip(found[0].items() if found else (), find_places(text, wanted), strict=True)
+    return {
+        key: Script(entry.script, entry.open_libs, in_file(place)) for (key, entry), place in placed
+    }
+
+
+def _flaws(entries: dict[str, OldEntry]) -> Iterator[Flaw]:
+    for key in entries:
+        try:
+            check_key(key)
+        except OperatorsError as error:
+            yield (key,), error
+
+
+def _laid_over(known: dict[str, Script], key: str, value: str, where: Place) -> dict[str, Script]:
+    """A script and its libraries may each be given without the other, in any order."""
+    kind_of_rule, *rest = key.removeprefix(NEW).split(".", 1)
+    if not rest:
+        return {}  # Argo CD does not look at keys without a kind either
+    target = _target(rest[0], key, where)
+    script = known.get(target, Script(""))
+    if kind_of_rule == HEALTH:
+        return {target: replace(script, text=value, where=where)}
+    if kind_of_rule == LIBRARIES:
+        if value not in SWITCHES:
+            problem = f"`{foreign(value)}` is neither true nor false"
+            raise OperatorsError("health.lua.value", problem, where=where)
+        return {target: replace(script, open_libs=SWITCHES[value])}
+    if kind_of_rule not in OTHERS:
+        problem = f"there are no customizations of the type `{foreign(kind_of_rule)}`"
+        known_types = ", ".join(f"`{one}`" for one in (HEALTH, LIBRARIES, *sorted(OTHERS)))
+        hint = f"there are {known_types}"
+        raise OperatorsError("health.lua.key", problem, where=where, hint=hint)
+    return {}
 
 
 def _target(group_kind: str, key: str, where: Place) -> str:
@@ -116,26 +167,6 @@ def _target(group_kind: str, key: str, where: Place) -> str:
     target = EVERYTHING if group_kind == ALL else "/".join(names)
     check_key(target, where)
     return target
-
-
-def _laid_over(script: Script, kind_of_rule: str, value: str, where: Place) -> Script:
-    """A script and its libraries may each be given without the other, in any order."""
-    if kind_of_rule == HEALTH:
-        return replace(script, text=value, where=where)
-    if kind_of_rule == LIBRARIES:
-        return replace(script, open_libs=_switch(value, where))
-    if kind_of_rule not in OTHERS:
-        problem = f"there are no customizations of the type `{foreign(kind_of_rule)}`"
-        known = ", ".join(f"`{one}`" for one in (HEALTH, LIBRARIES, *sorted(OTHERS)))
-        raise OperatorsError("health.lua.key", problem, where=where, hint=f"there are {known}")
-    return script
-
-
-def _switch(value: str, where: Place) -> bool:
-    if value not in SWITCHES:
-        problem = f"`{foreign(value)}` is neither true nor false"
-        raise OperatorsError("health.lua.value", problem, where=where)
-    return SWITCHES[value]
 
 
 def _refusal(name: str, errors: list[TidegateError]) -> ExceptionGroup[TidegateError]:

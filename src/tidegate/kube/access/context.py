@@ -79,7 +79,7 @@ class ClientCertificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class KubeTarget:
     """One API server and how to come to it.
 
     `proxy` is a secret since it may hold a password. `identity` is whom the kubeconfig says to

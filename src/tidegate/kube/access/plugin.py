@@ -5,9 +5,8 @@ What a plugin prints holds a token, so no message ever shows a part of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -27,8 +26,7 @@ WITH_A_PERSON = Limits(time=Ms(10 * MINUTE), output=MIB)
 MANUAL = "see the manual of the plugin"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """What a plugin gave, and until when it is good; without a moment, until a server says no."""
 
     token: Secret | None
@@ -43,7 +41,7 @@ class _Status(msgspec.Struct, rename="camel"):
     expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
-class _Answer(msgspec.Struct, rename="camel"):
+class _PluginAnswer(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = "ExecCredential"
     status: _Status | None = None
@@ -114,17 +112,17 @@ def _certificate(status: _Status, plugin: Plugin) -> ClientCertificate | None:
     return ClientCertificate(certificate, Secret(status.client_key_data), plugin.place)
 
 
-def _decode(output: bytes, plugin: Plugin) -> _Answer:
+def _decode(output: bytes, plugin: Plugin) -> _PluginAnswer:
     """JSON as the protocol says, or YAML, which kubectl takes as well."""
     try:
-        return msgspec.json.decode(output, type=_Answer)
+        return msgspec.json.decode(output, type=_PluginAnswer)
     except msgspec.ValidationError as error:
         raise _unusable(plugin, f"gave a wrong answer: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
         documents = read(output, plugin.command)
-        return msgspec.convert(documents[0].body if documents else {}, type=_Answer)
+        return msgspec.convert(documents[0].body if documents else {}, type=_PluginAnswer)
     except (DocumentError, msgspec.ValidationError):
         # Not chained: a reader's complaint may quote what it read.
         raise _unusable(plugin, "gave no JSON") from None

@@ -63,9 +63,7 @@ class Stanza:
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value = self.body.get(key) or []
-        if not isinstance(value, list):
-            raise self._wrong(key, "a list", "write each entry on a line of its own, after a dash")
+        value = self._list(key)
         texts = [item for item in value if isinstance(item, str)]
         if len(texts) != len(value):
             raise self._wrong(key, "a list of texts", "put each entry in quotes")
@@ -73,14 +71,14 @@ class Stanza:
 
     def stanzas(self, key: str) -> tuple[Stanza, ...]:
         """The entries of a list of mappings, as stanzas of the same title."""
+        entries = enumerate(self._list(key))
+        return tuple(self._inner(key, at, item=item) for at, item in entries if item is not None)
+
+    def _list(self, key: str) -> list[Json]:
         value = self.body.get(key) or []
         if not isinstance(value, list):
             raise self._wrong(key, "a list", "write each entry on a line of its own, after a dash")
-        return tuple(
-            self._inner(key, index, item=item)
-            for index, item in enumerate(value)
-            if item is not None
-        )
+        return value
 
     def stanza(self, key: str) -> Stanza:
         """A mapping inside this one; empty when it is not there."""

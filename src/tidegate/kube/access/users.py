@@ -182,11 +182,8 @@ def _wrong_plugin(stanza: Stanza, key: str, why: str, hint: str) -> ConfigError:
 
 def _no_auth_provider(user: Stanza) -> ConfigError:
     name = user.stanza("auth-provider").text("name")
-    problem = f"{user.title} logs in with the auth provider `{name}`"
+    state = "Kubernetes has removed" if name in ("gcp", "azure") else "is not supported"
+    problem = f"{user.title} logs in with the auth provider `{name}`, which {state}"
     hint = REPLACEMENTS.get(name, "use an exec plugin")
-    if name in ("gcp", "azure"):
-        problem += ", which Kubernetes has removed"
-    else:
-        problem += ", which is not supported"
     where = user.place("auth-provider")
     return ConfigError("config.auth-provider", problem, where=where, hint=hint)

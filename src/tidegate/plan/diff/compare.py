@@ -17,7 +17,7 @@ from tidegate.plan.diff.seal import digest_of, is_secret
 from tidegate.plan.diff.seal import seal as seal_of
 from tidegate.plan.diff.values import fold_text, is_hollow, show_pair, words
 from tidegate.plan.diff.walk import Walk
-from tidegate.schema.immutable import find_frozen
+from tidegate.schema.frozen import find_frozen
 
 NEVER_OWNED = words(
     "clusterName creationTimestamp deletionGracePeriodSeconds deletionTimestamp generateName "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tidegate.model.ignoring import Path
 from tidegate.model.objects import Json
 from tidegate.plan.diff.owned import key_values
-from tidegate.schema.merging import merging_of
+from tidegate.schema.builtin import merging_of
 
 NAME = ("name",)
 

@@ -48,7 +48,7 @@ from tidegate.plan.diff.places import (
     names_of,
 )
 from tidegate.plan.diff.values import is_equal, is_hollow, same_scalar, show_scalar
-from tidegate.schema.merging import merging_of
+from tidegate.schema.builtin import merging_of
 
 NO_ITEMS = read_items({})
 PLAIN = frozenset([str, int, float, bool])

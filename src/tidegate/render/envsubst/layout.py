@@ -8,9 +8,8 @@ quotes are long forgotten by then, so the rules here are those of the library Fl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 
-from tidegate.documents.numerals import print_json
+from tidegate.documents.dump import block_lines
 from tidegate.documents.scalars import resolve
 from tidegate.model.objects import Json
 
@@ -48,47 +47,8 @@ _NAMED = {
 
 def to_flux_yaml(body: Json) -> str:
     """The whole text. Reading it gives the same body again."""
-    return "\n".join(_lines(body)) + "\n"
-
-
-def _lines(value: Json) -> Iterator[str]:
-    if isinstance(value, dict) and value:
-        for key in sorted(value):
-            yield from _entry(write_string(key, is_key=True)[0], value[key])
-    elif isinstance(value, list) and value:
-        for item in value:
-            first, *rest = _lines(item)
-            yield f"- {first}"
-            yield from _indented(rest)
-    else:
-        yield from _scalar(value)
-
-
-def _entry(name: str, value: Json) -> Iterator[str]:
-    if isinstance(value, dict) and value:
-        yield f"{name}:"
-        yield from _indented(_lines(value))
-    elif isinstance(value, list) and value:
-        yield f"{name}:"
-        yield from _lines(value)
-    else:
-        first, *rest = _scalar(value)
-        yield f"{name}: {first}"
-        yield from _indented(rest)
-
-
-def _indented(lines: Iterable[str]) -> Iterator[str]:
-    return (f"  {line}" if line else line for line in lines)
-
-
-def _scalar(value: Json) -> list[str]:
-    if isinstance(value, str):
-        return write_string(value)
-    if isinstance(value, bool) or value is None:
-        return [{True: "true", False: "false", None: "null"}[value]]
-    if isinstance(value, int | float):
-        return [print_json(value)]
-    return ["{}" if isinstance(value, dict) else "[]"]
+    lines = block_lines(body, write_string, lambda key: write_string(key, is_key=True)[0])
+    return "\n".join(lines) + "\n"
 
 
 def write_string(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from tidegate.documents.scalars import replace_broken
+
 _CHUNK = re.compile(rb"(\**)((?:\\.|\\$|\[(?:\\.|\\$|[^\]\\])*\]?|[^*\\\[])*)", re.DOTALL)
 
 
@@ -33,11 +35,6 @@ def trim_prefix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
 def trim_suffix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
     """Cut off the longest or the shortest end that matches."""
     return _turn(trim_prefix(_turn(value), _turn(pattern), longest=longest))
-
-
-def replace_broken(text: str) -> str:
-    """What `surrogateescape` kept apart, as Go shows it: one U+FFFD for each byte."""
-    return re.sub("[\udc80-\udcff]", "\ufffd", text)
 
 
 def _turn(text: bytes) -> bytes:

@@ -6,14 +6,16 @@ async with helm_workers() as workers:
     documents = await render(release, workers)
 """
 
-from tidegate.render.helm.absence import DependencyError
-from tidegate.render.helm.orders import Reference, argo_layers, flux_layers
+from tidegate.render.helm.answers import DependencyError
 from tidegate.render.helm.rendering import helm_workers, render
 from tidegate.render.helm.value_files import (
+    Reference,
     RemoteValuesError,
     ValueFiles,
+    argo_layers,
     find_file_parameter,
     find_value_files,
+    flux_layers,
 )
 
 __all__ = [

@@ -3,25 +3,34 @@
 Local charts come from the same source, and charts from elsewhere are those that were handed in.
 Only where none were, and repositories are allowed, does the SDK fetch them itself; then local
 charts lie beside the copy, so that `file://../db` means the same there. Runs in the worker.
+
+Chart.lock has the versions that a chart has chosen. `helm dependency build`, and so Argo CD, takes
+no lock that was made for other dependencies than the chart has now.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
 from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.reading import mappings, text
 from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm import sdk
-from tidegate.render.helm.absence import needs_fetching
-from tidegate.render.helm.files import check_chart, find
-from tidegate.render.helm.lock import pin, read_lock, refuse_stale
+from tidegate.render.helm.answers import needs_fetching
+from tidegate.render.helm.files import check_chart, find, read_text
 from tidegate.render.helm.staging import copy_chart
 
 LOCAL = "file://"
+LOCKS = ("Chart.lock", "requirements.lock")
+# As Go writes JSON.
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def refuse(absent: tuple[ChartDependency, ...], release: Release) -> None:
@@ -129,3 +138,58 @@ def _find_beside(one: ChartDependency, *, chart: Path, release: Release) -> Path
 
 def _place(release: Release) -> Place:
     return Place(f"{release.chart}/Chart.yaml", field="dependencies")
+
+
+class Lock(msgspec.Struct, frozen=True):
+    """What was chosen, and a digest over what was asked for and what was chosen."""
+
+    name: str
+    dependencies: tuple[ChartDependency, ...]
+    digest: str
+
+
+def read_lock(chart: Path) -> Lock | None:
+    """The lock in the directory of a chart, if there is one."""
+    for name in LOCKS:
+        content = read_text(chart / name, shown=name)
+        if content:
+            body = sdk.read_values(content, name)
+            entries = mappings(body, "dependencies")
+            chosen = (
+                ChartDependency(text(one, "name"), text(one, "version"), text(one, "repository"))
+                for one in entries
+            )
+            return Lock(name, tuple(chosen), text(body, "digest"))
+    return None
+
+
+def pin(absent: Iterable[ChartDependency], lock: Lock | None) -> Iterator[ChartDependency]:
+    """Each with the version that the lock has, if there is a lock."""
+    chosen = lock.dependencies if lock else ()
+    versions = {(one.name, one.repository): one.version for one in chosen}
+    for one in absent:
+        version = versions.get((one.name, one.repository))
+        yield msgspec.structs.replace(one, version=version) if version else one
+
+
+def refuse_stale(lock: Lock, *, chart: Path, release: Release) -> None:
+    """Raise where Chart.yaml has changed since the lock was made."""
+    with sdk.loaded(chart) as handle:
+        declared = sdk.declared_dependencies(handle)
+    chosen = msgspec.json.encode([_entry(one) for one in lock.dependencies])
+    whole = b"[%b,%b]" % (declared, chosen.decode().translate(_ESCAPES).encode())
+    of_helm_2 = b'{"dependencies":%b}' % declared  # only charts of its time have such a lock
+    if lock.digest not in {_digest(whole), _digest(of_helm_2)}:
+        problem = f"`{lock.name}` is out of sync with the dependencies that the chart declares"
+        hint = "run `helm dependency update` and commit the lock"
+        where = Place(f"{release.chart}/{lock.name}", field="digest")
+        raise RenderError("render.helm.dependency", problem, where=where, hint=hint)
+
+
+def _entry(one: ChartDependency) -> dict[str, str]:
+    version = {"version": one.version} if one.version else {}
+    return {"name": one.name, **version, "repository": one.repository}
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"

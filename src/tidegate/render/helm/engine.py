@@ -18,13 +18,12 @@ from helm_python.errors import HelmError
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
 from tidegate.model.release import ChartDependency, Release
-from tidegate.render.engines import Refused
+from tidegate.render.engines import EngineRefusal
 from tidegate.render.helm import dependencies, sdk, staging
-from tidegate.render.helm.absence import DependencyError
+from tidegate.render.helm.answers import Answer, DependencyError, Templated, Text
 from tidegate.render.helm.files import check_chart, inside
 from tidegate.render.helm.integers import NAME, restore, template_below
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Answer, Templated, Text
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
@@ -77,7 +76,7 @@ def _render(handle: sdk.Handle, values: Values, release: Release) -> Templated:
     crds = sdk.crds_of(handle) if release.include_crds else ()
     return Templated(
         tuple(each for each in templates if each.text.strip()),
-        tuple(Text(inside_chart(crd.path), crd.text) for crd in crds),
+        tuple(Text(inside_chart(crd.filename), crd.data) for crd in crds),
     )
 
 
@@ -128,11 +127,8 @@ def _complete(
     if not release.builds_dependencies:
         dependencies.refuse(absent, release)
     dependencies.build(absent, chart=chart, copy=copy, release=release)
-    if release.skip_schema:
-        staging.drop_schemas(copy)
-    if integers:
-        # What came in may lie deeper than all that was there.
-        staging.put(copy, template_below(staging.depth_of(copy)), integers)
+    # What came in may have schemas, and lie deeper than all that was there.
+    _change(copy, chart=chart, integers=integers, release=release)
 
 
 def _check_dependencies(handle: sdk.Handle, metadata: sdk.ChartMetadata, release: Release) -> None:
@@ -143,9 +139,9 @@ def _check_dependencies(handle: sdk.Handle, metadata: sdk.ChartMetadata, release
         raise RenderError("render.helm.dependency", problem, where=where, hint=hint)
 
 
-def _refuse(error: RenderError) -> Refused:
+def _refuse(error: RenderError) -> EngineRefusal:
     absent = error.dependencies if isinstance(error, DependencyError) else ()
-    return Refused(error.code, error.problem, error.where, error.hint, absent)
+    return EngineRefusal(error.code, error.problem, error.where, error.hint, absent)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ the root of the source, and not too large. Runs in the worker.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from tidegate.errors import Place, RenderError, foreign
@@ -57,10 +58,6 @@ def read_text(path: Path, *, shown: str) -> str | None:
     if len(content) > MAX_FILE:
         problem = f"`{shown}` is larger than {MAX_FILE // MIB} MiB"
         raise RenderError("render.helm.size", problem, where=Place(shown))
-    return _decode(content, shown)
-
-
-def _decode(content: bytes, shown: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -70,50 +67,45 @@ def _decode(content: bytes, shown: str) -> str:
 
 def check_chart(chart: Path, root: str) -> None:
     """Helm follows links and reads what it finds, so look at everything before it does."""
-    _Walk(Path(root).resolve()).check(str(chart), "", (str(chart),))
-
-
-class _Walk:
-    """One way through a chart, with what has been counted so far.
-
-    Paths are plain text here: a chart has many files, and this is done for every render.
-    """
-
-    def __init__(self, top: Path) -> None:
-        self._top = top
-        self._files = 0
-        self._bytes = 0
-
-    def check(self, directory: str, shown: str, above: tuple[str, ...]) -> None:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                path, name = entry.path, f"{shown}{entry.name}"
-                if entry.is_symlink():
-                    path = self._follow(path, name, above)
-                if entry.is_dir():
-                    self.check(path, f"{name}/", (*above, path))
-                elif entry.is_file():
-                    self._count(entry.stat().st_size, name)
-                else:
-                    raise _irregular(name)
-
-    def _follow(self, link: str, shown: str, above: tuple[str, ...]) -> str:
-        target = inside(Path(link), self._top, shown=shown)
-        if str(target) in above:
-            problem = f"the link `{shown}` leads back to a directory above it"
-            raise RenderError("render.helm.file", problem, where=Place(shown))
-        if not target.exists():
-            problem = f"the link `{shown}` leads nowhere"
-            raise RenderError("render.helm.file", problem, where=Place(shown))
-        return str(target)
-
-    def _count(self, size: int, shown: str) -> None:
-        self._files += 1
-        self._bytes += size
-        if self._files > MAX_FILES or self._bytes > MAX_CHART:
+    total = 0
+    found = _files(str(chart), "", (str(chart),), Path(root).resolve())
+    for number, (shown, size) in enumerate(found, 1):
+        total += size
+        if number > MAX_FILES or total > MAX_CHART:
             problem = f"the chart has more than {MAX_FILES} files or {MAX_CHART // MIB} MiB"
             hint = "check that `chart` names the chart and not the whole repository"
             raise RenderError("render.helm.size", problem, where=Place(shown), hint=hint)
+
+
+def _files(
+    directory: str, shown: str, above: tuple[str, ...], top: Path
+) -> Iterator[tuple[str, int]]:
+    """The name and the size of each file of a chart.
+
+    Paths are plain text here: a chart has many files, and this is done for every render.
+    """
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            path, name = entry.path, f"{shown}{entry.name}"
+            if entry.is_symlink():
+                path = _follow(path, name, above, top)
+            if entry.is_dir():
+                yield from _files(path, f"{name}/", (*above, path), top)
+            elif entry.is_file():
+                yield name, entry.stat().st_size
+            else:
+                raise _irregular(name)
+
+
+def _follow(link: str, shown: str, above: tuple[str, ...], top: Path) -> str:
+    target = inside(Path(link), top, shown=shown)
+    if str(target) in above:
+        problem = f"the link `{shown}` leads back to a directory above it"
+        raise RenderError("render.helm.file", problem, where=Place(shown))
+    if not target.exists():
+        problem = f"the link `{shown}` leads nowhere"
+        raise RenderError("render.helm.file", problem, where=Place(shown))
+    return str(target)
 
 
 def _irregular(shown: str) -> RenderError:

@@ -40,7 +40,7 @@ def restore(values: Values) -> str:
 def _in_mapping(values: Values) -> Iterator[str]:
     """Actions on the mapping that the dot stands for."""
     for key, value in values.items():
-        name = _quote(key)
+        name = json.dumps(key, ensure_ascii=False)
         if isinstance(value, Whole):
             yield f"{{{{- $_ := set . {name} {_number(value)} -}}}}"
         elif isinstance(value, dict):
@@ -91,7 +91,3 @@ def _wrap(action: str, body: str) -> str:
 
 def _number(value: Whole) -> str:
     return f'(int64 "{int(value)}")'
-
-
-def _quote(key: str) -> str:
-    return json.dumps(key, ensure_ascii=False)

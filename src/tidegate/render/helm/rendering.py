@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,13 +22,9 @@ from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.reading import mapping
 from tidegate.model.release import Release
-from tidegate.render.engines import LIMITS, Refused, engine_workers
-from tidegate.render.helm.absence import needs_fetching
-from tidegate.render.helm.release import Answer, Templated, Text
+from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
+from tidegate.render.helm.answers import Answer, Templated, Text, needs_fetching
 
-PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
-NOWHERE = "http://127.0.0.1:9"
-"""A proxy that is not there."""
 HOOK = "helm.sh/hook"
 NOTES = "NOTES.txt"
 
@@ -39,6 +36,20 @@ EVENTS = frozenset(
     for what in ("install", "delete", "upgrade", "rollback")
 )
 """What hooks may be for, tests aside."""
+TEST_EVENTS = frozenset({"test", "test-success"})
+INSTALL_ORDER = (
+    *("PriorityClass", "Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange"),
+    *("PodSecurityPolicy", "PodDisruptionBudget", "ServiceAccount", "Secret", "SecretList"),
+    *("ConfigMap", "StorageClass", "PersistentVolume", "PersistentVolumeClaim"),
+    *("CustomResourceDefinition", "ClusterRole", "ClusterRoleList", "ClusterRoleBinding"),
+    *("ClusterRoleBindingList", "Role", "RoleList", "RoleBinding", "RoleBindingList", "Service"),
+    *("DaemonSet", "Pod", "ReplicationController", "ReplicaSet", "Deployment"),
+    *("HorizontalPodAutoscaler", "StatefulSet", "Job", "CronJob", "IngressClass", "Ingress"),
+    *("APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+)
+"""Kinds as Helm installs them; whatever is not named comes behind, by the name of its kind."""
+
+_RANKS = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
 
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
@@ -59,7 +70,7 @@ async def helm_workers(
     environment = {
         "GOGC": "400",  # most charts need less than is collected late
         "GOMEMLIMIT": f"{limits.memory * 3 // 4}",
-        **(dict.fromkeys(PROXIES, NOWHERE) if offline else {}),
+        **(NO_NETWORK if offline else {}),
     }
     module = "tidegate.render.helm.engine"
     async with engine_workers(module, environment, count=count, limits=limits) as workers:
@@ -72,7 +83,8 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     A document's place is the template's path inside the chart.
     """
     rendered = await ask(release, workers)
-    return (*_crds(rendered.crds), *_objects(rendered.templates))
+    crds = (document for crd in rendered.crds for document in read_piece(crd.text, crd.path, 0))
+    return (*crds, *_objects(rendered.templates))
 
 
 async def ask(release: Release, workers: Workers) -> Templated:
@@ -82,17 +94,12 @@ async def ask(release: Release, workers: Workers) -> Templated:
     except ProcessError as error:
         raise _lost(error, release) from error
     match answer:
-        case Refused(absent=absent, where=Place() as where) if absent:
+        case EngineRefusal(absent=absent, where=Place() as where) if absent:
             raise needs_fetching(absent, where=where)
-        case Refused():
+        case EngineRefusal():
             raise answer.error()
         case Templated():
             return answer
-
-
-def _crds(crds: tuple[Text, ...]) -> Iterator[Document]:
-    for crd in crds:
-        yield from read_piece(crd.text, crd.path, 0)
 
 
 def _objects(templates: tuple[Text, ...]) -> Iterator[Document]:
@@ -157,3 +164,34 @@ def _lost(error: ProcessError, release: Release) -> RenderError:
             return RenderError("render.helm.size", what, where=where)
         case _:
             return RenderError("render.helm.crash", what, where=where, hint=error.hint)
+
+
+class _Piece(NamedTuple):
+    rank: tuple[int, str]
+    events: frozenset[str] | None
+    text: str
+
+
+async def print_manifest(release: Release, workers: Workers, *, hooks: bool, tests: bool) -> str:
+    """What `helm template` prints: CRDs, then objects as Helm installs them, then hooks.
+
+    Programs that run helm themselves, as kustomize does for `helmCharts`, want this.
+    """
+    rendered = await ask(release, workers)
+    pieces = sorted(_pieces(rendered.templates), key=lambda piece: piece.rank)
+    events = EVENTS | TEST_EVENTS if tests else EVENTS
+    crds = [crd.text for crd in rendered.crds]
+    objects = [text for _, own, text in pieces if own is None]
+    wanted = [text for _, own, text in pieces if hooks and own is not None and own <= events]
+    return "".join(f"---\n{text}\n" for text in (*crds, *objects, *wanted))
+
+
+def _pieces(templates: Iterable[Text]) -> Iterator[_Piece]:
+    for path, number, text in pieces_of(templates):
+        documents = [*read_piece(text, path, number)]
+        if documents:
+            first = documents[0]
+            # What stood in a List is sorted as a List.
+            kind = "List" if first.inside else str(first.body.get("kind"))
+            rank = (_RANKS.get(kind, len(_RANKS)), kind)
+            yield _Piece(rank, None if first.inside else hook_events(first), text)

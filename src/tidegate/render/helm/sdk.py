@@ -23,7 +23,6 @@ from helm_python.errors import HelmError, HelmValuesError
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.model.release import ChartDependency, Release
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.release import Text
 
 Handle: TypeAlias = ctypes.c_uint64
 
@@ -95,11 +94,10 @@ def render(chart: Handle, values: Values, release: Release) -> dict[str, str]:
     return msgspec.json.decode(answer, type=dict[str, str])
 
 
-def crds_of(chart: Handle) -> tuple[Text, ...]:
+def crds_of(chart: Handle) -> tuple[Crd, ...]:
     """CRDs of the chart and of its subcharts; after rendering, of those that are enabled."""
     answer = _native.call_string("helm_chart_crds", chart)
-    found = msgspec.json.decode(answer, type=tuple[Crd, ...])
-    return tuple(Text(crd.filename, crd.data) for crd in found)
+    return msgspec.json.decode(answer, type=tuple[Crd, ...])
 
 
 def read_values(text: str, name: str) -> Values:

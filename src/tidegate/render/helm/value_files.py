@@ -1,4 +1,4 @@
-"""Which files `valueFiles` and `fileParameters` of an Application mean.
+"""Which values a release gets, in which order; which files an Application means.
 
     among = ValueFiles(root=tree, chart="charts/web", refs={"values": other}, variables=build)
     layers = argo_layers(find_value_files(["values.yaml", "$values/envs/*.yaml"], among))
@@ -6,6 +6,11 @@
 A path starts at the chart, with a `/` at the root of the source, and with `$name/` at the root of
 the source that goes by this `ref`. Patterns become the files that fit; one that is also named by
 itself stands where it is named. Of what is named twice the first counts.
+
+The order in which values are merged differs. Argo CD calls `helm template`: files, then the inline
+values as one more file, then `--set`, then `--set-string`, then `--set-file`, whatever order the
+manifest has them in. Flux merges by itself: each reference in turn, the inline values last, and a
+`targetPath` on top of what there is then.
 """
 
 from __future__ import annotations
@@ -19,11 +24,20 @@ import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.files import StrayPathError, tidy
-from tidegate.model.release import FileParameter, ValuesFile, ValuesText
+from tidegate.model.release import (
+    FileParameter,
+    How,
+    Inline,
+    Layer,
+    Parameter,
+    ValuesFile,
+    ValuesText,
+)
 from tidegate.render.argo_build import expand
+from tidegate.render.globs import find_matches, is_pattern
 from tidegate.render.helm.files import astray
-from tidegate.render.path_globs import find_matches, is_pattern
 
+_BARE_COMMA = re.compile(r"(?<!\\),")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _REFERENCE = re.compile(r"\$\{?(\w+)\}?", re.ASCII)
 
@@ -49,7 +63,7 @@ class ValueFiles(msgspec.Struct, frozen=True, kw_only=True):
     schemes: frozenset[str] = frozenset({"http", "https"})
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _ValueEntry(msgspec.Struct, frozen=True):
     """One entry: a web address, or a path from a root on."""
 
     said: str
@@ -68,7 +82,8 @@ def find_value_files(
     layers: dict[tuple[str, str], ValuesFile | ValuesText] = {}
     for entry in read:
         if entry.url:
-            layers.setdefault(("", entry.url), _fetched(entry.url, among.fetched[entry.url]))
+            fetched = ValuesText(among.fetched[entry.url], without_query(entry.url), is_file=True)
+            layers.setdefault(("", entry.url), fetched)
         elif _is_glob(entry):
             for path in _fitting(entry, among):
                 if (entry.root, path) not in named:
@@ -84,10 +99,6 @@ def without_query(url: str) -> str:
     return foreign(url.partition("?")[0])
 
 
-def _fetched(url: str, text: str) -> ValuesText:
-    return ValuesText(text, without_query(url), is_file=True)
-
-
 def find_file_parameter(name: str, path: str, among: ValueFiles) -> FileParameter:
     """An entry of `fileParameters`, which means one file."""
     entry = _read(path, among)
@@ -97,12 +108,12 @@ def find_file_parameter(name: str, path: str, among: ValueFiles) -> FileParamete
     return FileParameter(name, entry.path if entry.root else f"/{entry.path}", entry.root)
 
 
-def _read(entry: str, among: ValueFiles) -> _Entry:
+def _read(entry: str, among: ValueFiles) -> _ValueEntry:
     first, _, rest = entry.partition("/")
     ref = among.refs.get(first.removeprefix("$")) if first.startswith("$") else None
     if ref is not None:
         path = _inside(expand(rest, among.variables), entry)
-        return _Entry(entry, path, str(ref))
+        return _ValueEntry(entry, path, str(ref))
     _refuse_unknown(first, among, entry)
     text = expand(entry, among.variables)
     url = _URL.match(text)
@@ -111,9 +122,9 @@ def _read(entry: str, among: ValueFiles) -> _Entry:
             problem = f"values are not fetched over `{foreign(url[1])}`"
             hint = "allowed are " + ", ".join(f"`{scheme}`" for scheme in sorted(among.schemes))
             raise RenderError("render.helm.file", problem, where=Place(foreign(entry)), hint=hint)
-        return _Entry(entry, "", url=text)
+        return _ValueEntry(entry, "", url=text)
     start = "" if text.startswith("/") else among.chart
-    return _Entry(entry, _inside(posixpath.join(start, text.lstrip("/")), entry))
+    return _ValueEntry(entry, _inside(posixpath.join(start, text.lstrip("/")), entry))
 
 
 def _refuse_unknown(first: str, among: ValueFiles, entry: str) -> None:
@@ -134,11 +145,11 @@ def _inside(path: str, entry: str) -> str:
         raise astray(stray.why, entry) from None
 
 
-def _is_glob(entry: _Entry) -> bool:
+def _is_glob(entry: _ValueEntry) -> bool:
     return not entry.url and is_pattern(entry.path)
 
 
-def _fitting(entry: _Entry, among: ValueFiles) -> Iterator[str]:
+def _fitting(entry: _ValueEntry, among: ValueFiles) -> Iterator[str]:
     root = Path(entry.root) if entry.root else among.root
     where = Place(foreign(entry.said))
     try:
@@ -159,7 +170,7 @@ def _file(root: str, path: str, *, optional: bool) -> ValuesFile:
     return ValuesFile(path if root else f"/{path}", optional=optional, root=root)
 
 
-def _refuse_remote(entries: Iterable[_Entry], among: ValueFiles) -> None:
+def _refuse_remote(entries: Iterable[_ValueEntry], among: ValueFiles) -> None:
     urls = tuple(
         dict.fromkeys(entry.url for entry in entries if entry.url not in {"", *among.fetched})
     )
@@ -174,3 +185,76 @@ def _refuse_remote(entries: Iterable[_Entry], among: ValueFiles) -> None:
     )
     error.urls = urls
     raise error
+
+
+class Reference(msgspec.Struct, frozen=True, gc=False):
+    """An entry of `valuesFrom` that has been read: the text, and what it was called."""
+
+    text: str
+    name: str
+    target_path: str = ""
+    literal: bool = False
+
+    def __repr__(self) -> str:
+        return f"Reference({self.name})"
+
+
+def argo_layers(
+    files: Iterable[ValuesFile | ValuesText] = (),
+    *,
+    text: str = "",
+    parameters: Iterable[Parameter] = (),
+    file_parameters: Iterable[FileParameter] = (),
+    variables: Mapping[str, str] | None = None,
+) -> tuple[Layer, ...]:
+    """`helm.valueFiles`, `values`, `parameters` and `fileParameters` of an Argo CD source.
+
+    `valuesObject` is the release's own `values`; it takes the place of `text`, so give one of the
+    two. Of parameters with the same name and kind the last counts. Where `variables` are given,
+    values of parameters may name them.
+    """
+    ordered: list[Layer] = [*files]
+    parameters = tuple(parameters)
+    if text:
+        ordered.append(ValuesText(text, "helm.values", is_file=True))
+    ordered.append(Inline())
+    for how in (How.TYPED, How.STRING):
+        chosen = {each.name: each for each in parameters if each.how is how}
+        for each in chosen.values():
+            value = each.value if variables is None else expand(each.value, variables)
+            ordered.append(Parameter(each.name, _escape(value), how))
+    ordered += {each.name: each for each in file_parameters}.values()
+    return tuple(ordered)
+
+
+def _escape(value: str) -> str:
+    """A comma does not end a value in Argo CD, unless the value is a list in braces."""
+    if value.startswith("{") and value.endswith("}"):
+        return value
+    return _BARE_COMMA.sub(r"\\,", value)
+
+
+def flux_layers(references: Iterable[Reference] = ()) -> tuple[Layer, ...]:
+    """`valuesFrom` of a HelmRelease, with its `values` where Flux merges them.
+
+    Flux merges the inline values before each `targetPath` and once more at the end. So a
+    `targetPath` beats an inline value of the same name only inside a mapping that no earlier
+    reference has: that is what Flux does, whatever its documents say.
+    """
+    ordered: list[Layer] = []
+    for each in references:
+        if each.target_path:
+            ordered += (Inline(), _target(each))
+        else:
+            ordered.append(ValuesText(each.text, each.name))
+    return (*ordered, Inline())
+
+
+def _target(reference: Reference) -> Parameter:
+    text = reference.text
+    if reference.literal:
+        return Parameter(reference.target_path, text, How.LITERAL)
+    for quote in ("'", '"'):
+        if text.startswith(quote) and text.endswith(quote):
+            return Parameter(reference.target_path, text.strip("'\""), How.STRING)
+    return Parameter(reference.target_path, text)

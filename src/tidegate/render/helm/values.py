@@ -24,13 +24,7 @@ from tidegate.model.release import (
     ValuesText,
 )
 from tidegate.render.helm.files import find, read_text
-from tidegate.render.helm.parameters import (
-    Values,
-    set_content,
-    set_literal,
-    set_strings,
-    set_typed,
-)
+from tidegate.render.helm.parameters import Values, set_content, set_literal, set_strings, set_typed
 
 # As Helm splits a values file; every part must be a mapping, and they are merged.
 _SEPARATOR = re.compile(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)

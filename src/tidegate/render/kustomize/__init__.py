@@ -3,25 +3,16 @@
 documents = await build(Overlay(root=tree, path="apps/web", overrides=FluxOverrides()))
 """
 
-from tidegate.render.kustomize.build import (
-    Builder,
-    Decrypt,
-    RemoteError,
-    build,
-    find_tool,
-    inputs_digest,
-)
+from tidegate.render.kustomize.build import Builder, RemoteError, build, find_tool
 from tidegate.render.kustomize.override import add_common_metadata
-from tidegate.render.kustomize.request import Input, Use
+from tidegate.render.kustomize.tree import Input, Use
 
 __all__ = [
     "Builder",
-    "Decrypt",
     "Input",
     "RemoteError",
     "Use",
     "add_common_metadata",
     "build",
     "find_tool",
-    "inputs_digest",
 ]

@@ -19,26 +19,15 @@ from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
 from tidegate.model.rendering import Helm, Overlay
+from tidegate.render.engines import NO_NETWORK
 from tidegate.render.footprint import Footprint
+from tidegate.render.kustomize import output
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
-from tidegate.render.kustomize.kustomization import Body
-from tidegate.render.kustomize.output import (
-    asks_for_origins,
-    can_be_seen,
-    place_objects,
-    read_objects,
-    with_origins,
-    without_origin,
-)
-from tidegate.render.kustomize.plugins import Chart
+from tidegate.render.kustomize.kustomization import Body, Chart
 from tidegate.render.kustomize.refusal import refusal
-from tidegate.render.kustomize.request import Input
+from tidegate.render.kustomize.tree import Input
 from tidegate.render.scratch import scratch_directory
-
-NOWHERE = "http://127.0.0.1:9"
-"""A proxy that is not there: whatever still wants to go out does not get far."""
-
 
 Decrypt: TypeAlias = Callable[[Input], Awaitable[bytes]]
 
@@ -107,7 +96,7 @@ async def build(
     inflates = _who_inflates(gathering, workers)
     if decrypt is not None:
         for path, found in gathering.decryptable.items():
-            gathering.copy.put(path, await decrypt(found))
+            gathering.copy.files[path] = await decrypt(found)
     with scratch_directory() as scratch:
         await asyncio.to_thread(gathering.copy.write, scratch)
         (scratch / "tmp").mkdir()
@@ -158,22 +147,22 @@ async def _build_with_charts(bench: Workplace, inflation: Inflation) -> list[Doc
 
 async def _build_on(bench: Workplace) -> list[Document]:
     gathering = bench.gathering
-    if asks_for_origins(gathering.body):
+    if output.asks_for_origins(gathering.body):
         objects = await _run(bench)
-        return place_objects(objects, objects, gathering)
+        return output.place_objects(objects, objects, gathering)
     if _is_empty(gathering.body):
         return await _run(bench)
     top = bench.scratch / gathering.top
-    truth = await _run(bench) if can_be_seen(gathering) else None
-    await asyncio.to_thread(top.write_text, to_yaml(with_origins(gathering.body)))
+    truth = await _run(bench) if output.can_be_seen(gathering) else None
+    await asyncio.to_thread(top.write_text, to_yaml(output.with_origins(gathering.body)))
     try:
         annotated = await _run(bench)
     except RenderError:
         if truth is None:
             raise
         return truth
-    objects = [without_origin(one) for one in annotated] if truth is None else truth
-    return place_objects(objects, annotated, gathering)
+    objects = [output.without_origin(one) for one in annotated] if truth is None else truth
+    return output.place_objects(objects, annotated, gathering)
 
 
 def _is_empty(body: Body) -> bool:
@@ -214,12 +203,11 @@ async def _run(bench: Workplace) -> list[Document]:
         ) from error
     if ran.code:
         raise refusal(ran.stderr, gathering)
-    return read_objects(ran.stdout, gathering)
+    return output.read_objects(ran.stdout, gathering)
 
 
 def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
     """Nothing of the user's: no home, no git, no way out. Garbage is collected when it must be."""
-    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
     return {
         "HOME": str(bench.scratch),
         "TMPDIR": str(bench.scratch / "tmp"),
@@ -229,7 +217,7 @@ def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
         "GOGC": "off",
         "GOMEMLIMIT": str(bench.tool.limits.memory // 2),
         "GOMAXPROCS": "1",
-        **proxies,
+        **NO_NETWORK,
         **ENVIRONMENT,
         **(overlay.helm.env if overlay.helm else {}),
     }

@@ -7,7 +7,7 @@ leads out of its tree, or to the network, is refused.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidegate.documents import FieldPath, find_place, read
 from tidegate.documents.document import path_text
@@ -16,27 +16,13 @@ from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.files import StrayPathError, tidy
 from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
 from tidegate.render.footprint import Footprint
-from tidegate.render.kustomize.copy import Copy
-from tidegate.render.kustomize.kustomization import (
-    Body,
-    Role,
-    decryptable_paths,
-    map_paths,
-    read_kustomization,
-    write_out,
-    written_out,
-)
+from tidegate.render.globs import find_matches, is_pattern
+from tidegate.render.kustomize import kustomization
+from tidegate.render.kustomize.kustomization import Body, Chart, PathRole, write_out, written_out
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization
-from tidegate.render.kustomize.plugins import (
-    KEYS_OF_A_PLAIN_LIST,
-    Chart,
-    chart_of,
-    charts_of,
-    map_plugin_paths,
-)
-from tidegate.render.kustomize.remote import is_remote, is_remote_file
-from tidegate.render.kustomize.request import Input
 from tidegate.render.kustomize.tree import (
+    Copy,
+    Input,
     PathKind,
     Tree,
     TreeSpot,
@@ -45,8 +31,8 @@ from tidegate.render.kustomize.tree import (
     find_manifests,
     is_below,
 )
-from tidegate.render.path_globs import find_matches, is_pattern
 
+FILES_ONLY = frozenset({PathRole.FILE, PathRole.PATCH})
 COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
@@ -108,8 +94,8 @@ def _enter(gathering: Gathering, step: Stop) -> None:
     path = posixpath.normpath(posixpath.join(step.directory, name or "kustomization.yaml"))
     walk = Gatherer(gathering, step, path)
     if name:
-        source = walk.read_source()
-        body = read_kustomization(source, step.tree.label + path, keep_unknown=not makes)
+        shown = step.tree.label + path
+        body = kustomization.read_kustomization(walk.read_source(), shown, keep_unknown=not makes)
     else:
         body = made_kustomization(find_manifests(step.tree, step.directory))
     if is_top:
@@ -136,28 +122,25 @@ class Gatherer:
     def read_source(self) -> bytes:
         spot = self.tree.find(self.directory, posixpath.basename(self.path), where=self.where(()))
         self._refuse_restricted(spot.path, posixpath.basename(self.path), ())
-        copy = self.gathering.copy
-        source = self.tree.read(spot.path, where=self.where(()), limit=copy.room)
-        copy.spend(len(source), self.where(()))
-        return source
+        return self.gathering.copy.read(self.tree, spot.path, self.where(()))
 
     def gather(self, body: Body) -> Body:
-        mapped = map_paths(body, self.visit)
+        mapped = kustomization.map_paths(body, self.visit)
         shared = mapped.get("helmGlobals")
         if isinstance(shared, dict):
             # Where helm keeps its own files is nothing a repository may say.
             mapped["helmGlobals"] = {
                 key: value for key, value in shared.items() if key.casefold() != "confighome"
             }
-        for number, chart in enumerate(charts_of(body)):
+        for number, chart in enumerate(kustomization.charts_of(body)):
             self._take_chart(chart, ("helmCharts", number))
         self._note_decryptable(mapped)
-        self.gathering.copy.put(self.tree.copied(self.path), to_yaml(mapped).encode())
+        self.gathering.copy.files[self.tree.copied(self.path)] = to_yaml(mapped).encode()
         return mapped
 
     def _note_decryptable(self, body: Body) -> None:
-        for use, name, text in decryptable_paths(body):
-            if is_remote_file(text):
+        for use, name, text in kustomization.decryptable_paths(body):
+            if kustomization.is_remote_file(text):
                 continue
             path = self.tree.find(self.directory, text, where=self.where(())).path
             copied = self.tree.copied(path)
@@ -167,36 +150,36 @@ class Gatherer:
                 found = Input(path=shown, name=name, use=use, content=content)
                 self.gathering.decryptable.setdefault(copied, found)
 
-    def visit(self, role: Role, text: str, at: FieldPath) -> str:
+    def visit(self, role: PathRole, text: str, at: FieldPath) -> str:
         """Gather what a path names; say how it is to be written in the copy."""
-        if role in {Role.PATCH, Role.PLUGIN}:
+        if role in {PathRole.PATCH, PathRole.PLUGIN}:
             bodies = written_out(text)
             if bodies:
-                return write_out(bodies if role is Role.PATCH else self.map_plugins(bodies))
-        if is_remote_file(text) or (role not in {Role.FILE, Role.PATCH} and is_remote(text)):
+                return write_out(bodies if role is PathRole.PATCH else self.map_plugins(bodies))
+        goes_out = kustomization.is_remote_file if role in FILES_ONLY else kustomization.is_remote
+        if goes_out(text):
             return self._take_remote(role, text, at)
         spot = self.tree.find(self.directory, text, where=self.where(at))
         self.gathering.copy.link(self.tree, spot)
         self._take_spot(role, spot, text, at)
         return text
 
-    def _take_spot(self, role: Role, spot: TreeSpot, text: str, at: FieldPath) -> None:
-        is_path_only = role in {Role.FILE, Role.PATCH}
-        if spot.found is PathKind.DIRECTORY and not is_path_only:
+    def _take_spot(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> None:
+        if spot.found is PathKind.DIRECTORY and role not in FILES_ONLY:
             self._enter(Stop(self.tree, spot.path), role, at)
-        elif spot.found is PathKind.FILE and role is not Role.COMPONENT:
+        elif spot.found is PathKind.FILE and role is not PathRole.COMPONENT:
             self._take_file(role, spot.path, text, at)
         else:
             raise self._missing(role, spot, text, at)
 
-    def _take_file(self, role: Role, path: str, text: str, at: FieldPath) -> None:
+    def _take_file(self, role: PathRole, path: str, text: str, at: FieldPath) -> None:
         self._refuse_restricted(path, text, at)
         content = self.gathering.copy.take(self.tree, path, self.where(at))
-        user = self if role is Role.PLUGIN else self.step.plugins_for
+        user = self if role is PathRole.PLUGIN else self.step.plugins_for
         if user is not None:
             bodies = user.map_plugins(written_out(content))
             if bodies:
-                self.gathering.copy.put(self.tree.copied(path), write_out(bodies).encode())
+                self.gathering.copy.files[self.tree.copied(path)] = write_out(bodies).encode()
 
     def _refuse_restricted(self, path: str, text: str, at: FieldPath) -> None:
         own_only = self.gathering.overlay.restriction is Restriction.OWN_DIRECTORY
@@ -209,10 +192,10 @@ class Gatherer:
     def map_plugins(self, bodies: list[Body]) -> list[Body]:
         for body in bodies:
             if body.get("kind") == "HelmChartInflationGenerator":
-                self._take_chart(chart_of(body, ""), ("generators",))
-        return [map_plugin_paths(body, self.visit) for body in bodies]
+                self._take_chart(kustomization.chart_of(body, ""), ("generators",))
+        return [kustomization.map_plugin_paths(body, self.visit) for body in bodies]
 
-    def _take_remote(self, role: Role, text: str, at: FieldPath) -> str:
+    def _take_remote(self, role: PathRole, text: str, at: FieldPath) -> str:
         fetched = self.gathering.overlay.fetched.get(text)
         if fetched is None:
             self.gathering.remote.setdefault(text, self.where(at)())
@@ -223,10 +206,10 @@ class Gatherer:
         here = self.tree.copied(self.directory)
         if spot.found is PathKind.FILE:
             name = f".fetched-{number}.yaml"
-            content = tree.read(spot.path, where=self.where(at), limit=self.gathering.copy.room)
-            self.gathering.copy.put(f"{here}/{name}", content)
+            copy = self.gathering.copy
+            copy.files[f"{here}/{name}"] = copy.read(tree, spot.path, self.where(at))
             return name
-        if spot.found is not PathKind.DIRECTORY or role is Role.FILE:
+        if spot.found is not PathKind.DIRECTORY or role is PathRole.FILE:
             raise self._missing(role, spot, text, at)
         self._enter(Stop(tree, spot.path), role, at)
         return posixpath.relpath(tree.copied(spot.path), here)
@@ -235,7 +218,7 @@ class Gatherer:
         label = f"{foreign(text)}: "
         return Tree(fetched.root, mount=mount, label=label, looked=self.tree.looked)
 
-    def _enter(self, step: Stop, role: Role, at: FieldPath) -> None:
+    def _enter(self, step: Stop, role: PathRole, at: FieldPath) -> None:
         behind = (*self.step.behind, self.step)
         for earlier in behind:
             same = earlier.tree.mount == step.tree.mount
@@ -244,7 +227,7 @@ class Gatherer:
                 hint = "move what both need into a directory beside them"
                 where = self.where(at)()
                 raise RenderError("render.kustomize.cycle", problem, where=where, hint=hint)
-        user = self if role is Role.PLUGIN else self.step.plugins_for
+        user = self if role is PathRole.PLUGIN else self.step.plugins_for
         _enter(self.gathering, Stop(step.tree, step.directory, behind, user))
 
     def _take_chart(self, chart: Chart, at: FieldPath) -> None:
@@ -277,9 +260,7 @@ class Gatherer:
             if spot.found is PathKind.DIRECTORY:
                 self._take_all(tree, spot.path, f"{target}/{name}", at)
             elif spot.found is PathKind.FILE:
-                content = tree.read(spot.path, where=self.where(at), limit=copy.room)
-                copy.spend(len(content), self.where(at))
-                copy.put(f"{target}/{name}", content)
+                copy.files[f"{target}/{name}"] = copy.read(tree, spot.path, self.where(at))
 
     def exists(self, text: str) -> bool:
         spot = self.tree.find(self.directory, text, where=self.where(("components",)))
@@ -290,7 +271,7 @@ class Gatherer:
         return self.exists(below or ".")
 
     def matching(self, pattern: str) -> list[str]:
-        if not is_pattern(pattern) or is_remote(pattern):
+        if not is_pattern(pattern) or kustomization.is_remote(pattern):
             return []
         self.tree.looked.is_whole = False  # it looks into directories by itself
         try:
@@ -304,14 +285,14 @@ class Gatherer:
         return [posixpath.relpath(path, self.directory) for path in found]
 
     def refuse_more_than_a_list(self, body: Body) -> None:
-        more = sorted(set(body) - KEYS_OF_A_PLAIN_LIST)
+        more = sorted(set(body) - kustomization.KEYS_OF_A_PLAIN_LIST)
         if more:
             problem = f"a directory of transformers or generators may not use `{more[0]}`"
             hint = "write the configurations as they are, and name their files"
             where = self.where((more[0],))()
             raise RenderError("render.kustomize.plugin", problem, where=where, hint=hint)
 
-    def _missing(self, role: Role, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
+    def _missing(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
         found = "it is not there" if spot.found is PathKind.NOTHING else f"it is {spot.found.value}"
         problem = f"`{foreign(text)}` should be {role.value}, and {found}"
         return RenderError("render.kustomize.missing", problem, where=self.where(at)())
@@ -325,6 +306,6 @@ class Gatherer:
                 place = find_place(source, documents[0], at) if documents else Place(name)
             except (OSError, DocumentError):
                 place = Place(name)
-            return Place(place.name, place.line, place.column, path_text(at))
+            return replace(place, field=path_text(at))
 
         return find

@@ -15,19 +15,30 @@ import re
 import shutil
 import socket
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.worker import Workers
-from tidegate.render.helm.manifest import print_manifest
-from tidegate.render.kustomize.helm_words import Asked, read_words
+from tidegate.model.release import DEFAULT_KUBE_VERSION, Inline, Release, ValuesFile
+from tidegate.render.helm.rendering import print_manifest
 from tidegate.render.kustomize.shim import CHUNK, SOCKET
 
 COMMANDS = ("version", "template", "pull")
 LARGEST_REQUEST = 1024 * 1024
 ENVIRONMENT = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 PROGRAM = sys.executable
+WITH_A_VALUE = frozenset(
+    {"--namespace", "--name-template", "-f", "--api-versions", "--kube-version"}
+)
+ALONE = frozenset(
+    {"--include-crds", "--skip-tests", "--no-hooks", "--generate-name", "--debug", "--devel"}
+)
+"""Options of `helm template` that kustomize may give."""
 
 _VALUES = re.compile(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
 _TREE = re.compile(r"(?<![\w./-])/?tree/")
@@ -71,7 +82,7 @@ class Inflation:
             asked = read_words(os.fsdecode(request).split("\0"), self._scratch)
             try:
                 manifest = await print_manifest(
-                    asked.release, self._workers, printing=asked.printing
+                    asked.release, self._workers, hooks=asked.hooks, tests=asked.tests
                 )
             except RenderError as error:
                 raise _in_words_of_the_overlay(error, asked, self._scratch) from error
@@ -95,9 +106,75 @@ def _in_words_of_the_overlay(error: RenderError, asked: Asked, scratch: Path) ->
     place = error.where or Place(asked.release.chart)
     inside = f"{asked.release.chart}/{place.name}"
     name = _translated(inside if (scratch / inside).exists() else place.name)
-    where = Place(name, place.line, place.column, place.field)
+    where = replace(place, name=name)
     return RenderError(error.code, _translated(error.problem), where=where, hint=error.hint)
 
 
 def _translated(text: str) -> str:
     return _TREE.sub("", _VALUES.sub(r"values of \1", text))
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One call of `helm template`."""
+
+    release: Release
+    hooks: bool = True
+    tests: bool = True
+
+
+def read_words(words: list[str], scratch: Path) -> Asked:
+    """What a call asks for. All paths in it lie below the directory of the build."""
+    command, *rest = words
+    if command != "template":
+        problem = f"kustomize asks for `helm {foreign(command)}`, and charts are only rendered here"
+        raise RenderError("render.kustomize.helm", problem, where=Place("."))
+    named, options = _sorted(rest)
+    chart = os.path.relpath(named[-1] if named else "", scratch)
+    files = (os.path.relpath(path, scratch) for path in options.get("-f", ()))
+    release = Release(
+        root=str(scratch),
+        chart=chart,
+        name=_name(named[:-1], options, chart),
+        namespace=_last(options, "--namespace") or "default",
+        layers=(*(ValuesFile(f"/{path}") for path in files), Inline()),
+        kube_version=_last(options, "--kube-version") or DEFAULT_KUBE_VERSION,
+        api_versions=tuple(options.get("--api-versions", ())),
+        include_crds="--include-crds" in options,
+        repositories=(),
+        builds_dependencies=False,
+    )
+    return Asked(release, "--no-hooks" not in options, "--skip-tests" not in options)
+
+
+def _sorted(words: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """What stands by itself, and the values of each option."""
+    named: list[str] = []
+    options: dict[str, list[str]] = {}
+    left = iter(words)
+    for word in left:
+        if word in WITH_A_VALUE:
+            options.setdefault(word, []).append(next(left, ""))
+        elif word in ALONE:
+            options[word] = []
+        elif word.startswith("-"):
+            problem = f"kustomize calls helm with `{foreign(word)}`, which is not known here"
+            raise RenderError("render.kustomize.helm", problem, where=Place("."))
+        else:
+            named.append(word)
+    return named, options
+
+
+def _name(named: list[str], options: dict[str, list[str]], chart: str) -> str:
+    """The name of the release. Helm would make one up of the clock; ours stays the same."""
+    pattern = _last(options, "--name-template")
+    if pattern and (named or "{{" in pattern):
+        problem = "the `nameTemplate` of a chart is not evaluated here"
+        hint = "write the name as `releaseName`"
+        where = Place(chart.partition("/")[2] or ".")
+        raise RenderError("render.kustomize.helm", problem, where=where, hint=hint)
+    made_up = f"{Path(chart).name.partition('.')[0]}-0"
+    return pattern or (named[0] if named else made_up)
+
+
+def _last(options: dict[str, list[str]], name: str) -> str:
+    return options.get(name, [""])[-1]

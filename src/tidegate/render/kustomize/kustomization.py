@@ -2,27 +2,33 @@
 
 What kustomize gets to read is written by us from what was read here. So both mean the same, and no
 path can be hidden from us by a trick of spelling.
+
+Of generators, transformers and validators only those that are built into kustomize are run; it
+refuses all others itself.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TypeAlias
+
+import msgspec
 
 from tidegate.documents import Document, find_place, read
 from tidegate.documents.document import FieldPath
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, text
-from tidegate.render.kustomize.request import Use
+from tidegate.model.reading import listed, mappings, text
+from tidegate.render.kustomize.tree import Use
 
 Body: TypeAlias = dict[str, Json]
 
 
-class Role(Enum):
+class PathRole(Enum):
     """What a path is named for."""
 
     FILE = "a file"
@@ -32,19 +38,19 @@ class Role(Enum):
     PLUGIN = "generators, transformers or validators, or a file or directory with some"
 
 
-Visit: TypeAlias = Callable[[Role, str, FieldPath], str]
+Visit: TypeAlias = Callable[[PathRole, str, FieldPath], str]
 """Is told a path and the field it stands in, and says what shall stand there instead."""
 
 PATH_FIELDS = {
-    "resources": Role.RESOURCE,
-    "bases": Role.RESOURCE,
-    "components": Role.COMPONENT,
-    "crds": Role.FILE,
-    "configurations": Role.FILE,
-    "generators": Role.PLUGIN,
-    "transformers": Role.PLUGIN,
-    "validators": Role.PLUGIN,
-    "patchesStrategicMerge": Role.PATCH,
+    "resources": PathRole.RESOURCE,
+    "bases": PathRole.RESOURCE,
+    "components": PathRole.COMPONENT,
+    "crds": PathRole.FILE,
+    "configurations": PathRole.FILE,
+    "generators": PathRole.PLUGIN,
+    "transformers": PathRole.PLUGIN,
+    "validators": PathRole.PLUGIN,
+    "patchesStrategicMerge": PathRole.PATCH,
 }
 ENTRY_FIELDS = {
     "patches": ("path",),
@@ -60,7 +66,25 @@ OTHER_FIELDS = (
     *("sortOptions", "helmGlobals", "helmChartInflationGenerator", "generatorOptions"),
     "buildMetadata",
 )
+PATHS_BY_KIND = {
+    "ConfigMapGenerator": ("files", "envs", "env"),
+    "SecretGenerator": ("files", "envs", "env"),
+    "PatchTransformer": ("path",),
+    "PatchJson6902Transformer": ("path",),
+    "ValueAddTransformer": ("targetFilePath",),
+    "HelmChartInflationGenerator": ("valuesFile", "additionalValuesFiles"),
+}
+KEYS_OF_A_PLAIN_LIST = frozenset({"apiVersion", "kind", "metadata", "resources", "bases"})
+"""What a directory of plugins may hold: more could make paths that nobody has seen before."""
+DEFAULT_HOME = "charts"
 FIELDS = {name.casefold(): name for name in (*PATH_FIELDS, *ENTRY_FIELDS, *OTHER_FIELDS)}
+
+_SCHEMES = ("ssh://", "https://", "http://", "file://")
+_FILE_SCHEME = re.compile(r"https?:", re.IGNORECASE)
+_USER = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*@")
+_GITHUB = ("github.com/", "github.com:")
+_LEAST_SEGMENTS = 2
+_MARKS = ("_git/", "//", ".git")
 
 
 def read_kustomization(source: bytes, name: str, *, keep_unknown: bool = True) -> Body:
@@ -130,12 +154,12 @@ def _map_value(value: Json, key: str, visit: Visit, at: FieldPath) -> Json:
     if not isinstance(value, str) or not value:
         return value
     if key != "files":
-        return visit(Role.FILE, value, at)
+        return visit(PathRole.FILE, value, at)
     name, equals, path = value.rpartition("=")
-    return f"{name}{equals}{visit(Role.FILE, path, at)}"
+    return f"{name}{equals}{visit(PathRole.FILE, path, at)}"
 
 
-def map_list(body: Body, name: str, role: Role, visit: Visit) -> Body:
+def map_list(body: Body, name: str, role: PathRole, visit: Visit) -> Body:
     """The list of paths of this name, changed; nothing where there is none."""
     return {
         key: [
@@ -165,11 +189,8 @@ def written_out(said: str | bytes) -> list[Body]:
         bodies = [document.body for document in read(said, "")]
     except DocumentError:
         return []
-    return bodies if all(_is_named(body) for body in bodies) else []
-
-
-def _is_named(body: Body) -> bool:
-    return bool(text(body, "kind") and text(body, "metadata", "name"))
+    named = (text(body, "kind") and text(body, "metadata", "name") for body in bodies)
+    return bodies if all(named) else []
 
 
 def write_out(bodies: list[Body]) -> str:
@@ -194,3 +215,91 @@ def _texts(values: Json) -> list[str]:
     if not isinstance(values, list):
         return []
     return [value for value in values if isinstance(value, str) and value]
+
+
+def map_plugin_paths(body: Body, visit: Visit) -> Body:
+    """The same configuration with each path as `visit` wants it."""
+    kind = str(body.get("kind"))
+    mapped = map_entry(body, PATHS_BY_KIND.get(kind, ()), visit, ())
+    changed = mapped if isinstance(mapped, dict) else body
+    if kind == "ReplacementTransformer":
+        changed = changed | map_entries(changed, "replacements", ("path",), visit)
+    if kind == "PatchStrategicMergeTransformer":
+        changed = changed | map_list(changed, "paths", PathRole.PATCH, visit)
+    return changed
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """A chart that a kustomization inflates, and the directory it must lie in."""
+
+    name: str
+    version: str
+    repository: str
+    home: str
+
+    @property
+    def directory(self) -> str:
+        within = f"{self.name}-{self.version}/" if self.version and self.repository else ""
+        return f"{self.home}/{within}{self.name}"
+
+    @property
+    def reference(self) -> str:
+        """How a chart that lies elsewhere is asked for."""
+        return f"{self.repository.rstrip('/')}/{self.name}:{self.version or '*'}"
+
+
+def charts_of(body: Body) -> list[Chart]:
+    """The charts that `helmCharts` names."""
+    home = _text(body.get("helmGlobals"), "chartHome")
+    return [chart_of(entry, home) for entry in listed(body, "helmCharts")]
+
+
+def chart_of(entry: Json, home: str) -> Chart:
+    """One entry; a configuration of the chart inflator names its home itself."""
+    home = _text(entry, "chartHome") or home or DEFAULT_HOME
+    return Chart(_text(entry, "name"), _text(entry, "version"), _text(entry, "repo"), home)
+
+
+def _text(entry: Json, key: str) -> str:
+    if not isinstance(entry, dict):
+        return ""
+    found = [value for name, value in entry.items() if name.casefold() == key.casefold()]
+    if len(found) > 1:
+        problem = f"`{key}` of a chart is written more than once"
+        raise RenderError("render.kustomize.field", problem)
+    return next((value for value in found if isinstance(value, str)), "")
+
+
+def is_remote_file(text: str) -> bool:
+    """True for what kustomize would ask a web server for."""
+    return bool(_FILE_SCHEME.match(text))
+
+
+def is_remote_directory(text: str) -> bool:
+    """True for what kustomize would clone, even where a directory of that name exists."""
+    rest = text.partition("?")[0]
+    if rest[:5].lower() == "git::":
+        rest = rest[5:]
+    scheme = next((known for known in _SCHEMES if rest.lower().startswith(known)), "")
+    rest = rest[len(scheme) :]
+    if scheme == "file://":
+        return bool(rest)
+    user = _USER.match(rest)
+    rest = rest[user.end() :] if user else rest
+    is_github = rest.lower().startswith(_GITHUB)
+    if not scheme and not user and not is_github:
+        return False
+    separators = "[/:]" if not scheme else "/"
+    host, *path = re.split(separators, rest, maxsplit=1)
+    return bool(host) and bool(path) and _names_a_repository(path[0])
+
+
+def is_remote(text: str) -> bool:
+    """True for what kustomize would look for on the network."""
+    return is_remote_file(text) or is_remote_directory(text)
+
+
+def _names_a_repository(path: str) -> bool:
+    if any(mark in path for mark in _MARKS):
+        return not path.startswith("//")
+    return len(path.split("/")) >= _LEAST_SEGMENTS

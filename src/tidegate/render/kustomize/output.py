@@ -10,7 +10,7 @@ import msgspec
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place, RenderError, foreign
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import listed, mapping, text
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.kustomization import Body
 
@@ -26,14 +26,11 @@ def can_be_seen(gathering: Gathering) -> bool:
 
 
 def asks_for_origins(body: Body) -> bool:
-    options = body.get("buildMetadata")
-    return isinstance(options, list) and "originAnnotations" in options
+    return "originAnnotations" in listed(body, "buildMetadata")
 
 
 def with_origins(body: Body) -> Body:
-    options = body.get("buildMetadata")
-    known = options if isinstance(options, list) else []
-    return {**body, "buildMetadata": [*known, "originAnnotations"]}
+    return {**body, "buildMetadata": [*listed(body, "buildMetadata"), "originAnnotations"]}
 
 
 def read_objects(output: bytes, gathering: Gathering) -> list[Document]:

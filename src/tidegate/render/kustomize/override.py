@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 import msgspec
@@ -35,18 +35,14 @@ class Nearby(Protocol):
 
 
 def apply_overrides(
-    body: Body,
-    overrides: ArgoOverrides | FluxOverrides | None,
-    *,
-    made: bool,
-    nearby: Nearby,
+    body: Body, overrides: ArgoOverrides | FluxOverrides | None, *, made: bool, nearby: Nearby
 ) -> Body:
     """The kustomization to build. `made` says that there was no file before."""
     match overrides:
         case ArgoOverrides():
             return _apply_argo(body, overrides, nearby)
         case FluxOverrides():
-            return _apply_flux(body, overrides, made=made, exists=nearby.exists)
+            return _apply_flux(body, overrides, nearby, made=made)
         case None:
             return body
 
@@ -108,9 +104,7 @@ def _argo_components(wanted: ArgoOverrides, nearby: Nearby) -> Iterator[str]:
         yield from nearby.matching(path) or [path]
 
 
-def _apply_flux(
-    body: Body, wanted: FluxOverrides, *, made: bool, exists: Callable[[str], bool]
-) -> Body:
+def _apply_flux(body: Body, wanted: FluxOverrides, nearby: Nearby, *, made: bool) -> Body:
     changed = dict(body)
     if not made and not body.get("resources"):
         # Flux does so to keep kustomize from calling the file empty, whatever else is in it.
@@ -121,14 +115,12 @@ def _apply_flux(
         ("nameSuffix", wanted.name_suffix),
     )
     changed |= {name: text for name, text in texts if text is not None}
-    flux_patches = [
-        _patch_body(Patch(patch=one.patch, target=one.target)) for one in wanted.patches
-    ]
-    _extend(changed, "patches", flux_patches)
+    patches = (Patch(patch=one.patch, target=one.target) for one in wanted.patches)
+    _extend(changed, "patches", [_patch_body(one) for one in patches])
     for path in wanted.components:
         _refuse_distant(path)
     missing_is_fine = wanted.ignore_missing_components
-    present = [path for path in wanted.components if not missing_is_fine or exists(path)]
+    present = [path for path in wanted.components if not missing_is_fine or nearby.exists(path)]
     _extend(changed, "components", present)
     if wanted.images:
         changed["images"] = _merge_images(mappings(body, "images"), wanted.images)

@@ -37,7 +37,9 @@ _QUOTATION = re.compile(r"[`{&]|\[patch: | with config:|: map\[")
 
 def refusal(stderr: bytes, gathering: Gathering) -> RenderError:
     """The error to raise when kustomize ends with this on stderr."""
-    text = _without_warnings(stderr.decode(errors="replace"))
+    lines = stderr.decode(errors="replace").splitlines()
+    said = "\n".join(line for line in lines if not line.startswith("# Warning"))
+    text = said.removeprefix("error: ")
     where = _place(text, gathering)
     if found := _TWICE.search(text):
         problem = f"{found['kind']} `{foreign(found['name'])}` is there twice"
@@ -72,11 +74,6 @@ def _rarer_refusal(text: str, where: Place) -> RenderError:
         return RenderError("render.kustomize.none", problem, where=where, hint=hint)
     problem = f"kustomize refuses the overlay: {foreign(_innermost(text))}"
     return RenderError("render.kustomize.build", problem, where=where)
-
-
-def _without_warnings(text: str) -> str:
-    lines = [line for line in text.splitlines() if not line.startswith("# Warning")]
-    return "\n".join(lines).removeprefix("error: ")
 
 
 def _place(text: str, gathering: Gathering) -> Place:

@@ -1,4 +1,4 @@
-"""One tree of files, and no way out of it.
+"""One tree of files, no way out of it, and the copy that a build may read.
 
 Paths are taken as kustomize takes them: joined to a directory, tidied as text, and only then
 followed through links. Whatever leads out of the tree is refused before anything is read.
@@ -6,21 +6,27 @@ followed through links. Whatever leads out of the tree is refused before anythin
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.files import Stray, StrayPathError, follow, open_file, tidy
 from tidegate.render.footprint import Closeness, Footprint, Signs, is_link
-from tidegate.render.kustomize.request import KUSTOMIZATION_NAMES
 
 MANIFEST_ENDINGS = (".yaml", ".yml")
+KUSTOMIZATION_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+LARGEST_TREE = 256 * 1024 * 1024
+"""Bytes of all files that one overlay may reach."""
+MOST_FILES = 20_000
 
 Where: TypeAlias = Callable[[], Place]
 """Finds the place to blame; it is asked only when there is something to blame."""
@@ -84,18 +90,13 @@ class Tree:
         yield from sorted(found)
 
     def read(self, path: str, *, where: Where, limit: int) -> bytes:
-        """A file's content. `path` has been found before, so it holds no link."""
+        """A file's content, or a byte more than the limit. `path` was found, so it has no link."""
         try:
             with open_file(self.root / path) as file:
-                content = file.read(limit + 1)
+                return file.read(limit + 1)
         except OSError as error:
             problem = f"`{path}` cannot be read: {foreign(error.strerror or 'it changed')}"
             raise RenderError("render.kustomize.file", problem, where=where()) from None
-        if len(content) > limit:
-            problem = "the overlay reaches more bytes than a build may read"
-            hint = "keep large files out of generators and charts"
-            raise RenderError("render.kustomize.size", problem, where=where(), hint=hint)
-        return content
 
     def _follow(self, joined: str, text: str, where: Where) -> TreeSpot:
         links: dict[str, str] = {}
@@ -177,3 +178,81 @@ def _is_file(tree: Tree, directory: str, name: str) -> bool:
 def is_below(path: str, directory: str) -> bool:
     """True if a path is a directory or something in it."""
     return directory in {".", path} or path.startswith(f"{directory}/")
+
+
+@dataclass(slots=True)
+class Copy:
+    """Files and links by their path in the copy; they are kept in memory until they are needed."""
+
+    files: dict[str, bytes] = field(default_factory=dict, repr=False)
+    links: dict[str, str] = field(default_factory=dict)
+    room: int = LARGEST_TREE
+
+    def link(self, tree: Tree, spot: TreeSpot) -> None:
+        """Keep the links on the way to a spot, so that kustomize goes the same way."""
+        for link, target in spot.links.items():
+            self.links[tree.copied(link)] = tree.copied(target)
+
+    def take(self, tree: Tree, path: str, where: Where) -> bytes:
+        """A file of a tree, read once."""
+        copied = tree.copied(path)
+        if copied not in self.files:
+            self.files[copied] = self.read(tree, path, where)
+        return self.files[copied]
+
+    def read(self, tree: Tree, path: str, where: Where) -> bytes:
+        """What is in a file of a tree, counted."""
+        content = tree.read(path, where=where, limit=self.room)
+        self.spend(len(content), where)
+        return content
+
+    def spend(self, amount: int, where: Where) -> None:
+        """Count bytes against what one build may read."""
+        self.room -= amount
+        if self.room < 0 or len(self.files) >= MOST_FILES:
+            problem = "the overlay reaches more files, or more bytes, than a build may read"
+            hint = "keep large files out of generators and charts"
+            raise RenderError("render.kustomize.size", problem, where=where(), hint=hint)
+
+    def write(self, scratch: Path) -> None:
+        """Lay everything out below a directory that is ours alone."""
+        for path, content in self.files.items():
+            try:
+                (scratch / path).parent.mkdir(parents=True, exist_ok=True)
+                (scratch / path).write_bytes(content)
+            except OSError as error:
+                problem = f"the file cannot be copied: {foreign(error.strerror or '')}"
+                where = Place(path.partition("/")[2])
+                raise RenderError("render.kustomize.file", problem, where=where) from None
+        for link, aim in self.links.items():
+            target = scratch / link
+            if not target.is_symlink() and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(os.path.relpath(scratch / aim, target.parent))
+
+    def digest(self, *more: str) -> str:
+        """Equal for builds that read the same bytes under the same names."""
+        parts = [*more, *(f"{link}>{aim}" for link, aim in sorted(self.links.items()))]
+        for path, content in sorted(self.files.items()):
+            parts += (path, hashlib.sha256(content).hexdigest())
+        return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+class Use(StrEnum):
+    """What a file is there for that may be encrypted."""
+
+    FILE = "a file of a Secret"
+    ENV = "a file of variables of a Secret"
+    PATCH = "a patch"
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that Flux decrypts before it builds. The ending of `name` says its format."""
+
+    path: str
+    name: str
+    use: Use
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"Input(path={self.path!r})"

@@ -8,16 +8,20 @@
 age keys are used in our own process; for PGP, cloud services and Vault the `sops` program is asked.
 """
 
-from tidegate.render.sops.files import DecryptedFile, decrypt_file, refuse_broken
 from tidegate.render.sops.formats import Format, format_of, is_encrypted
 from tidegate.render.sops.keys import Keys
-from tidegate.render.sops.objects import Decrypted, decrypt, find_encrypted
-from tidegate.render.sops.placeholders import placeholders
+from tidegate.render.sops.objects import (
+    Decrypted,
+    decrypt,
+    decrypt_file,
+    find_encrypted,
+    placeholders,
+    refuse_broken,
+)
 from tidegate.render.sops.tree import Seal
 
 __all__ = [
     "Decrypted",
-    "DecryptedFile",
     "Format",
     "Keys",
     "Seal",

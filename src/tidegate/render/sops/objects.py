@@ -1,8 +1,11 @@
-"""Decrypt objects after the build, in memory, as Flux does.
+"""Decrypt in memory, as Flux does: objects after the build, and whole files before it.
 
 An object is encrypted if it has a `sops` block with a seal. In a Secret, single entries of `data`
-may be encrypted files of their own. The seal is not looked at here: it covers the source file, and
-a build has changed that.
+may be encrypted files of their own. The seal of an object is not looked at: it covers the source
+file, and a build has changed that.
+
+Flux does not verify the seal of a file either. We do, and say what we found: an edited file opens
+all the same, unless a single value in it was changed.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -18,17 +21,30 @@ from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
-from tidegate.render.sops.files import decrypt_file
-from tidegate.render.sops.formats import Format, detect, format_of
-from tidegate.render.sops.keys import Keys
+from tidegate.model.reading import mapping, text
+from tidegate.render.sops.formats import Format, detect, format_of, load
+from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock
 from tidegate.render.sops.metadata import KEY, read_metadata
-from tidegate.render.sops.placeholders import placeholders
 from tidegate.render.sops.program import ask_program
-from tidegate.render.sops.tree import encrypted_fields, open_trees
-from tidegate.render.sops.unlock import WITHOUT_KEY, unlock
+from tidegate.render.sops.tree import (
+    CipherError,
+    Seal,
+    check_seal,
+    encrypted_fields,
+    open_trees,
+    replace_encrypted,
+    type_of,
+)
+from tidegate.render.sops.writing import write
 
+SIZE_LIMIT = 5 * 1024 * 1024
+"""Bytes of one encrypted file; Flux takes no more."""
 OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
+PLACEHOLDER = "tidegate-placeholder"
+"""What stands for a string. It can also be a name or a label."""
+
+_BY_TYPE: dict[str, Json] = {"int": 0, "float": 0.5, "bool": False, "time": "1970-01-01T00:00:00Z"}
+_ENCODED = base64.b64encode(PLACEHOLDER.encode()).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +142,76 @@ async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
 
 
 async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
-    entries = document.body["data"]
-    opened: dict[str, Json] = dict(entries) if isinstance(entries, dict) else {}
+    opened = dict(mapping(document.body, "data"))
     for name, content, form in _inner_files(document):
-        place = document.place
-        where = Place(place.name, place.line, place.column, f"data.{name}")
+        where = replace(document.place, field=f"data.{name}")
         file = await decrypt_file(content, keys, where=where, reads=form, writes=format_of(name))
         opened[name] = base64.b64encode(file.content).decode()
     return {**document.body, "data": opened}
+
+
+def placeholders(document: Document) -> Document:
+    """The document with a placeholder for each encrypted value, and without its `sops` block."""
+    is_secret = document.body.get("kind") == "Secret"
+
+    def stand_in(value: str, path: FieldPath) -> Json:
+        if is_secret and path[:1] == ("data",):
+            return _ENCODED
+        return _BY_TYPE.get(type_of(value), PLACEHOLDER)
+
+    if KEY in document.body:
+        body = replace_encrypted(document.body, stand_in)
+        return msgspec.structs.replace(document, body=body)
+    replaced = {name: _ENCODED for name, _, _ in _inner_files(document)}
+    if not replaced:
+        return document
+    data = {**mapping(document.body, "data"), **replaced}
+    return msgspec.structs.replace(document, body={**document.body, "data": data})
+
+
+@dataclass(frozen=True, slots=True)
+class DecryptedFile:
+    """What was inside, and whether it is what was encrypted."""
+
+    content: bytes = field(repr=False)
+    seal: Seal
+
+
+async def decrypt_file(
+    source: bytes,
+    keys: Keys,
+    *,
+    where: Place,
+    reads: Format | None = None,
+    writes: Format | None = None,
+) -> DecryptedFile:
+    """Decrypt a file. Its name tells the format, unless `reads` and `writes` do."""
+    if len(source) > SIZE_LIMIT:
+        problem = f"the encrypted file is larger than {SIZE_LIMIT // 1024**2} MiB"
+        raise RenderError("render.sops.size", problem, where=where, hint="split the file")
+    reads = reads or format_of(where.name)
+    forms = (reads, writes or reads)
+    loaded = load(source, reads, where)
+    metadata = read_metadata(loaded.block, where)
+    key = unlock(metadata, keys)
+    if key is None:
+        return DecryptedFile(*await ask_program(source, forms, metadata, keys, where))
+    floats = reads in (Format.JSON, Format.BINARY)
+    opened = open_trees(loaded.trees, key, metadata, where, floats=floats)
+    try:
+        content = write(source, opened.trees, key, forms, where)
+    except CipherError:
+        problem = "an encrypted value was changed, or stands twice"
+        raise RenderError("render.sops.value", problem, where=where) from None
+    return DecryptedFile(content, check_seal(opened, key, metadata))
+
+
+def refuse_broken(seal: Seal, where: Place) -> None:
+    """Raise for a file that is not as it was encrypted, for callers that take no such file."""
+    if seal is Seal.INTACT:
+        return
+    problem = "the file was changed after it was encrypted: its MAC does not fit"
+    if seal is Seal.ABSENT:
+        problem = "the file has no MAC, so nothing shows whether it was changed"
+    hint = "look at the change, then write the file again with `sops edit`"
+    raise RenderError("render.sops.mac", problem, where=where, hint=hint)

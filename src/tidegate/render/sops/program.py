@@ -16,10 +16,9 @@ from tidegate.external.process import Command, run
 from tidegate.model.secret import Secret
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops.formats import Format
-from tidegate.render.sops.keys import Keys
+from tidegate.render.sops.keys import Keys, locked, needs_program, out_of_reach
 from tidegate.render.sops.metadata import Metadata
 from tidegate.render.sops.tree import Seal
-from tidegate.render.sops.unlock import locked, needs_program, out_of_reach
 
 _DONE = 0
 _SEAL_BROKEN = 51

@@ -1,18 +1,35 @@
-"""Decrypt every value of a tree, and count the seal on the way."""
+"""Decrypt every value of a tree, and count the seal on the way.
+
+An encrypted value is `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`. It is bound to the path of keys it
+stands under; moved elsewhere it does not open.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import StrEnum
+from typing import TypeAlias
 
 from tidegate.documents import FieldPath
 from tidegate.documents.document import path_text
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
-from tidegate.render.sops.cipher import CipherError, open_value, seal_bytes, type_of
 from tidegate.render.sops.metadata import KEY, Metadata, chooser
+
+_Change: TypeAlias = Callable[[Json, FieldPath], Json]
+_ENVELOPE = re.compile(
+    r"ENC\[AES256_GCM,data:(?P<data>[^,]+),iv:(?P<iv>[^,]+),tag:(?P<tag>[^,]+),type:(?P<type>[a-z]+)\]"
+)
+
+
+class CipherError(ValueError):
+    """A value that does not open; whoever knows the place makes an error of it."""
 
 
 class Seal(StrEnum):
@@ -35,10 +52,9 @@ def open_trees(
     trees: Iterable[Json], key: bytes, metadata: Metadata, where: Place, *, floats: bool = False
 ) -> Opened:
     """Decrypt the documents of one file. With `floats` whole numbers count as JSON reads them."""
-    walk = _Walk(key, metadata, where, floats=floats)
-    bare = (without_block(tree) if isinstance(tree, dict) else tree for tree in trees)
-    opened = tuple(walk.open(tree, (), ()) for tree in bare)
-    return Opened(opened, walk.digest.hexdigest().upper())
+    opening = _Opening(key, metadata, where, floats=floats)
+    opened = tuple(_map_values(tree, opening.open) for tree in trees)
+    return Opened(opened, opening.digest.hexdigest().upper())
 
 
 def check_seal(opened: Opened, key: bytes, metadata: Metadata) -> Seal:
@@ -64,24 +80,30 @@ def encrypted_fields(tree: Json) -> tuple[FieldPath, ...]:
     return tuple(found)
 
 
-def replace_encrypted(
-    tree: Json, replace: Callable[[str, FieldPath], Json], path: FieldPath = ()
-) -> Json:
+def replace_encrypted(tree: Json, stand_in: Callable[[str, FieldPath], Json]) -> Json:
     """The tree without its block, each encrypted value replaced."""
+
+    def change(value: Json, path: FieldPath) -> Json:
+        return stand_in(value, path) if isinstance(value, str) and type_of(value) else value
+
+    return _map_values(tree, change)
+
+
+def _map_values(tree: Json, change: _Change, path: FieldPath = ()) -> Json:
+    """The tree without its block, each value changed."""
     if isinstance(tree, dict):
-        tree = tree if path else without_block(tree)
-        return {key: replace_encrypted(item, replace, (*path, key)) for key, item in tree.items()}
+        entries = [(key, item) for key, item in tree.items() if path or key != KEY]
+        return {key: _map_values(item, change, (*path, key)) for key, item in entries}
     if isinstance(tree, list):
+        # SOPS writes the comments of a list as items of it.
         items = [item for item in tree if type_of(item) != "comment"]
-        return [replace_encrypted(item, replace, (*path, at)) for at, item in enumerate(items)]
-    return replace(tree, path) if isinstance(tree, str) and type_of(tree) else tree
+        return [_map_values(item, change, (*path, index)) for index, item in enumerate(items)]
+    return change(tree, path)
 
 
-def without_block(tree: dict[str, Json]) -> dict[str, Json]:
-    return {key: value for key, value in tree.items() if key != KEY}
+class _Opening:
+    """Opens the values of one file, and counts its seal."""
 
-
-class _Walk:
     def __init__(self, key: bytes, metadata: Metadata, where: Place, *, floats: bool) -> None:
         self._key = key
         self._where = where
@@ -93,35 +115,22 @@ class _Walk:
             # SOPS starts otherwise here, so that no file can be turned from one kind to the other.
             self.digest.update(hashlib.sha256(b"sops").digest())
 
-    def open(self, value: Json, path: FieldPath, keys: tuple[str, ...]) -> Json:
-        if isinstance(value, dict):
-            return {key: self.open(item, (*path, key), (*keys, key)) for key, item in value.items()}
-        if isinstance(value, list):
-            # SOPS writes the comments of a list as items of it.
-            items = [item for item in value if type_of(item) != "comment"]
-            return [self.open(item, (*path, index), keys) for index, item in enumerate(items)]
-        return None if value is None else self._leaf(value, path, keys)
-
-    def _leaf(self, value: str | float, path: FieldPath, keys: tuple[str, ...]) -> Json:
+    def open(self, value: Json, path: FieldPath) -> Json:
+        if value is None:
+            return None
+        keys = tuple(key for key in path if isinstance(key, str))
         # Comments are gone after a build, so a file chosen by comments is judged by the look.
         chosen = self._is_chosen(keys) if self._is_chosen else bool(type_of(value))
-        if not chosen:
-            if self._counts_plain:
-                self._count(value)
-            return value
-        opened = self._open_value(value, path, keys)
-        self._count(opened)
+        opened = self._open(value, path, keys) if chosen else value
+        if chosen or self._counts_plain:
+            counted = float(opened) if self._floats and type(opened) is int else opened
+            self.digest.update(seal_bytes(counted))
         return opened
 
-    def _count(self, value: Json) -> None:
-        if self._floats and type(value) is int:
-            value = float(value)
-        self.digest.update(seal_bytes(value))
-
-    def _open_value(self, value: str | float, path: FieldPath, keys: tuple[str, ...]) -> Json:
+    def _open(self, value: Json, path: FieldPath, keys: tuple[str, ...]) -> Json:
         if value == "":
             return value
-        where = Place(self._where.name, self._where.line, self._where.column, path_text(path))
+        where = replace(self._where, field=path_text(path))
         if not isinstance(value, str) or not type_of(value):
             problem = "a value that must be encrypted is not"
             hint = "encrypt the file again; a patch cannot put plain text where SOPS expects none"
@@ -132,3 +141,72 @@ class _Walk:
             problem = "an encrypted value was changed, or moved from another key"
             hint = "restore it from Git, or encrypt the file again"
             raise RenderError("render.sops.value", problem, where=where, hint=hint) from None
+
+
+def type_of(value: Json) -> str:
+    """The type inside an encrypted value; empty if it is none."""
+    found = _ENVELOPE.match(value) if isinstance(value, str) else None
+    return found["type"] if found else ""
+
+
+def open_value(envelope: str, key: bytes, bound_to: str) -> Json:
+    """Decrypt one value and give it its type back."""
+    found = _ENVELOPE.match(envelope)
+    if found is None:
+        raise CipherError
+    try:
+        data, iv, tag = (
+            base64.b64decode(found[part], validate=True) for part in ("data", "iv", "tag")
+        )
+    except binascii.Error:
+        raise CipherError from None
+    return _typed(_decrypt(key, iv, data + tag, bound_to.encode()), found["type"])
+
+
+def seal_bytes(value: Json) -> bytes:
+    """A value as the seal counts it."""
+    if isinstance(value, bool):
+        return b"True" if value else b"False"
+    if isinstance(value, float):
+        text = format(Decimal(repr(value)), "f")
+        return (text.rstrip("0").rstrip(".") if "." in text else text).encode()
+    return str(value).encode("utf-8", "surrogateescape")
+
+
+def _decrypt(key: bytes, iv: bytes, sealed: bytes, bound_to: bytes) -> bytes:
+    try:
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415  (an extra)
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+    except ImportError:
+        raise missing_extra("cryptography") from None
+    try:
+        return AESGCM(key).decrypt(iv, sealed, bound_to)
+    except (InvalidTag, ValueError):
+        raise CipherError from None
+
+
+def _typed(raw: bytes, name: str) -> Json:
+    text = raw.decode("utf-8", "surrogateescape")
+    try:
+        match name:
+            case "str" | "bytes" | "time" | "comment":
+                return text
+            case "int":
+                return int(text)
+            case "float":
+                return float(text)
+            case "bool":
+                return {"true": True, "false": False}[text.lower()]
+            case _:
+                raise CipherError
+    except (ValueError, KeyError):
+        raise CipherError from None
+
+
+def missing_extra(module: str) -> RenderError:
+    """Decryption is an extra, so that those without secrets need not carry it."""
+    return RenderError(
+        "render.sops.extra",
+        f"SOPS files can only be read with the Python package `{module}`",
+        hint="install it: `pip install 'tidegate[sops]'`",
+    )

@@ -2,24 +2,31 @@
 
 A Secret that kustomize generates is named by a hash of its content, so a changed blank would give
 it another name than Flux gives it. Where a format has comments they are kept: the encrypted text is
-rewritten in place. That is exact as long as it is the text `sops` wrote.
+rewritten in place: values and comments opened, the `sops` block cut out. That is exact as long as
+it is the text `sops` wrote.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import msgspec
+from yaml import events
 
-from tidegate.documents.numerals import print_json
+from tidegate.documents.events import events_of
+from tidegate.documents.numerals import print_json, print_short
+from tidegate.documents.stream import FilePart, split
 from tidegate.errors import Place, RenderError
 from tidegate.model.objects import Json
-from tidegate.render.sops.cipher import CipherError, open_value, type_of
+from tidegate.render.envsubst.layout import write_string
 from tidegate.render.sops.formats import DEFAULT_SECTION, DOTENV_PREFIX, Format
 from tidegate.render.sops.metadata import KEY
-from tidegate.render.sops.yaml_text import rewrite_yaml
+from tidegate.render.sops.tree import CipherError, open_value, type_of
 
+INDENT = 4
+_COMMENT = re.compile(r"#(ENC\[[^\n]*,type:comment\])")
 _GO_ESCAPES = re.compile("[<>&\u2028\u2029]")
 _SECTION = re.compile(r"\[(.*)\]")
 _ENTRY = re.compile(r"(?P<key>[^=]*?)(?P<gap>\s*=\s*)(?P<value>.*)")
@@ -127,3 +134,118 @@ def _open_comment(text: str, key: bytes, path: str) -> str:
     except CipherError:
         # SOPS leaves a comment that does not open as it is.
         return text
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A mapping or a list that is being read; `key` is the one whose value comes next."""
+
+    path: tuple[str, ...]
+    is_list: bool
+    column: int = 0
+    key: str | None = None
+
+
+@dataclass(slots=True)
+class _Edits:
+    key: bytes
+    found: list[tuple[int, int, str]] = field(default_factory=list)
+    paths: set[tuple[str, ...]] = field(default_factory=set)
+
+
+def rewrite_yaml(text: str, key: bytes) -> str:
+    """The whole file, decrypted."""
+    return "---".join(_rewrite(part, key) for part in split(text, ""))
+
+
+def _rewrite(part: FilePart, key: bytes) -> str:
+    edits = _Edits(key)
+    _walk(part, edits)
+    text = part.text
+    for start, end, new in sorted(edits.found, reverse=True):
+        text = text[:start] + new + text[end:]
+    return _COMMENT.sub(lambda found: "#" + _open_yaml_comment(found[1], edits), text)
+
+
+def _walk(part: FilePart, edits: _Edits) -> None:
+    next_event = events_of(part)
+    stack: list[_Frame] = []
+    block = -1
+    while not isinstance(event := next_event(), events.StreamEndEvent):
+        if isinstance(event, events.MappingEndEvent | events.SequenceEndEvent):
+            stack.pop()
+        elif isinstance(event, events.MappingStartEvent | events.SequenceStartEvent):
+            stack.append(_enter(event, stack, edits))
+        elif isinstance(event, events.ScalarEvent) and stack:
+            if block >= 0 and len(stack) == 1 and stack[0].key is None:
+                edits.found.append((block, _index(event), ""))
+                block = -1
+            if _is_block_key(event, stack):
+                block = _index(event)
+            _scalar(event, stack[-1], edits, inside_block=block >= 0)
+    if block >= 0:
+        edits.found.append((block, len(part.text), ""))
+
+
+def _is_block_key(event: events.ScalarEvent, stack: list[_Frame]) -> bool:
+    return len(stack) == 1 and stack[0].key is None and event.value == KEY
+
+
+def _enter(event: events.Event, stack: list[_Frame], edits: _Edits) -> _Frame:
+    path = _take_path(stack[-1]) if stack else ()
+    edits.paths.add(path)
+    return _Frame(path, isinstance(event, events.SequenceStartEvent))
+
+
+def _take_path(frame: _Frame) -> tuple[str, ...]:
+    """The path of the value that comes now. Places in a list are no part of it."""
+    path = frame.path if frame.key is None else (*frame.path, frame.key)
+    frame.key = None
+    return path
+
+
+def _scalar(event: events.ScalarEvent, frame: _Frame, edits: _Edits, *, inside_block: bool) -> None:
+    column = event.start_mark.column if event.start_mark else 0
+    if not frame.is_list and frame.key is None:
+        frame.key, frame.column = event.value, column
+        return
+    path = _take_path(frame)
+    kind = type_of(event.value)
+    if not kind or inside_block:
+        return
+    value = open_value(event.value, edits.key, ":".join(path) + ":")
+    start, end = _index(event), _index(event, end=True)
+    if kind == "comment":
+        # SOPS writes the comments of a list as items; its `- ` goes as well.
+        edits.found.append((start - 2, end, f"#{value}"))
+        return
+    indent = column if frame.is_list else INDENT * (frame.column // INDENT + 1)
+    edits.found.append((start, end, _written(value, kind, indent)))
+
+
+def _index(event: events.ScalarEvent, *, end: bool = False) -> int:
+    mark = event.end_mark if end else event.start_mark
+    return mark.index if mark else 0
+
+
+def _written(value: Json, kind: str, indent: int) -> str:
+    """A value as the YAML library of SOPS writes it."""
+    if isinstance(value, str):
+        lines = [value] if kind == "time" else write_string(value, indent=INDENT, modern=True)
+        return "\n".join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
+    if isinstance(value, float):
+        return print_short(repr(value))
+    return str(value).lower()
+
+
+def _open_yaml_comment(envelope: str, edits: _Edits) -> str:
+    """A comment is bound to the mapping it stands in, which the text does not tell: each is tried.
+
+    One that fits nowhere stays as it is, as with SOPS.
+    """
+    for path in sorted(edits.paths):
+        try:
+            return str(open_value(envelope, edits.key, ":".join(path) + ":"))
+        except CipherError:
+            continue
+    return envelope

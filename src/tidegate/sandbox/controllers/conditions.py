@@ -1,4 +1,4 @@
-"""Conditions, set as Kubernetes' own controllers set them."""
+"""Conditions and counts, as Kubernetes' own controllers read and write them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 
 Conditions = list[dict[str, Json]]
+HUNDRED = 100
 
 
 def new_condition(
@@ -71,3 +72,16 @@ def moment_of(stamp: Json) -> Ms | None:
 @lru_cache(maxsize=256)
 def _moment(stamp: str) -> Ms:
     return Ms(int(datetime.fromisoformat(stamp).timestamp() * 1_000))
+
+
+def share(value: Json, *, of: int, rounds_up: bool) -> int:
+    """A count, or so many percent of a whole."""
+    if isinstance(value, str) and value.endswith("%"):
+        percent = int(value[:-1])
+        return -(-of * percent // HUNDRED) if rounds_up else of * percent // HUNDRED
+    return value if isinstance(value, int) else 0
+
+
+def without_zeros(counts: dict[str, Json]) -> dict[str, Json]:
+    """Counts as Kubernetes writes those that it leaves out when they are zero."""
+    return {name: count for name, count in counts.items() if count}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.sandbox.controllers.reaction import At
 from tidegate.sandbox.controllers.writes import create, owner_reference
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Forbidden, Outcome, is_refusal
 
-POD = Kind("", "v1", "Pod")
 COST = "controller.kubernetes.io/pod-deletion-cost"
 PHASES = ("Pending", "Unknown", "Running")
 FIRST_RETRY = Ms(SECOND)
@@ -54,10 +55,11 @@ def is_available(pod: Stored, least: int, *, now: Ms) -> bool:
     return moment is not None and moment <= now
 
 
-def next_available(pods: Iterable[Stored], least: int, *, now: Ms) -> Ms | None:
-    """When the next of these becomes available by waiting alone."""
+def await_next(pods: Iterable[Stored], least: int, *, now: Ms) -> Iterator[At]:
+    """Look again when the next of these becomes available by waiting alone."""
     moments = [available_from(pod, least) for pod in pods] if least else []
-    return min((moment for moment in moments if moment is not None and moment > now), default=None)
+    if later := [moment for moment in moments if moment is not None and moment > now]:
+        yield At(min(later))
 
 
 def new_pod(owner: Stored, template: Json, *, metadata: Body, spec: Body | None = None) -> Write:

@@ -9,6 +9,7 @@ a sandbox and on a real API server.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from functools import cache
 from typing import NamedTuple, Protocol, TypeAlias
 
 from tidegate.model.moment import Ms
@@ -33,7 +34,7 @@ class Print(NamedTuple):
     lines: tuple[str, ...]
 
 
-class Sight(Protocol):
+class Visible(Protocol):
     """What a controller may see of its cluster."""
 
     def get(self, ref: Ref) -> Stored | None: ...
@@ -52,8 +53,8 @@ class Sight(Protocol):
 
 
 Looking: TypeAlias = Generator[Write | At | Print, Outcome | None, None]
-React: TypeAlias = Callable[[Sight, Ref, Ms], Looking]
-Concerns: TypeAlias = Callable[[Sight, Transition], Iterable[Ref]]
+React: TypeAlias = Callable[[Visible, Ref, Ms], Looking]
+Concerns: TypeAlias = Callable[[Visible, Transition], Iterable[Ref]]
 
 
 class Controller(NamedTuple):
@@ -68,20 +69,14 @@ class Controller(NamedTuple):
     """Whose changes can concern it, in whatever group and version; none: those of every kind."""
 
 
-class Roster:
-    """Controllers that work together, and which of them are to be asked about a change."""
+def roster(controllers: Iterable[Controller]) -> Callable[[str], tuple[Controller, ...]]:
+    """Of controllers that work together, those to be asked about a change, by the kind's name."""
+    together = tuple(controllers)
 
-    def __init__(self, controllers: Iterable[Controller]) -> None:
-        self._controllers = tuple(controllers)
-        self._asked: dict[str, tuple[Controller, ...]] = {}
+    @cache
+    def asked_about(kind: str) -> tuple[Controller, ...]:
+        return tuple(
+            one for one in together if not one.kinds or any(kind == its.name for its in one.kinds)
+        )
 
-    def asked_about(self, kind: Kind) -> tuple[Controller, ...]:
-        """Worked out once for each name of a kind."""
-        found = self._asked.get(kind.name)
-        if found is None:
-            found = self._asked[kind.name] = tuple(
-                controller
-                for controller in self._controllers
-                if not controller.kinds or any(one.name == kind.name for one in controller.kinds)
-            )
-        return found
+    return asked_about

@@ -1,21 +1,25 @@
-"""The writes that controllers share: a whole status, a patch, a new object, a deletion."""
+"""The writes that controllers share: a status, a patch, a new object, a deletion, an Event."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import text
-from tidegate.sandbox.controllers.reaction import Concerns, Sight
-from tidegate.sandbox.server.lifecycle import spell
+from tidegate.model.reading import mapping, text
+from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.sandbox.controllers.reaction import Concerns, Visible
+from tidegate.sandbox.server.lifecycle import spell, timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
 from tidegate.world.calls import PatchForm, Verb, Write
 
 MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10
+EVENT = Kind("", "v1", "Event")
 
 
 def set_status(
@@ -32,6 +36,12 @@ def set_status(
         uid=stored.uid,
         manager=manager,
     )
+
+
+def say(stored: Stored, status: Body) -> Iterator[Write]:
+    """The status as a whole, where it is another one."""
+    if status != mapping(stored.body, "status"):
+        yield set_status(stored, status)
 
 
 def patch(stored: Stored, change: Body, *, subresource: str = "", manager: str = MANAGER) -> Write:
@@ -85,6 +95,17 @@ def owner_reference(owner: Stored) -> Body:
     }
 
 
+def object_reference(stored: Stored) -> Body:
+    """How one object names another that is not its owner."""
+    return {
+        "kind": stored.ref.kind.name,
+        "namespace": stored.ref.namespace,
+        "name": stored.ref.name,
+        "uid": stored.uid,
+        "apiVersion": stored.ref.kind.api_version,
+    }
+
+
 def controller_of(stored: Stored, kind: Kind) -> Ref | None:
     """The object of this kind that controls this one."""
     owner = controller_ref(stored)
@@ -114,7 +135,7 @@ def is_controlled_by(stored: Stored, owner: Stored) -> bool:
     )
 
 
-def controlled(view: Sight, owner: Stored, kind: Kind) -> list[Stored]:
+def controlled(view: Visible, owner: Stored, kind: Kind) -> list[Stored]:
     """The objects of a kind that an object controls, in the order in which they were made."""
     return [
         own
@@ -126,7 +147,7 @@ def controlled(view: Sight, owner: Stored, kind: Kind) -> list[Stored]:
 def with_controlled(kind: Kind, controlled_kind: Kind) -> Concerns:
     """After a change, look at an object of a kind, or at the one that controls what changed."""
 
-    def concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
+    def concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
         ref: Ref | None = event.stored.ref
         if event.stored.ref.kind == controlled_kind:
             ref = controller_of(event.stored, kind)
@@ -140,3 +161,59 @@ def digest_of(value: Json) -> str:
     """A short name for a value, in letters that make no words; the same for the same value."""
     encoded = msgspec.json.encode(value, order="deterministic")
     return spell(hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest())
+
+
+def event_ref(about: Stored, *, reason: str, message: str = "") -> Ref:
+    """The Event of a life, a reason and a message: one, however often it happens."""
+    said = f"{about.uid}/{reason}/{message}".encode()
+    digest = hashlib.blake2b(said, digest_size=8).hexdigest()
+    return Ref(EVENT, about.ref.namespace or "default", f"{about.ref.name}.{digest}")
+
+
+class Voice(NamedTuple):
+    """A controller says what it did or could not do, where a person would look for it."""
+
+    source: str
+
+    def tell(self, about: Stored, reason: str, message: str, now: Ms) -> Write:
+        """Something went as it should."""
+        ref = event_ref(about, reason=reason, message=message)
+        words: Body = {"type": "Normal", "reason": reason, "message": message}
+        return _event(ref, about, words, self.source, now)
+
+    def warn(self, about: Stored, reason: str, message: str, now: Ms) -> Write:
+        """Something did not. Said once for each reason: the first message stays."""
+        words: Body = {"type": "Warning", "reason": reason, "message": message}
+        return _event(event_ref(about, reason=reason), about, words, self.source, now)
+
+
+def first_warning(view: Visible, about: Stored, *, reason: str) -> Ms | None:
+    """Since when this has been going wrong, as far as Events remember."""
+    found = view.get(event_ref(about, reason=reason))
+    return moment_of(found.body.get("firstTimestamp")) if found else None
+
+
+def _event(ref: Ref, about: Stored, words: Body, source: str, now: Ms) -> Write:
+    moment = timestamp(now)
+    involved: Body = {
+        "apiVersion": about.ref.kind.api_version,
+        "kind": about.ref.kind.name,
+        "name": about.ref.name,
+        "uid": about.uid,
+    }
+    if namespace := text(about.metadata, "namespace"):
+        involved["namespace"] = namespace
+    return create(
+        EVENT,
+        ref.namespace,
+        {
+            "metadata": {"name": ref.name, "namespace": ref.namespace},
+            "involvedObject": involved,
+            **words,
+            "source": {"component": source},
+            "reportingComponent": source,
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+        },
+    )

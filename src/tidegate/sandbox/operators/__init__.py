@@ -4,7 +4,3 @@
 
 Assumed, not checked: each row names where its facts come from.
 """
-
-from tidegate.sandbox.operators.interpreter import operators, unserved
-
-__all__ = ["operators", "unserved"]

@@ -3,6 +3,7 @@
 It looks at a custom resource and at the workload that serves its kind. Without that workload it
 does nothing. While something is needed, it writes what the real operator would say. Else it goes
 from stage to stage, each in its time: it makes the stage's objects and writes the stage's status.
+A profile may say that stages take another time.
 
 How far an object has come is read from its status, and when the next stage is due from the times
 that servers keep: nothing is remembered between two looks.
@@ -10,45 +11,106 @@ that servers keep: nothing is remembered between two looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import msgspec
 
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
-from tidegate.knowledge.stages import shows
-from tidegate.knowledge.templates import scope_of
+from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.operators import Row
-from tidegate.sandbox.controllers.events import warn
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import set_status
+from tidegate.model.operators import Pace, Row, Stage
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.writes import Voice, set_status
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.making import MAKER, make, played
-from tidegate.sandbox.operators.memory import Memories
-from tidegate.sandbox.operators.statuses import status_of, with_times
-from tidegate.sandbox.operators.watching import concerned
-from tidegate.sandbox.operators.workloads import available_since, touched
+from tidegate.sandbox.operators.memory import Memory
+from tidegate.sandbox.operators.presence import available_since, touched
+from tidegate.sandbox.physics.profile import StageRule
+from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.facts import Missing, NotServed, is_refusal
 
 RETRY = Ms(10 * SECOND)
+VOICE = Voice(MAKER)
+
+
+def status_of(template: dict[str, object], scope: Body) -> Json:
+    """The status that a stage writes; its conditions get what most kinds demand of them."""
+    return _with_open_times(render(template, scope))
+
+
+def _with_open_times(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_with_open_times(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _with_open_times(inner) for key, inner in value.items()}
+    if "type" in made and "status" in made:
+        made.setdefault("lastTransitionTime", NOW)
+        if "reason" in made:
+            made.setdefault("message", "")
+    return made
+
+
+def with_times(wanted: Json, actual: Json, now: Ms) -> Json:
+    """A status to write: old times stay, except of a condition whose status is another."""
+    if wanted == NOW:
+        return actual if isinstance(actual, str) and actual else timestamp(now)
+    if isinstance(wanted, dict):
+        known: Body = actual if isinstance(actual, dict) else {}
+        if "type" in wanted and wanted.get("status") != known.get("status"):
+            known = {}
+        return {key: with_times(value, known.get(key), now) for key, value in wanted.items()}
+    if isinstance(wanted, list):
+        old: list[Json] = actual if isinstance(actual, list) else []
+        padded = [*old, *([None] * len(wanted))]
+        return [
+            with_times(one, partner_of(one, place, padded), now) for place, one in enumerate(wanted)
+        ]
+    return wanted
+
+
+def paced(rows: Iterable[Row], rules: Sequence[StageRule]) -> tuple[Row, ...]:
+    """These rows, with the rules of a profile in their stages."""
+    return tuple(_paced(row, rules) for row in rows)
+
+
+def _paced(row: Row, rules: Sequence[StageRule]) -> Row:
+    about = [rule for rule in rules if rule.when.is_about(row)]
+    if not about:
+        return row
+    return msgspec.structs.replace(
+        row, stages=tuple(_paced_stage(stage, about) for stage in row.stages)
+    )
+
+
+def _paced_stage(stage: Stage, rules: Sequence[StageRule]) -> Stage:
+    paces = (
+        Pace(
+            after=rule.after,
+            group=rule.when.group,
+            kind=rule.when.kind,
+            namespace=rule.when.namespace,
+            name=rule.when.name,
+        )
+        for rule in rules
+        if fnmatchcase(stage.name, rule.when.stage)
+    )
+    return msgspec.structs.replace(stage, paces=(*stage.paces, *paces))
 
 
 def operators(rows: Iterable[Row]) -> Controller:
     """The operators of these rows as one controller; of two rows for a kind the last counts."""
-    catalogue = KnownRows.of(rows)
-    memories = Memories(catalogue)
-    player = _Player(catalogue, memories)
-
-    def concerns(view: Sight, event: Transition) -> Iterator[Ref]:
-        return concerned(catalogue, memories.of(view), view, event)
-
-    return Controller("operators", player.look, concerns)
+    player = _RowPlayer(KnownRows.of(rows))
+    return Controller("operators", player.look, player.concerns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _RowCase(NamedTuple):
     """An object as one look finds it."""
 
     stored: Stored
@@ -59,18 +121,29 @@ class _Case:
     """From when on it and all it needs have been as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Player:
-    catalogue: KnownRows
-    memories: Memories
+class _RowPlayer:
+    """Plays these rows, with a memory for each cluster that it lives in."""
 
-    def look(self, view: Sight, ref: Ref, now: Ms) -> Looking:
+    def __init__(self, catalogue: KnownRows) -> None:
+        self.catalogue = catalogue
+        self._memories: WeakKeyDictionary[Visible, Memory] = WeakKeyDictionary()
+
+    def _memory_of(self, view: Visible) -> Memory:
+        found = self._memories.get(view)
+        if found is None:
+            found = self._memories[view] = Memory(self.catalogue)
+        return found
+
+    def concerns(self, view: Visible, event: Transition) -> Iterator[Ref]:
+        return self._memory_of(view).concerned(view, event)
+
+    def look(self, view: Visible, ref: Ref, now: Ms) -> Looking:
         """One look at one custom resource."""
         stored = view.get(ref)
         row = presence.row_for(self.catalogue, ref.kind)
         if stored is None or stored.is_deleting or row is None:
             return
-        server = self.memories.of(view).server_of(view, ref.kind)
+        server = self._memory_of(view).server_of(view, ref.kind)
         if server is None and not row.served_by.outside:
             return
         case = self._case(view, stored, row)
@@ -85,7 +158,7 @@ class _Player:
             since = max(available_since(server), case.since) if server else case.since
             yield from _go_on(view, case, reached + 1, since=since, now=now)
 
-    def _case(self, view: Sight, stored: Stored, row: Row) -> _Case:
+    def _case(self, view: Visible, stored: Stored, row: Row) -> _RowCase:
         kind = stored.ref.kind
         scope = scope_of(stored.body, kind)
         needed = tuple(needs_of(row, stored.body, kind))
@@ -95,14 +168,14 @@ class _Player:
             if found is not None:
                 since = max(since, touched(found))
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
-        return _Case(stored, row, scope, needed, since)
+        return _RowCase(stored, row, scope, needed, since)
 
-    def _unmet(self, view: Sight, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
+    def _unmet(self, view: Visible, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
         return next((one for one in asked if not presence.is_met(self.catalogue, view, one)), None)
 
 
-def _go_on(view: Sight, case: _Case, place: int, *, since: Ms, now: Ms) -> Looking:
+def _go_on(view: Visible, case: _RowCase, place: int, *, since: Ms, now: Ms) -> Looking:
     """To the next stage, if it is time."""
     stage = case.row.stages[place]
     due = Ms(since + stage.span_for(case.stored.ref))
@@ -117,7 +190,7 @@ def _go_on(view: Sight, case: _Case, place: int, *, since: Ms, now: Ms) -> Looki
         yield from _write(case.stored, status_of(stage.writes, case.scope), now)
 
 
-def _reached(case: _Case) -> int:
+def _reached(case: _RowCase) -> int:
     """The last stage that the status shows; -1 where it shows none."""
     status = case.stored.body.get("status")
     for place in range(len(case.row.stages) - 1, -1, -1):
@@ -126,7 +199,7 @@ def _reached(case: _Case) -> int:
     return -1
 
 
-def _wait(case: _Case, unmet: Needed, now: Ms) -> Looking:
+def _wait(case: _RowCase, unmet: Needed, now: Ms) -> Looking:
     """Say what the operator would say while something is not there."""
     wanted = status_of(unmet.need.unmet, {**case.scope, "need": unmet.scope()})
     if wanted and not shows(case.stored.body.get("status"), wanted):
@@ -140,16 +213,4 @@ def _write(stored: Stored, wanted: Json, now: Ms) -> Looking:
     if isinstance(outcome, Missing | NotServed):
         outcome = yield set_status(stored, status, subresource="", manager=MAKER)
     if outcome is not None and is_refusal(outcome):
-        yield warn(stored, reason="StatusRefused", message=outcome.message, now=now, source=MAKER)
-
-
-def unserved(view: Sight, rows: Iterable[Row]) -> list[tuple[Ref, str]]:
-    """The custom resources that nobody serves, and why that is so."""
-    catalogue = KnownRows.of(rows)
-    found: list[tuple[Ref, str]] = []
-    for kind in presence.custom_kinds(view):
-        objects = view.all_of(kind)
-        if objects and not presence.is_served(catalogue, view, kind):
-            why = presence.why_unserved(catalogue, view, kind)
-            found += [(stored.ref, why) for stored in objects]
-    return sorted(found)
+        yield VOICE.warn(stored, "StatusRefused", outcome.message, now)

@@ -10,12 +10,13 @@ from collections.abc import Generator, Iterable, Iterator
 import msgspec
 
 from tidegate.knowledge.references import Made, products_of
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.model.reading import mapping
-from tidegate.sandbox.controllers.reaction import At, Sight
+from tidegate.sandbox.controllers.reaction import At, Visible
 from tidegate.sandbox.controllers.writes import owner_reference
-from tidegate.sandbox.server.store import Body, Stored, metadata_of
+from tidegate.sandbox.kinds import SERVICE_NAME
+from tidegate.sandbox.server.store import Body, Stored, metadata_of, ref_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Outcome, is_refusal
 
@@ -47,7 +48,7 @@ def _marked(body: Body) -> Body:
 def _slice(service: Body) -> Body:
     metadata = metadata_of(service)
     labels: Body = {
-        "kubernetes.io/service-name": metadata["name"],
+        SERVICE_NAME: metadata["name"],
         "endpointslice.kubernetes.io/managed-by": MAKER,
     }
     return {
@@ -60,7 +61,7 @@ def _slice(service: Body) -> Body:
     }
 
 
-def make(view: Sight, maker: Stored, products: Iterable[Made]) -> Making:
+def make(view: Visible, maker: Stored, products: Iterable[Made]) -> Making:
     """Make these; tells whether a server refused one.
 
     Of two that are the same object the first is made; the second adds what it lacks, as soon as it
@@ -78,10 +79,8 @@ def make(view: Sight, maker: Stored, products: Iterable[Made]) -> Making:
     return refused
 
 
-def _write_of(view: Sight, maker: Stored, made: Made) -> Write | None:
-    metadata = metadata_of(made.body)
-    kind = Kind.of(str(made.body.get("apiVersion")), str(made.body.get("kind")))
-    ref = Ref(kind, str(metadata.get("namespace") or ""), str(metadata.get("name")))
+def _write_of(view: Visible, maker: Stored, made: Made) -> Write | None:
+    ref = ref_of(made.body)
     live = view.get(ref)
     if live is None:
         body = _owned(made.body, maker) if made.owned else made.body

@@ -11,8 +11,15 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.elements import FIELD, Element, item_element
-from tidegate.sandbox.ownership.fields import LEAF, NOTHING, Fields, node
+from tidegate.sandbox.ownership.fields import (
+    FIELD,
+    LEAF,
+    NOTHING,
+    Element,
+    Fields,
+    item_element,
+    node,
+)
 from tidegate.sandbox.ownership.layout import Layout, layout_of
 from tidegate.schema.shape import Shape
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from operator import attrgetter
 from typing import TypeAlias
 
 import msgspec
@@ -48,20 +49,10 @@ Owners: TypeAlias = tuple[OwnerEntry, ...]
 
 def in_order(entries: Iterable[OwnerEntry]) -> Owners:
     """As the server sorts them: appliers first, then by time."""
-    return tuple(
-        sorted(
-            entries,
-            key=lambda entry: (
-                entry.operation,
-                entry.time,
-                entry.manager,
-                entry.version,
-                entry.subresource,
-            ),
-        )
-    )
+    return tuple(sorted(entries, key=_RANK))
 
 
+_RANK = attrgetter("operation", "time", "manager", "version", "subresource")
 _known: dict[int, tuple[OwnerEntry, msgspec.Raw]] = {}
 
 
@@ -83,21 +74,18 @@ def read_owners(written: Json) -> Owners | None:
         return None
     if not all(entry.api_version and entry.fields_type == FIELDS_TYPE for entry in entries):
         return None
-    found = {
-        entry.identity: entry
-        for entry in (
-            OwnerEntry(
-                manager=entry.manager,
-                operation=entry.operation,
-                version=entry.api_version,
-                time=entry.time or "",
-                subresource=entry.subresource,
-                fields=read_fields(entry.fields_v1),
-            )
-            for entry in entries
+    found = (
+        OwnerEntry(
+            manager=entry.manager,
+            operation=entry.operation,
+            version=entry.api_version,
+            time=entry.time or "",
+            subresource=entry.subresource,
+            fields=read_fields(entry.fields_v1),
         )
-    }
-    return in_order(found.values())
+        for entry in entries
+    )
+    return in_order({entry.identity: entry for entry in found}.values())
 
 
 def write_owners(owners: Owners) -> list[Json]:

@@ -2,24 +2,26 @@
 
 An applier owns what it names; whoever else writes owns what it changed. An apply that would change
 a field of somebody else is a conflict unless it is forced, and a field that its applier no longer
-names goes, unless somebody else owns it too. Pure functions over frozen values; the bodies they
-take and give have no `managedFields`.
+names goes, unless somebody else owns it too. A server resets some fields after a write (`status`
+through the object itself, `spec` through `status`), so nobody comes to own them there. Pure
+functions over frozen values; the bodies they take and give have no `managedFields`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Kind
+from tidegate.sandbox.kinds import RESETS, STATUS_ALONE
 from tidegate.sandbox.ownership.compare import Comparison, compare, read_intent, same
-from tidegate.sandbox.ownership.fields import Fields, fields_from, show_path
-from tidegate.sandbox.ownership.merge import merge
+from tidegate.sandbox.ownership.fields import NOTHING, Fields, fields_from, show_path
+from tidegate.sandbox.ownership.merge import merge, pruned
 from tidegate.sandbox.ownership.owners import Operation, OwnerEntry, Owners, in_order
-from tidegate.sandbox.ownership.prune import pruned
-from tidegate.sandbox.ownership.terms import Terms
 from tidegate.schema.decoding import find_typed_problems
 from tidegate.schema.shape import Shape
 from tidegate.world.facts import Cause, Owned
@@ -27,27 +29,71 @@ from tidegate.world.facts import Cause, Owned
 Body: TypeAlias = dict[str, Json]
 UPDATERS_LIMIT = 10
 ANCIENT, BEFORE_FIRST_APPLY, UNKNOWN = "ancient-changes", "before-first-apply", "unknown"
+_OF_A_LIFE = (
+    "name namespace creationTimestamp selfLink uid clusterName generation managedFields "
+    "resourceVersion"
+)
 NEVER_OWNED = fields_from(
     [
-        ["f:apiVersion"],
-        ["f:kind"],
-        ["f:metadata"],
-        *(
-            ["f:metadata", f"f:{name}"]
-            for name in (
-                "name",
-                "namespace",
-                "creationTimestamp",
-                "selfLink",
-                "uid",
-                "clusterName",
-                "generation",
-                "managedFields",
-                "resourceVersion",
-            )
-        ),
+        *(["f:apiVersion"], ["f:kind"], ["f:metadata"]),
+        *(["f:metadata", f"f:{name}"] for name in _OF_A_LIFE.split()),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What holds for every write to a kind, or to one of its subresources."""
+
+    shape: Shape
+    version: str
+    subresource: str = ""
+    resets: Fields = NOTHING
+    """Fields that a write through here cannot change, and so does not own."""
+    blank: dict[str, Json]
+    """An object of this kind of which nothing was said yet: `blank_of` built-in ones, else `{}`."""
+
+
+METADATA, SPEC, STATUS = ("f:metadata",), ("f:spec",), ("f:status",)
+
+
+def terms_of(
+    kind: Kind, shape: Shape, subresource: str, *, has_status: bool, is_custom: bool
+) -> Terms:
+    """What holds for writes to a kind, or through one of its subresources."""
+    return Terms(
+        shape=shape,
+        version=kind.api_version,
+        subresource=subresource,
+        resets=resets_of(kind, subresource=subresource, has_status=has_status, is_custom=is_custom),
+        blank={} if is_custom else blank_of(shape),
+    )
+
+
+def resets_of(
+    kind: Kind, *, subresource: str = "", has_status: bool, is_custom: bool = False
+) -> Fields:
+    """The fields that a write to a kind (or through its subresource) cannot change."""
+    special = RESETS.get((kind.group, kind.name, subresource))
+    if special is not None:
+        return fields_from([f"f:{name}" for name in path.split(".")] for path in special)
+    if subresource == "status":
+        is_alone = is_custom or (kind.group, kind.name) in STATUS_ALONE
+        return fields_from([SPEC, METADATA] if is_alone else [SPEC])
+    return fields_from([STATUS]) if has_status and not subresource else NOTHING
+
+
+@lru_cache(maxsize=2_048)
+def blank_of(shape: Shape) -> dict[str, Json]:
+    """An object of a built-in kind of which nothing was said: structs, and lists never left out."""
+    blank: dict[str, Json] = {}
+    for name, asked in shape.fields.items():
+        place = asked()
+        if name in shape.always:
+            blank[name] = {**blank_of(place)}
+        elif name in shape.required and place.items is not None:
+            blank[name] = None
+    return blank
 
 
 class Author(msgspec.Struct, frozen=True, gc=False):

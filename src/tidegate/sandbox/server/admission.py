@@ -7,22 +7,19 @@ agree. One whose Service is not there, or has no endpoint that is ready, fails a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.labels import matches
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.sandbox.server.refused import Refused
-from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body, Resource, Store
+from tidegate.sandbox.kinds import SERVICE_NAME
+from tidegate.sandbox.server.lifecycle import NAMESPACES, PODS, SERVICES
+from tidegate.sandbox.server.register import KindEntry, RefusedCall
+from tidegate.sandbox.server.store import Body, ObjectStore, Resource
 from tidegate.world.facts import Cause, Failed, Forbidden, Missing
 
-NAMESPACE = Kind("", "v1", "Namespace")
-NAMESPACES = Resource("", "namespaces")
 ACCOUNTS = Resource("", "serviceaccounts")
-SERVICES = Resource("", "services")
 SLICES = Resource("discovery.k8s.io", "endpointslices")
-PODS = Resource("", "pods")
 QUOTAS = Resource("", "resourcequotas")
 PRIORITIES = Resource("scheduling.k8s.io", "priorityclasses")
 RUNTIMES = Resource("node.k8s.io", "runtimeclasses")
@@ -36,8 +33,7 @@ HOOKS = (
 EVERY = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     """A write that asks to be admitted."""
 
     entry: KindEntry
@@ -47,7 +43,7 @@ class Admission:
     subresource: str = ""
 
 
-def admit(asked: Admission, store: Store) -> None:
+def admit(asked: Admission, store: ObjectStore) -> None:
     """Raise the refusal of the first who refuses."""
     if asked.operation == "CREATE":
         _check_namespace(asked, store)
@@ -59,13 +55,13 @@ def admit(asked: Admission, store: Store) -> None:
         _check_webhooks(asked, store)
 
 
-def _check_namespace(asked: Admission, store: Store) -> None:
+def _check_namespace(asked: Admission, store: ObjectStore) -> None:
     name = asked.ref.namespace
     if not name:
         return
-    namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", name))
+    namespace = store.get(NAMESPACES, "", name)
     if namespace is None:
-        raise Refused(Missing(f'namespaces "{name}" not found'))
+        raise RefusedCall(Missing(f'namespaces "{name}" not found'))
     if namespace.is_deleting:
         message = f"unable to create new content in namespace {name} because it is being terminated"
         cause = Cause(
@@ -74,27 +70,26 @@ def _check_namespace(asked: Admission, store: Store) -> None:
         raise _forbidden(asked, message, cause)
 
 
-def _check_account(asked: Admission, store: Store) -> None:
+def _check_account(asked: Admission, store: ObjectStore) -> None:
     name = text(asked.body, "spec", "serviceAccountName", default="default")
     place = asked.ref.namespace
-    if store.get(ACCOUNTS, Ref(Kind("", "v1", "ServiceAccount"), place, name)) is None:
+    if store.get(ACCOUNTS, place, name) is None:
         looking = f"error looking up service account {place}/{name}"
         raise _forbidden(asked, f'{looking}: serviceaccount "{name}" not found')
 
 
-def _check_classes(asked: Admission, store: Store) -> None:
+def _check_classes(asked: Admission, store: ObjectStore) -> None:
     """What a pod says of its priority and of its runtime must be there."""
     priority = text(asked.body, "spec", "priorityClassName")
-    known = Ref(Kind("scheduling.k8s.io", "v1", "PriorityClass"), "", priority)
-    if priority and priority not in SYSTEM_PRIORITIES and store.get(PRIORITIES, known) is None:
+    is_known = priority in SYSTEM_PRIORITIES or store.get(PRIORITIES, "", priority) is not None
+    if priority and not is_known:
         raise _forbidden(asked, f"no PriorityClass with name {priority} was found")
     runtime = text(asked.body, "spec", "runtimeClassName")
-    known = Ref(Kind("node.k8s.io", "v1", "RuntimeClass"), "", runtime)
-    if runtime and store.get(RUNTIMES, known) is None:
+    if runtime and store.get(RUNTIMES, "", runtime) is None:
         raise _forbidden(asked, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
-def _check_quota(asked: Admission, store: Store) -> None:
+def _check_quota(asked: Admission, store: ObjectStore) -> None:
     """Pods are counted; of all that a quota can limit, this alone is looked at."""
     place = asked.ref.namespace
     for quota in store.table(QUOTAS).rows(place):
@@ -108,29 +103,31 @@ def _check_quota(asked: Admission, store: Store) -> None:
                 raise _forbidden(asked, f"exceeded quota: {quota.ref.name}, {counts}")
 
 
-def _forbidden(asked: Admission, why: str, *causes: Cause) -> Refused:
-    return Refused(Forbidden(f'{asked.entry.title} "{asked.ref.name}" is forbidden: {why}', causes))
+def _forbidden(asked: Admission, why: str, *causes: Cause) -> RefusedCall:
+    return RefusedCall(
+        Forbidden(f'{asked.entry.title} "{asked.ref.name}" is forbidden: {why}', causes)
+    )
 
 
-def _check_webhooks(asked: Admission, store: Store) -> None:
+def _check_webhooks(asked: Admission, store: ObjectStore) -> None:
     for hook in _matching_webhooks(asked, store):
         service = mapping(hook, "clientConfig", "service")
         trouble = _trouble(service, store) if service else ""
         if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
             told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
-            raise Refused(Failed(500, "InternalError", f"Internal error occurred: {told}"))
+            raise RefusedCall(Failed(500, "InternalError", f"Internal error occurred: {told}"))
 
 
-def _trouble(service: dict[str, Json], store: Store) -> str:
+def _trouble(service: dict[str, Json], store: ObjectStore) -> str:
     """Why a Service cannot be called; empty where it can."""
     namespace, name = str(service.get("namespace")), str(service.get("name"))
     port, path = service.get("port", 443), str(service.get("path") or "/")
     url = f'Post "https://{name}.{namespace}.svc:{port}{path}?timeout=10s"'
-    if store.get(SERVICES, Ref(Kind("", "v1", "Service"), namespace, name)) is None:
+    if store.get(SERVICES, namespace, name) is None:
         return f'{url}: service "{name}" not found'
     slices = store.table(SLICES).objects.get(namespace, {})
     for stored in slices.values():
-        if stored.labels.get("kubernetes.io/service-name") == name and _has_ready(stored.body):
+        if stored.labels.get(SERVICE_NAME) == name and _has_ready(stored.body):
             return ""
     return f'{url}: no endpoints available for service "{name}"'
 
@@ -142,7 +139,7 @@ def _has_ready(slice_: Body) -> bool:
     )
 
 
-def _matching_webhooks(asked: Admission, store: Store) -> Iterator[dict[str, Json]]:
+def _matching_webhooks(asked: Admission, store: ObjectStore) -> Iterator[dict[str, Json]]:
     for resource in HOOKS:
         for configuration in store.table(resource).rows(""):
             for hook in mappings(configuration.body, "webhooks"):
@@ -150,13 +147,13 @@ def _matching_webhooks(asked: Admission, store: Store) -> Iterator[dict[str, Jso
                     yield hook
 
 
-def _matches(hook: dict[str, Json], asked: Admission, store: Store) -> bool:
+def _matches(hook: dict[str, Json], asked: Admission, store: ObjectStore) -> bool:
     if not any(_rule_matches(rule, asked) for rule in mappings(hook, "rules")):
         return False
     if not matches(hook.get("objectSelector"), mapping(asked.body, "metadata", "labels")):
         return False
     place = asked.ref.name if asked.entry.resource == NAMESPACES else asked.ref.namespace
-    namespace = store.get(NAMESPACES, Ref(NAMESPACE, "", place)) if place else None
+    namespace = store.get(NAMESPACES, "", place) if place else None
     return namespace is None or matches(hook.get("namespaceSelector"), namespace.labels)
 
 

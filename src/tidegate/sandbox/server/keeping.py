@@ -1,27 +1,37 @@
-"""A built-in object as its server keeps it.
+"""Whether a body is an object of its kind, and how its server keeps it.
 
-Servers read objects into Go's types and write them out again. On the way empty maps and lists and
-nulls are left out, what is always there appears, and a few defaults are filled in: those that
-merging needs, that owners come to name or that verdicts about rollouts read. All other defaults are
-left out on purpose.
+It is read, cleared of what is unknown, completed and checked. Servers read objects into Go's types
+and write them out again. On the way empty maps and lists and nulls are left out, what is always
+there appears, and a few defaults are filled in: those that merging needs, that owners come to name
+or that verdicts about rollouts read. All other defaults are left out on purpose.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping
+from tidegate.sandbox.kinds import DEFINITIONS
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.ownership.terms import blank_of
-from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body
+from tidegate.sandbox.ownership.rules import blank_of
+from tidegate.sandbox.server.register import KindEntry, RefusedCall, invalid
+from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.schema.builtin import object_meta
+from tidegate.schema.checks import find_problems
+from tidegate.schema.decoding import find_decode_problem
+from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields, unless_same
 from tidegate.schema.shape import Shape, Type
+from tidegate.schema.validation.definitions import find_definition_problems
+from tidegate.schema.validation.names import find_name_problems
+from tidegate.schema.validation.requirements import find_unmet
+from tidegate.world.facts import Cause, Invalid
 
 Part = dict[str, Json]
+ASIDE = frozenset({"metadata", "status"})
+"""What can change without anything that a kind requires."""
 
 
 def keep(body: Body, entry: KindEntry) -> Body:
@@ -46,7 +56,7 @@ def _kept(value: Json, layout: Layout) -> Json:
             return _kept_object(value, layout)
         case list():
             items = layout.items
-            return _same_or(value, [_kept(item, items) for item in value])
+            return unless_same(value, [_kept(item, items) for item in value])
         case _:
             return value
 
@@ -70,14 +80,9 @@ def _kept_object(value: Part, layout: Layout) -> Json:
         else:
             is_same = is_same and told is inner
             kept[name] = told
-    for name, part in _always(shape).items():
+    for name, part in blank_of(shape).items():
         kept.setdefault(name, part)
     return value if is_same and len(kept) == len(value) else kept
-
-
-@lru_cache(maxsize=2_048)
-def _always(shape: Shape) -> Part:
-    return blank_of(shape)
 
 
 def _is_left_out(value: Json, shape: Shape) -> bool:
@@ -85,10 +90,6 @@ def _is_left_out(value: Json, shape: Shape) -> bool:
     if value is None or value == []:
         return True
     return value == {} and shape.values is not None
-
-
-def _same_or(value: list[Json], kept: list[Json]) -> list[Json]:
-    return value if all(new is old for new, old in zip(kept, value, strict=True)) else kept
 
 
 def _service(body: Body) -> Body:
@@ -164,3 +165,83 @@ DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
     },
     ("apps", "statefulsets"): _stateful_set,
 }
+
+
+def inspect(
+    body: Body, entry: KindEntry, *, strict: bool, keeps_nulls: bool = False
+) -> tuple[Body, tuple[str, ...]]:
+    """The object as it can be stored, and what the caller is warned of; or raise why not.
+
+    A null that a CRD does not allow is dropped by those who create or replace, and refused to those
+    who apply.
+    """
+    known, warnings = _read(body, entry, strict=strict)
+    whole: Json = known
+    if entry.is_custom:
+        whole = known if keeps_nulls else drop_nulls(known, entry.shape)
+        whole = fill_defaults(whole, entry.shape)
+    if not isinstance(whole, dict):
+        raise TypeError(whole)
+    kept = keep(whole, entry)
+    check(kept, entry)
+    return kept, warnings
+
+
+def inspect_change(
+    before: Body, body: Body, entry: KindEntry, *, strict: bool
+) -> tuple[Body, tuple[str, ...]]:
+    """The same for an object that changed. What it shares with the one before was inspected then:
+    a controller that writes a status does not pay for the spec."""
+    parts = {name: part for name, part in body.items() if before.get(name) is not part}
+    if entry.is_custom or not parts.keys() <= ASIDE:
+        return inspect(body, entry, strict=strict)
+    known, warnings = _read(parts, entry, strict=strict)
+    kept = {name: keep_part(part, name, entry) for name, part in known.items()}
+    if "metadata" in kept:
+        check(kept, entry, asks=find_name_problems(entry.kind, metadata_of(kept)))
+    return {**body, **kept}, warnings
+
+
+def _read(body: Body, entry: KindEntry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
+    """The body without what its kind does not know."""
+    if problem := _decode_problem(body, entry):
+        raise RefusedCall(Invalid(problem))
+    unknown = unknown_fields(body, entry.shape)
+    if entry.is_custom:
+        unknown = tuple(sorted(unknown))
+    if unknown and strict:
+        told = ", ".join(f'unknown field "{field}"' for field in unknown)
+        causes = (Cause(field, "unknown", "unknown field") for field in unknown)
+        raise RefusedCall(Invalid(f"strict decoding error: {told}", tuple(sorted(causes))))
+    warnings = tuple(f'unknown field "{field}"' for field in unknown)
+    known = prune(body, entry.shape) if unknown else body
+    if not isinstance(known, dict):
+        raise TypeError(known)
+    return known, warnings
+
+
+def _decode_problem(body: Body, entry: KindEntry) -> str:
+    """Of a custom object only the metadata is made a type of; the rest is checked by its schema."""
+    if entry.is_custom:
+        return find_decode_problem(body.get("metadata"), object_meta())
+    return find_decode_problem(body, entry.shape)
+
+
+def check(body: Body, entry: KindEntry, asks: Iterable[Cause] | None = None) -> None:
+    """Raise what is wrong with an object, or with what is asked of it here."""
+    problems = list(find_unmet(entry.kind, body) if asks is None else asks)
+    if entry.is_custom:
+        problems += find_problems(body, entry.shape)
+    if entry.kind == DEFINITIONS and asks is None:
+        problems += find_definition_problems(body)
+    if problems:
+        raise invalid(entry, str(metadata_of(body).get("name", "")), problems)
+
+
+def unfit(problems: tuple[Cause, ...], entry: KindEntry, ref: Ref) -> RefusedCall:
+    """An intent that cannot be merged, in the words of the server."""
+    told = "; ".join(f".{cause.field}: {cause.message}" for cause in problems)
+    group = f"{entry.kind.group}/{entry.kind.version}"
+    where = f"{ref.namespace}/{ref.name}; {group}, Kind={entry.kind.name}"
+    message = f"failed to create typed patch object ({where}): {told}"
+    return RefusedCall(Invalid(message, tuple(sorted(problems))))

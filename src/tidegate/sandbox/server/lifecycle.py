@@ -1,18 +1,15 @@
-"""An object's own facts: how it begins, how it is counted, how it ends."""
+"""An object's own facts: how it is counted, what of it its status changes, how it ends."""
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, datetime
 from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Propagation, Ref
-from tidegate.model.reading import listed, mapping, mappings, text
-from tidegate.sandbox.kinds import FIRST_STATUSES
+from tidegate.model.objects import Json, Propagation
+from tidegate.model.reading import listed, mapping, mappings, number, text
+from tidegate.sandbox.kinds import STATUS_ALONE
 from tidegate.sandbox.ownership.compare import same
-from tidegate.sandbox.server.jobs import select_own_pods
-from tidegate.sandbox.server.qos import service_class
 from tidegate.sandbox.server.register import KindEntry
 from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
 from tidegate.schema.causes import forbidden
@@ -23,8 +20,10 @@ NAMESPACES = Resource("", "namespaces")
 SERVICES = Resource("", "services")
 PODS = Resource("", "pods")
 JOBS = Resource("batch", "jobs")
-DEFINITIONS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
+CRDS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 DEPLOYMENTS = Resource("apps", "deployments")
+KEPT = {("apps", "deployments"): ("labels",), PODS: ("ownerReferences",)}
+"""Parts of the metadata that a write of the status leaves as they were, though not the rest."""
 PODS_STAY = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
@@ -32,38 +31,15 @@ PODS_STAY = (
 """Of all kinds, Jobs alone leave what they own behind unless they are told not to."""
 DEFAULT_GRACE = 30
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+WAITING: dict[Propagation, Json] = {
+    Propagation.FOREGROUND: FOREGROUND,
+    Propagation.ORPHAN: ORPHAN,
+}
+"""The finalizer of what waits for what it owns, or for letting go of it."""
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 """What servers put behind generated names: no vowels, so no words."""
 _SPELLED = bytes(ord(SUFFIX[byte % len(SUFFIX)]) for byte in range(256))
-
-
-class Names:
-    """Everything random of a cluster, made from a seed."""
-
-    def __init__(self, seed: str) -> None:
-        self._seed = seed
-        self._count = 0
-        self._addresses = 0
-
-    def uid(self) -> str:
-        text = self._draw().hex()
-        parts = (text[:8], text[8:12], f"4{text[13:16]}", f"8{text[17:20]}", text[20:32])
-        return "-".join(parts)
-
-    def suffixed(self, prefix: str) -> str:
-        ending = spell(self._draw()[:5])
-        return f"{prefix}{ending}" if prefix else ""
-
-    def address(self) -> str:
-        """An address of the service network, each once."""
-        self._addresses += 1
-        high, low = divmod(self._addresses + 9, 250)
-        return f"10.{96 + high // 250}.{high % 250}.{low + 1}"
-
-    def _draw(self) -> bytes:
-        self._count += 1
-        return hashlib.blake2b(f"{self._seed}/{self._count}".encode(), digest_size=16).digest()
 
 
 def spell(drawn: bytes) -> str:
@@ -78,55 +54,6 @@ def timestamp(now: Ms) -> str:
 @lru_cache(maxsize=256)
 def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def begin(body: Body, entry: KindEntry, ref: Ref, *, now: Ms, names: Names) -> Body:
-    """A new object: its identity, and what its kind starts with."""
-    dropped = {"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"}
-    metadata = {k: v for k, v in metadata_of(body).items() if k not in dropped}
-    metadata |= {"name": ref.name, "uid": names.uid(), "creationTimestamp": timestamp(now)}
-    if entry.served.namespaced:
-        metadata["namespace"] = ref.namespace
-    if entry.is_counted:
-        metadata["generation"] = 1
-    begun: Body = {
-        **body,
-        "apiVersion": entry.kind.api_version,
-        "kind": entry.kind.name,
-        "metadata": metadata,
-    }
-    if entry.has_status:
-        begun.pop("status", None)
-    first = FIRST_STATUSES.get(entry.kind)
-    begun |= {} if first is None else {"status": first}
-    if entry.resource == NAMESPACES:
-        return _namespace(begun, ref.name)
-    if entry.resource == SERVICES:
-        return _service(begun, names)
-    if entry.resource == PODS:
-        return {**begun, "status": {"phase": "Pending", "qosClass": service_class(begun)}}
-    if entry.resource == JOBS:
-        return select_own_pods(begun)
-    return begun
-
-
-def _namespace(body: Body, name: str) -> Body:
-    metadata = metadata_of(body)
-    labels = {**mapping(metadata, "labels"), "kubernetes.io/metadata.name": name}
-    return {
-        **body,
-        "metadata": {**metadata, "labels": labels},
-        "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Active"},
-    }
-
-
-def _service(body: Body, names: Names) -> Body:
-    known = dict(mapping(body, "spec"))
-    if known.get("type") != "ExternalName":
-        given = known.get("clusterIP") or names.address()
-        known |= {"clusterIP": given, "clusterIPs": known.get("clusterIPs") or [given]}
-    return {**body, "spec": known}
 
 
 def count(body: Body, before: Stored, entry: KindEntry) -> Body:
@@ -169,19 +96,17 @@ def is_over(body: Body, entry: KindEntry) -> bool:
         return False
     if metadata.get("deletionGracePeriodSeconds"):
         return False
-    return not (entry.resource == NAMESPACES and _spec_finalizers(body))
+    return not (entry.resource == NAMESPACES and listed(body, "spec", "finalizers"))
 
 
 def end(before: Stored, entry: KindEntry, write: Write, *, now: Ms) -> Body | None:
     """What a deletion leaves: the object that waits for its finalizers or its time, or nothing."""
-    if entry.resource == DEFINITIONS and not before.is_deleting:
+    if entry.resource == CRDS and not before.is_deleting:
         return _leaving_definition(before, now)
     finalizers = _with_propagation(before.finalizers, write.propagation)
     grace = _grace(before, entry, write.grace)
-    is_held = bool(finalizers or grace) or (
-        entry.resource == NAMESPACES and _spec_finalizers(before.body)
-    )
-    if not is_held:
+    is_full = entry.resource == NAMESPACES and bool(listed(before.body, "spec", "finalizers"))
+    if not (finalizers or grace or is_full):
         return None
     metadata = {**before.metadata, "finalizers": finalizers}
     if not finalizers:
@@ -222,24 +147,20 @@ def _grace(before: Stored, entry: KindEntry, wanted: int | None) -> int:
     if entry.resource != PODS:
         return 0
     if before.is_deleting:
-        left = _seconds(before.metadata.get("deletionGracePeriodSeconds"), 0)
+        left = number(before.metadata, "deletionGracePeriodSeconds")
         return left if wanted is None else min(left, wanted)
     spec, phase = mapping(before.body, "spec"), text(before.body, "status", "phase")
     if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
         return 0
-    own = _seconds(spec.get("terminationGracePeriodSeconds"), DEFAULT_GRACE)
+    own = number(spec, "terminationGracePeriodSeconds", default=DEFAULT_GRACE)
     return max(own if wanted is None else wanted, 0)
-
-
-def _seconds(value: Json, default: int) -> int:
-    return value if isinstance(value, int) else default
 
 
 def _deletion_began(before: Stored, now: Ms) -> Ms:
     if not before.is_deleting:
         return now
     told = datetime.fromisoformat(str(before.metadata.get("deletionTimestamp")))
-    given = _seconds(before.metadata.get("deletionGracePeriodSeconds"), 0)
+    given = number(before.metadata, "deletionGracePeriodSeconds")
     return Ms(int(told.timestamp() - given) * SECOND)
 
 
@@ -265,14 +186,28 @@ def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -
     if propagation is None:
         return finalizers
     kept = [one for one in finalizers if one not in (FOREGROUND, ORPHAN)]
-    match propagation:
-        case Propagation.FOREGROUND:
-            return [*kept, FOREGROUND]
-        case Propagation.ORPHAN:
-            return [*kept, ORPHAN]
-        case Propagation.BACKGROUND:
-            return kept
+    return [*kept, WAITING[propagation]] if propagation in WAITING else kept
 
 
-def _spec_finalizers(body: Body) -> bool:
-    return bool(mapping(body, "spec").get("finalizers"))
+def change_status(before: Stored, body: Body, entry: KindEntry) -> Body:
+    """The object as it was, with all of `body` that can be written through its status."""
+    changed: Body = {**before.body, "metadata": _metadata(before, body, entry)}
+    status = body.get("status")
+    if status is None:
+        changed.pop("status", None)
+    else:
+        changed["status"] = status
+    given = mapping(before.body, "status").get("qosClass") if entry.resource == PODS else None
+    if given and not mapping(changed, "status").get("qosClass"):
+        changed["status"] = {**mapping(changed, "status"), "qosClass": given}
+    return changed
+
+
+def _metadata(before: Stored, body: Body, entry: KindEntry) -> Body:
+    told = metadata_of(body)
+    kind = entry.kind
+    if told is before.metadata or entry.is_custom or (kind.group, kind.name) in STATUS_ALONE:
+        return before.metadata
+    kept = KEPT.get(entry.resource, ())
+    metadata = {name: part for name, part in told.items() if name not in kept}
+    return metadata | {name: before.metadata[name] for name in kept if name in before.metadata}

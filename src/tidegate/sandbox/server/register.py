@@ -1,8 +1,8 @@
-"""Which kinds a cluster serves: those that Kubernetes brings, and those of its CRDs."""
+"""Which kinds a cluster serves: Kubernetes' own and those of its CRDs; and how it refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,8 +12,8 @@ from tidegate.sandbox.kinds import COUNTED
 from tidegate.sandbox.server.store import Body, Resource
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
+from tidegate.world.facts import Cause, Conflict, Invalid, Missing, NotServed, Refusal
 
-DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -70,6 +70,13 @@ class Register:
     def find(self, kind: Kind) -> KindEntry | None:
         return self._builtin.get(kind) or self._custom.get(kind)
 
+    def served(self, kind: Kind) -> KindEntry:
+        """The entry of a kind that must be served."""
+        entry = self.find(kind)
+        if entry is None:
+            raise RefusedCall(NotServed(f"the server does not serve {kind}"))
+        return entry
+
     def kinds(self) -> tuple[Served, ...]:
         return (*_kept_kinds(), *(entry.served for entry in self._custom.values()))
 
@@ -92,25 +99,49 @@ def resource_of(definition: Body) -> Resource:
     return Resource(text(definition, "spec", "group"), text(definition, "spec", "names", "plural"))
 
 
-def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
-    spec, resource = mapping(definition, "spec"), resource_of(definition)
+def served_versions(definition: Body) -> Iterator[tuple[Kind, Body]]:
+    """The versions of a CRD that are served: the kind in each, and what it says of the version."""
+    spec = mapping(definition, "spec")
     for version in mappings(spec, "versions"):
-        if not version.get("served"):
-            continue
+        if version.get("served"):
+            yield (
+                Kind(text(spec, "group"), text(version, "name"), text(spec, "names", "kind")),
+                version,
+            )
+
+
+def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
+    resource = resource_of(definition)
+    for kind, version in served_versions(definition):
         served = Served(
-            kind=Kind(resource.group, text(version, "name"), text(spec, "names", "kind")),
+            kind=kind,
             plural=resource.plural,
-            namespaced=spec.get("scope") == "Namespaced",
+            namespaced=text(definition, "spec", "scope") == "Namespaced",
             verbs=VERBS,
             subresources=tuple(sorted(mapping(version, "subresources"))),
         )
-        shape = shapes.get(served.kind.version, ANY)
-        yield KindEntry(served, shape, resource, is_custom=True)
+        yield KindEntry(served, shapes.get(kind.version, ANY), resource, is_custom=True)
 
 
-def is_established(definition: Body) -> bool:
-    """Whether a CRD's kinds are served."""
-    return any(
-        one.get("type") == "Established" and one.get("status") == "True"
-        for one in mappings(definition, "status", "conditions")
-    )
+class RefusedCall(Exception):  # noqa: N818 - it is an answer, not an error
+    """Raised where the reason is known, answered where the request came in."""
+
+    def __init__(self, outcome: Refusal) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+def missing(entry: KindEntry, name: str) -> RefusedCall:
+    return RefusedCall(Missing(f'{entry.title} "{name}" not found'))
+
+
+def invalid(entry: KindEntry, name: str, causes: Iterable[Cause]) -> RefusedCall:
+    sorted_causes = tuple(sorted(causes))
+    told = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
+    shown = f"[{told}]" if len(sorted_causes) > 1 else told
+    title = f"{entry.kind.name}.{entry.kind.group}".rstrip(".")
+    return RefusedCall(Invalid(f'{title} "{name}" is invalid: {shown}', sorted_causes))
+
+
+def stale(entry: KindEntry, name: str, why: str) -> RefusedCall:
+    return RefusedCall(Conflict(f'Operation cannot be fulfilled on {entry.title} "{name}": {why}'))

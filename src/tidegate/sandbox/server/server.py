@@ -9,20 +9,20 @@ import msgspec
 
 from tidegate.model.labels import SelectorError
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live
-from tidegate.sandbox.server import lifecycle
+from tidegate.model.objects import Live, Ref
+from tidegate.sandbox.server.beginning import Names
+from tidegate.sandbox.server.lifecycle import CRDS
 from tidegate.sandbox.server.logs import Printed
-from tidegate.sandbox.server.refused import Refused, missing
-from tidegate.sandbox.server.register import KindEntry, Register, is_established
-from tidegate.sandbox.server.selection import selects
-from tidegate.sandbox.server.store import Resource, Store, Transition
+from tidegate.sandbox.server.register import KindEntry, RefusedCall, Register, missing
+from tidegate.sandbox.server.store import ObjectStore, Resource, Stored, Transition
+from tidegate.sandbox.server.streams import selects
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
+from tidegate.schema.frozen import is_established
 from tidegate.schema.structural import shapes_of
 from tidegate.world import facts
 from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write
 
-CRDS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
 SNAPSHOTS = 100
 """How many unfinished lists are remembered."""
 
@@ -38,9 +38,9 @@ class Server:
         told: Callable[[Resource, Transition], None],
     ) -> None:
         self.register = Register()
-        self.store = Store(self._changed)
+        self.store = ObjectStore(self._changed)
         self._told = told
-        self._writer = Writer(self.store, now=now, names=lifecycle.Names(seed))
+        self._writer = Writer(self.store, now=now, names=Names(seed))
         self.printed = Printed()
         self._pages: dict[str, tuple[tuple[Live, ...], str]] = {}
         self._page_numbers = count(1)
@@ -48,38 +48,36 @@ class Server:
     def write(self, write: Write) -> facts.Outcome:
         """Do what one of the cluster's own controllers asks."""
         try:
-            return self._writer.perform(write, self.entry_of(write.ref.kind, write), is_own=True)
-        except Refused as refused:
+            return self._writer.perform(write, self._entry_of(write), is_own=True)
+        except RefusedCall as refused:
             return refused.outcome
 
     def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> facts.Outcome:
         """Do what is asked."""
         try:
             match request:
-                case Get():
-                    return self._get(request)
+                case Get(ref=ref):
+                    return facts.Done(self._find(ref).live(ref.kind, request.view))
                 case List():
                     return self._list(request)
-                case Write(ref=ref):
-                    return self._writer.perform(request, self.entry_of(ref.kind, request))
+                case Write():
+                    return self._writer.perform(request, self._entry_of(request))
                 case Kinds():
                     return facts.Catalogue(self.register.kinds())
                 case Logs():
-                    return self._logs(request)
+                    return self.printed.read(self._find(request.ref), request)
                 case Http():
                     return self._http(request)
-        except Refused as refused:
+        except RefusedCall as refused:
             return refused.outcome
 
     def find(self, selection: Selection) -> KindEntry:
         """The kind of a selection, or why it cannot be asked for."""
-        entry = self.register.find(selection.kind)
-        if entry is None:
-            raise Refused(facts.NotServed(f"the server does not serve {selection.kind}"))
+        entry = self.register.served(selection.kind)
         try:
             selects(selection)
         except SelectorError as error:
-            raise Refused(facts.Invalid(str(error))) from None
+            raise RefusedCall(facts.Invalid(str(error))) from None
         return entry
 
     def compact(self) -> None:
@@ -88,22 +86,18 @@ class Server:
             table.forget(self.store.version)
         self._pages.clear()
 
-    def entry_of(self, kind: Kind, write: Write) -> KindEntry:
-        entry = self.register.find(kind)
-        if entry is None:
-            raise Refused(facts.NotServed(f"the server does not serve {kind}"))
+    def _entry_of(self, write: Write) -> KindEntry:
+        entry = self.register.served(write.ref.kind)
         if write.subresource and write.subresource not in entry.served.subresources:
-            raise Refused(facts.NotServed("the server could not find the requested resource"))
+            raise RefusedCall(facts.NotServed("the server could not find the requested resource"))
         return entry
 
-    def _get(self, request: Get) -> facts.Outcome:
-        entry = self.register.find(request.ref.kind)
-        if entry is None:
-            return facts.NotServed(f"the server does not serve {request.ref.kind}")
-        stored = self.store.get(entry.resource, request.ref)
+    def _find(self, ref: Ref) -> Stored:
+        entry = self.register.served(ref.kind)
+        stored = self.store.get(entry.resource, ref.namespace, ref.name)
         if stored is None:
-            raise missing(entry, request.ref.name)
-        return facts.Done(stored.live(entry.kind, request.view))
+            raise missing(entry, ref.name)
+        return stored
 
     def _list(self, request: List) -> facts.Outcome:
         entry = self.find(request.selection)
@@ -130,11 +124,6 @@ class Server:
             for stored in rows
             if belongs is None or belongs(stored)
         )
-
-    def _logs(self, request: Logs) -> facts.Outcome:
-        entry = self.register.find(request.ref.kind)
-        stored = self.store.get(entry.resource, request.ref) if entry else None
-        return self.printed.read(stored, request) if stored else self._get(Get(request.ref))
 
     def _http(self, request: Http) -> facts.Outcome:
         if request.path == "/version":

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.reading import text
 from tidegate.sandbox.ownership.owners import Owners, encode_owners, write_owners
 from tidegate.world.calls import View
 from tidegate.world.facts import Change
@@ -149,7 +150,7 @@ class Table:
         self.forgotten = max(self.forgotten, version)
 
 
-class Store:
+class ObjectStore:
     """The tables of one cluster and the one counter of its versions."""
 
     def __init__(self, told: Callable[[Resource, Transition], None]) -> None:
@@ -171,10 +172,10 @@ class Store:
         """Forget a resource and its history: its kind is no longer served."""
         self._tables.pop(resource, None)
 
-    def get(self, resource: Resource, ref: Ref) -> Stored | None:
+    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         table = self._tables.get(resource)
-        inside = table.objects.get(ref.namespace) if table else None
-        return inside.get(ref.name) if inside else None
+        inside = table.objects.get(namespace) if table else None
+        return inside.get(name) if inside else None
 
     def owned(self, uid: str) -> list[tuple[Resource, Ref]]:
         """The objects that name this uid as an owner."""
@@ -229,6 +230,12 @@ class Store:
 def metadata_of(body: Body) -> dict[str, Json]:
     metadata = body.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
+
+
+def ref_of(body: Body) -> Ref:
+    """Which object a body speaks of."""
+    metadata, kind = metadata_of(body), Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    return Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
 
 
 def owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:

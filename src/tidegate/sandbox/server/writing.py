@@ -8,24 +8,29 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.reading import text
 from tidegate.sandbox.ownership.compare import same
 from tidegate.sandbox.ownership.owners import Owners, keep_times, owners_for_update
-from tidegate.sandbox.ownership.rules import Applied, Author, Conflicts, Unfit, apply, update
-from tidegate.sandbox.ownership.terms import Terms, blank_of, resets_of
+from tidegate.sandbox.ownership.rules import (
+    Author,
+    Conflicts,
+    Terms,
+    Unfit,
+    apply,
+    terms_of,
+    update,
+)
 from tidegate.sandbox.server import lifecycle
 from tidegate.sandbox.server.admission import Admission, admit
-from tidegate.sandbox.server.inspection import inspect, inspect_change, unfit
-from tidegate.sandbox.server.jobs import find_foreign_labels
-from tidegate.sandbox.server.keeping import keep
+from tidegate.sandbox.server.beginning import Names, begin, find_foreign_labels
+from tidegate.sandbox.server.keeping import inspect, inspect_change, keep, unfit
 from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
-from tidegate.sandbox.server.refused import Refused, invalid, missing, stale
-from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body, Store, Stored, metadata_of
-from tidegate.sandbox.server.subresources import change_status
+from tidegate.sandbox.server.register import KindEntry, RefusedCall, invalid, missing, stale
+from tidegate.sandbox.server.store import Body, ObjectStore, Stored, metadata_of
 from tidegate.schema.causes import invalid as invalid_field
-from tidegate.schema.immutable import find_changed
+from tidegate.schema.frozen import find_changed
 from tidegate.world.calls import PatchForm, Verb, Write
-from tidegate.world.facts import Cause, Conflict, Done, Exists, Failed, Invalid
+from tidegate.world.facts import Conflict, Done, Exists, Failed, Invalid
 
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -55,7 +60,7 @@ class Writing(msgspec.Struct, frozen=True):
 class Writer:
     """Turns writes into states of the store."""
 
-    def __init__(self, store: Store, *, now: Callable[[], Ms], names: lifecycle.Names) -> None:
+    def __init__(self, store: ObjectStore, *, now: Callable[[], Ms], names: Names) -> None:
         self._store = store
         self._now = now
         self._names = names
@@ -64,14 +69,16 @@ class Writer:
     def perform(self, write: Write, entry: KindEntry, *, is_own: bool = False) -> Done:
         """Do it, or raise why not. What the cluster's own controllers write is not inspected: they
         are held to a real server by tests, and ask only for the head of the answer."""
-        before = self._store.get(entry.resource, write.ref) if write.ref.name else None
+        ref = write.ref
+        before = self._store.get(entry.resource, ref.namespace, ref.name) if ref.name else None
         self._check_preconditions(write, entry, before)
         if write.verb is Verb.DELETE:
             return self._delete(write, entry, before)
         if write.subresource == "binding":
             return self._bind(write, entry, before)
         terms = self._terms(entry, write.subresource)
-        writing = Writing(write, entry, terms, before, self._author(write), is_own)
+        author = Author(write.manager, lifecycle.timestamp(self._now()))
+        writing = Writing(write, entry, terms, before, author, is_own)
         match write.verb:
             case Verb.CREATE:
                 return self._create(writing)
@@ -87,23 +94,15 @@ class Writer:
         known = self._known_terms.get((entry.kind, subresource))
         if known is not None and known.shape is entry.shape:
             return known
-        terms = Terms(
-            shape=entry.shape,
-            version=entry.kind.api_version,
-            subresource=subresource,
-            resets=resets_of(
-                entry.kind,
-                subresource=subresource,
-                has_status=entry.has_status,
-                is_custom=entry.is_custom,
-            ),
-            blank={} if entry.is_custom else blank_of(entry.shape),
+        terms = terms_of(
+            entry.kind,
+            entry.shape,
+            subresource,
+            has_status=entry.has_status,
+            is_custom=entry.is_custom,
         )
         self._known_terms[entry.kind, subresource] = terms
         return terms
-
-    def _author(self, write: Write) -> Author:
-        return Author(write.manager or "unknown", lifecycle.timestamp(self._now()))
 
     def _check_preconditions(self, write: Write, entry: KindEntry, before: Stored | None) -> None:
         if before is None:
@@ -119,7 +118,7 @@ class Writer:
     def _create(self, writing: Writing) -> Done:
         body = _unmanaged(read_body(writing.write))
         if metadata_of(body).get("resourceVersion"):
-            raise Refused(Invalid("resourceVersion should not be set on objects to be created"))
+            raise RefusedCall(Invalid("resourceVersion should not be set on objects to be created"))
         warnings: tuple[str, ...] = ()
         if writing.is_own:
             body = keep(body, writing.entry)
@@ -129,7 +128,7 @@ class Writer:
             admit(Admission(writing.entry, "CREATE", writing.ref, body), self._store)
             told = f'{writing.entry.title} "{writing.ref.name}" already exists'
             leaving = "object is being deleted: " if writing.before.is_deleting else ""
-            raise Refused(Exists(f"{leaving}{told}"))
+            raise RefusedCall(Exists(f"{leaving}{told}"))
         owners = update(writing.terms.blank, body, (), by=writing.author, terms=writing.terms)
         return self._commit_new(writing, body, owners, warnings)
 
@@ -145,13 +144,10 @@ class Writer:
             terms=writing.terms,
             force=writing.write.force,
         )
-        match result:
-            case Applied():
-                pass
-            case Conflicts():
-                raise Refused(Conflict(result.message, result.owned))
-            case Unfit():
-                raise unfit(result.problems, writing.entry, writing.ref)
+        if isinstance(result, Conflicts):
+            raise RefusedCall(Conflict(result.message, result.owned))
+        if isinstance(result, Unfit):
+            raise unfit(result.problems, writing.entry, writing.ref)
         strict = writing.write.strict
         body, warnings = inspect(result.body, writing.entry, strict=strict, keeps_nulls=True)
         if before is None:
@@ -164,8 +160,6 @@ class Writer:
             raise missing(writing.entry, writing.ref.name)
         body = changed(_read_for(writing.write, before))
         self._check_version(writing, body)
-        if writing.write.verb is Verb.REPLACE and writing.entry.is_custom:
-            self._demand_version(writing, body)
         claimed = metadata_of(body).get("managedFields")
         start = owners_for_update(before.owners, claimed, subresource=writing.write.subresource)
         body = self._reset(writing, before, settle_metadata(body, before))
@@ -185,11 +179,9 @@ class Writer:
         version = metadata_of(body).get("resourceVersion")
         if version and (writing.before is None or str(writing.before.version) != version):
             raise stale(writing.entry, writing.ref.name, MODIFIED)
-
-    def _demand_version(self, writing: Writing, body: Body) -> None:
-        if not metadata_of(body).get("resourceVersion"):
-            words = "Invalid value: 0: must be specified for an update"
-            cause = Cause("metadata.resourceVersion", "FieldValueInvalid", words)
+        if not version and writing.write.verb is Verb.REPLACE and writing.entry.is_custom:
+            why = "must be specified for an update"
+            cause = invalid_field("metadata.resourceVersion", 0, why)
             raise invalid(writing.entry, writing.ref.name, [cause])
 
     def _commit_new(
@@ -206,7 +198,7 @@ class Writer:
         admit(Admission(entry, "CREATE", asked, body), self._store)
         if not ref.name:
             ref = msgspec.structs.replace(ref, name=self._names.suffixed(asked.name))
-        begun = lifecycle.begin(body, entry, ref, now=self._now(), names=self._names)
+        begun = begin(body, entry, ref, now=self._now(), names=self._names)
         if entry.resource == lifecycle.JOBS and (causes := [*find_foreign_labels(begun)]):
             raise invalid(entry, ref.name, causes)
         if writing.write.dry_run:
@@ -218,7 +210,7 @@ class Writer:
     def _reset(self, writing: Writing, before: Stored, body: Body) -> Body:
         """What this way of writing cannot change is as it was."""
         if writing.write.subresource == "status":
-            return change_status(before, body, writing.entry)
+            return lifecycle.change_status(before, body, writing.entry)
         if writing.entry.has_status:
             value = before.body.get("status")
             if value is None:
@@ -262,16 +254,13 @@ class Writer:
         """Put a pod on a node. Nobody owns what a binding sets."""
         if before is None:
             raise missing(entry, write.ref.name)
-        target = _decoded(write).get("target")
-        node = target.get("name") if isinstance(target, dict) else None
-        spec = before.body.get("spec")
-        placed = spec.get("nodeName") if isinstance(spec, dict) else None
-        if placed:
+        node = text(_decoded(write), "target", "name")
+        if placed := text(before.body, "spec", "nodeName"):
             name = write.ref.name
             told = f'pods/binding "{name}": pod {name} is already assigned to node "{placed}"'
-            raise Refused(Conflict(f"Operation cannot be fulfilled on {told}"))
+            raise RefusedCall(Conflict(f"Operation cannot be fulfilled on {told}"))
         if not write.dry_run:
-            body = lifecycle.bind(before, str(node), now=self._now())
+            body = lifecycle.bind(before, node, now=self._now())
             self._store.put(entry.resource, before.ref, body, before.owners)
         return Done()
 
@@ -305,7 +294,7 @@ def read_body(write: Write) -> Body:
     )
     for name, said, meant in claims:
         if said and meant and said != meant:
-            raise Refused(
+            raise RefusedCall(
                 Invalid(f"the {name} of the object ({said}) does not match the request ({meant})")
             )
     return body
@@ -315,9 +304,9 @@ def _decoded(write: Write) -> Body:
     try:
         body: Json = msgspec.json.decode(write.body)
     except msgspec.DecodeError as error:
-        raise Refused(Invalid(f"the body of the request is not JSON: {error}")) from None
+        raise RefusedCall(Invalid(f"the body of the request is not JSON: {error}")) from None
     if not isinstance(body, dict):
-        raise Refused(Invalid("the body of the request is not an object"))
+        raise RefusedCall(Invalid("the body of the request is not an object"))
     return body
 
 
@@ -325,14 +314,14 @@ def patched(live: Body, write: Write) -> Body:
     """A live object after a patch."""
     if write.form is PatchForm.STRATEGIC:
         told = "strategic merge patches are not served here"
-        raise Refused(Failed(415, "UnsupportedMediaType", told))
+        raise RefusedCall(Failed(415, "UnsupportedMediaType", told))
     change = json_patch if write.form is PatchForm.JSON else merge_patch
     try:
         body = change(live, msgspec.json.decode(write.body))
     except (PatchError, msgspec.DecodeError) as error:
-        raise Refused(Invalid(f"the patch cannot be done: {error}")) from None
+        raise RefusedCall(Invalid(f"the patch cannot be done: {error}")) from None
     if not isinstance(body, dict):
-        raise Refused(Invalid("the patched body is not an object"))
+        raise RefusedCall(Invalid("the patched body is not an object"))
     return body
 
 

@@ -15,6 +15,7 @@ from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping
 from tidegate.schema.causes import duplicate, forbidden, invalid, required, unsupported
 from tidegate.schema.checks import find_problems
+from tidegate.schema.mending import prune
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import (
     EMBEDDED,
@@ -27,7 +28,6 @@ from tidegate.schema.structural import (
     schema_in,
     shape_from,
 )
-from tidegate.schema.unknown import prune
 from tidegate.world.facts import Cause
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")

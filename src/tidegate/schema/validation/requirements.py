@@ -22,16 +22,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
 from tidegate.schema.causes import forbidden, invalid, required, unsupported
-from tidegate.schema.validation import names
-from tidegate.schema.validation.network import LAST_PORT, ingress_problems, service_problems
-from tidegate.schema.validation.places import at, each, is_empty
-from tidegate.schema.validation.workloads import (
-    TEMPLATES,
-    pod_problems,
-    pods_of,
-    workload_problems,
-)
+from tidegate.schema.validation import agreement, names
 from tidegate.world.facts import Cause
 
 Question = Callable[[str, Json], Iterator[Cause]]
@@ -51,14 +44,13 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
     """What is wrong with an object of a built-in kind, or with a custom one's metadata, sorted."""
     if not isinstance(body, dict):
         return ()
-    metadata = body.get("metadata")
-    causes = [*names.find_name_problems(kind, metadata if isinstance(metadata, dict) else {})]
+    causes = [*names.find_name_problems(kind, mapping(body, "metadata"))]
     causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
-    if (kind.group, kind.name) in TEMPLATES:
-        causes += workload_problems(kind, body)
-        for path, pod in pods_of(kind, body):
+    if (kind.group, kind.name) in agreement.TEMPLATES:
+        causes += agreement.workload_problems(kind, body)
+        for path, pod in agreement.pods_of(kind, body):
             causes += _answers(POD_ROWS, pod, f"{path}.")
-            causes += pod_problems(pod, path)
+            causes += agreement.pod_problems(pod, path)
     if about := ABOUT.get((kind.group, kind.name)):
         causes += about(body)
     return tuple(sorted(set(causes)))
@@ -66,13 +58,13 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
 
 def _answers(rows: Iterable[Row], body: Body, start: str) -> Iterator[Cause]:
     for path, ask in rows:
-        for place, value in each(body, path):
+        for place, value in agreement.each(body, path):
             yield from ask(start + place, value)
 
 
 def need(detail: str = "") -> Question:
     def ask(field: str, value: Json) -> Iterator[Cause]:
-        if is_empty(value):
+        if agreement.is_empty(value):
             yield required(field, detail)
 
     return ask
@@ -80,7 +72,7 @@ def need(detail: str = "") -> Question:
 
 def one_of(*allowed: str) -> Question:
     def ask(field: str, value: Json) -> Iterator[Cause]:
-        if not is_empty(value) and value not in allowed:
+        if not agreement.is_empty(value) and value not in allowed:
             yield unsupported(field, value, allowed)
 
     return ask
@@ -92,22 +84,20 @@ def _not_negative(field: str, value: Json) -> Iterator[Cause]:
 
 
 def _port(field: str, value: Json) -> Iterator[Cause]:
-    if isinstance(value, int) and value and not 0 < value <= LAST_PORT:
-        yield invalid(field, value, f"must be between 1 and {LAST_PORT}, inclusive")
+    if isinstance(value, int) and value and not 0 < value <= agreement.LAST_PORT:
+        yield invalid(field, value, f"must be between 1 and {agreement.LAST_PORT}, inclusive")
 
 
 def _config_map_problems(body: Body) -> Iterator[Cause]:
-    yield from names.key_problems(body.get("data"), "data")
-    yield from names.key_problems(body.get("binaryData"), "binaryData")
-    text, binary = body.get("data"), body.get("binaryData")
-    if isinstance(text, dict) and isinstance(binary, dict):
-        for key in (key for key in text if key in binary):
-            yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+    text, binary = mapping(body, "data"), mapping(body, "binaryData")
+    yield from names.key_problems(text, "data")
+    yield from names.key_problems(binary, "binaryData")
+    for key in (key for key in text if key in binary):
+        yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
 
 
 def _secret_problems(body: Body) -> Iterator[Cause]:
-    parts = [part for part in (body.get("data"), body.get("stringData")) if isinstance(part, dict)]
-    held: Body = {key: value for part in parts for key, value in part.items()}
+    held: Body = {**mapping(body, "data"), **mapping(body, "stringData")}
     yield from names.key_problems(held, "data")
     for key in _SECRETS.get(str(body.get("type")), ()):
         if key not in held:
@@ -169,11 +159,11 @@ _COUNTS = (
 
 
 def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
-    modes = at(spec, "accessModes")
+    modes = agreement.at(spec, "accessModes")
     for mode in modes if isinstance(modes, list) else ():
         if mode not in MODES:
             yield unsupported(f"{field}.accessModes", mode, MODES)
-    size = at(spec, "resources.requests.storage")
+    size = agreement.at(spec, "resources.requests.storage")
     if size is None:
         yield required(f"{field}.resources[storage]")
     elif str(size) == "0":
@@ -181,7 +171,10 @@ def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
 
 
 def _strategy_problems(field: str, strategy: Json) -> Iterator[Cause]:
-    if at(strategy, "type") == "Recreate" and at(strategy, "rollingUpdate") is not None:
+    if (
+        agreement.at(strategy, "type") == "Recreate"
+        and agreement.at(strategy, "rollingUpdate") is not None
+    ):
         detail = "may not be specified when strategy `type` is 'Recreate'"
         yield forbidden(f"{field}.rollingUpdate", detail)
 
@@ -231,6 +224,6 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
 ABOUT: dict[tuple[str, str], Callable[[Body], Iterator[Cause]]] = {
     ("", "ConfigMap"): _config_map_problems,
     ("", "Secret"): _secret_problems,
-    ("", "Service"): service_problems,
-    ("networking.k8s.io", "Ingress"): ingress_problems,
+    ("", "Service"): agreement.service_problems,
+    ("networking.k8s.io", "Ingress"): agreement.ingress_problems,
 }

@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.source.cache.holding import CachedTree, CacheItem, Holding, Kept, sum_up
-from tidegate.source.cache.shelf import Shelf
+from tidegate.source.cache.holding import CachedTree, CacheItem, Holding, Kept, Shelf, sum_up
 from tidegate.source.cache.trees import Fill, Trees
 from tidegate.source.tree import MIB
 
@@ -52,11 +51,9 @@ class Cache:
         note = self.recall(name)
         return self._trees.take(note.decode()) if note else None
 
-    async def find_or_keep(
-        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
-    ) -> CachedTree:
+    async def find_or_keep(self, name: str, fill: Fill, *, shown: str) -> CachedTree:
         """The tree that goes by this name; made where there is none."""
-        return self.find(name) or await self.keep(name, fill, shown=shown, kind=kind)
+        return self.find(name) or await self.keep(name, fill, shown=shown)
 
     async def keep(
         self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
@@ -91,7 +88,7 @@ class Cache:
         items = sorted(item for item in self._items() if item.kind in kinds)
         total, freed = sum(item.size for item in items), 0
         for item in items:
-            if total - freed > limit and self._parts[item.kind].remove(item):
+            if total - freed > limit and self._parts[item.kind].remove(item.path):
                 freed += item.size
         self._trees.tidy()
         return freed

@@ -1,8 +1,12 @@
-"""What the cache holds, as nouns."""
+"""What the cache holds, as nouns; and texts by their names, in small files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -66,3 +70,48 @@ def listed(directory: Path) -> list[Path]:
 def unusable(root: Path, error: OSError) -> SourceError:
     problem = f"the cache cannot be used: {foreign(error.strerror or str(error))}"
     return SourceError("source.cache", problem, where=Place(str(root)))
+
+
+class Shelf:
+    """One directory of texts. A name can be anything; only its hash is on disk."""
+
+    def __init__(self, place: Path, *, making: Path, kind: Kept) -> None:
+        self._place = place
+        self._making = making
+        self._kind = kind
+
+    def note(self, name: str, text: bytes) -> None:
+        """Remember a text by a name."""
+        try:
+            for directory in (self._place, self._making):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._making, delete=False) as file:
+                file.write(text)
+            Path(file.name).replace(self._path(name))
+        except OSError as error:
+            raise unusable(self._place, error) from error
+
+    def recall(self, name: str) -> bytes | None:
+        path = self._path(name)
+        try:
+            os.utime(path)
+            return path.read_bytes()
+        except OSError:
+            return None
+
+    def items(self) -> Iterator[CacheItem]:
+        for path in listed(self._place):
+            with suppress(OSError):
+                seen = path.stat()
+                yield CacheItem(seen.st_mtime_ns, path, seen.st_size, self._kind)
+
+    def remove(self, path: Path) -> bool:
+        """Whether it is gone. Nobody reads a text for longer than it takes to read it."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            return False
+        return True
+
+    def _path(self, name: str) -> Path:
+        return self._place / hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()

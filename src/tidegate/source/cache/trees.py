@@ -89,15 +89,11 @@ class Trees:
                     (place / "lock").stat().st_mtime_ns, place, record.size, record.kind
                 )
 
-    def remove(self, item: CacheItem) -> bool:
-        """Whether it is gone: not what somebody uses."""
-        return self._remove(item.path)
-
     def tidy(self) -> None:
         """Remove what processes that were killed have left half made."""
         for path in listed(self._making):
             if path.is_dir():
-                self._remove(path)
+                self.remove(path)
 
     def _settle(self, made: Path, shown: str, kind: Kept) -> CachedTree:
         """Look at what was made and move it to its place, unless it is there already."""
@@ -125,7 +121,8 @@ class Trees:
             if (lock := self._held.pop(digest, None)) is not None:
                 os.close(lock)
 
-    def _remove(self, path: Path) -> bool:
+    def remove(self, path: Path) -> bool:
+        """Whether it is gone: not what somebody uses."""
         lock = hold(path / "lock", alone=True)
         if lock is None:
             return False

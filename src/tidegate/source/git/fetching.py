@@ -83,7 +83,8 @@ async def _find_short(at: GitRef, refs: RemoteRefs, git: Git, access: Access) ->
         raise not_at_hand(f"{git.url.text} at {at}")
     with tempfile.TemporaryDirectory(prefix="tidegate-git-") as place:
         cwd = Path(place)
-        _make_repository(cwd, "sha256" if _has_long_names(refs) else "sha1")
+        is_long = any(len(commit) == LONG_NAME for commit in refs.commits.values())
+        _make_repository(cwd, "sha256" if is_long else "sha1")
         history = ("fetch", "--quiet", "--filter=tree:0", "--no-tags", "--", git.url.text)
         await git.run(*history, *EVERYTHING, cwd=cwd)
         asked = await git.attempt("rev-parse", "--disambiguate=" + at.text.lower(), cwd=cwd)
@@ -98,10 +99,6 @@ async def _find_short(at: GitRef, refs: RemoteRefs, git: Git, access: Access) ->
     revision = Revision("", commit_digest(commits[0]))
     access.cache.note(note, revision.digest.encode())
     return revision
-
-
-def _has_long_names(refs: RemoteRefs) -> bool:
-    return any(len(commit) == LONG_NAME for commit in refs.commits.values())
 
 
 async def _is_commit(name: str, git: Git, cwd: Path) -> bool:

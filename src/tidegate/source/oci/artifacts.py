@@ -18,12 +18,10 @@ from tidegate.model.source import ChartSource, OciSource, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.archive import unpack
 from tidegate.source.cache import Kept
-from tidegate.source.chart import CHART_LAYER, check_chart, check_digest
-from tidegate.source.oci.registry import Registry
-from tidegate.source.oci.tag_filter import filter_tags
+from tidegate.source.oci.registry import Registry, filter_tags
 from tidegate.source.semver import pick_highest, require_range
-from tidegate.source.tree import MIB
-from tidegate.source.web.download import WebAsk, web_for
+from tidegate.source.tree import CHART_LAYER, MIB, check_chart, check_digest
+from tidegate.source.web import WebAsk, web_for
 
 MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json, "

@@ -1,19 +1,38 @@
-"""Speak with one repository of an OCI registry, and get a token for it when it wants one."""
+"""Speak with one repository of an OCI registry, and get a token for it when it wants one.
+
+Tags are picked by a stranger's regular expression in a process that can be ended: Python's can be
+made to run for ever, and both the expression and the tags are foreign.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Sequence
 from typing import TypeVar
 from urllib.parse import urlencode, urljoin
 
 import msgspec
 
-from tidegate.errors import Place, SourceError
+from tidegate.errors import Place, ProcessError, SourceError, foreign
+from tidegate.external.process import Command, Limits, run
+from tidegate.model.moment import SECOND, Ms
 from tidegate.model.source import Credentials
 from tidegate.source.credentials import authorization
-from tidegate.source.web.download import UNAUTHORIZED, Got, Web, WebAsk, origin_of
+from tidegate.source.web import UNAUTHORIZED, Got, Web, WebAsk, origin_of
 
 MOST_PAGES = 100
+PATIENCE = Ms(5 * SECOND)
+NOT_AN_EXPRESSION = 3
+SCRIPT = f"""
+import json, re, sys
+text, tags = json.load(sys.stdin)
+try:
+    shape = re.compile(text)
+except re.error:
+    sys.exit({NOT_AN_EXPRESSION})
+json.dump([tag for tag in tags if shape.search(tag)], sys.stdout)
+"""
 Shape = TypeVar("Shape")
 _PARAMETER = re.compile(r'([a-z]+)="([^"]*)"', re.IGNORECASE)
 _NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
@@ -79,7 +98,9 @@ class Registry:
         scheme, _, rest = challenge.partition(" ")
         asked = dict(_PARAMETER.findall(rest))
         realm = asked.get("realm", "")
-        if scheme.lower() != "bearer" or not self._may_ask(realm):
+        # A registry may send us elsewhere for a token, but not to a place without TLS.
+        may_ask = realm.startswith("https://") or origin_of(realm) == self._origin
+        if scheme.lower() != "bearer" or not may_ask:
             return authorization(self._credentials)
         scope = asked.get("scope") or f"repository:{self._name}:pull"
         query = {"service": asked.get("service", ""), "scope": scope}
@@ -88,13 +109,29 @@ class Registry:
         token = self._decode(got.body, _Token)
         return f"Bearer {token.token or token.access_token}"
 
-    def _may_ask(self, realm: str) -> bool:
-        """A registry may send us elsewhere for a token, but not to a place without TLS."""
-        return realm.startswith("https://") or origin_of(realm) == self._origin
-
     def _decode(self, body: bytes, shape: type[Shape]) -> Shape:
         try:
             return msgspec.json.decode(body, type=shape)
         except msgspec.MsgspecError as error:
             problem = "what the registry says cannot be read"
             raise SourceError("source.oci.answer", problem, where=Place(self.shown)) from error
+
+
+async def filter_tags(text: str, tags: Sequence[str]) -> list[str]:
+    """The tags in which the expression is found."""
+    command = Command(
+        argv=(sys.executable, "-I", "-S", "-c", SCRIPT),
+        stdin=msgspec.json.encode([text, tags]),
+        accepts=frozenset({0, NOT_AN_EXPRESSION}),
+    )
+    try:
+        ran = await run(command, limits=Limits(time=PATIENCE))
+    except ProcessError as error:
+        raise _unusable(text, "takes too long") from error
+    if ran.code:
+        raise _unusable(text, "is not a regular expression")
+    return msgspec.json.decode(ran.stdout, type=list[str])
+
+
+def _unusable(text: str, reason: str) -> SourceError:
+    return SourceError("source.oci.filter", f"the filter `{foreign(text)}` {reason}")

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, part, text
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.batch.job import JOB
+from tidegate.sandbox.controllers.batch.case import finished_as
 from tidegate.sandbox.controllers.batch.order import whole
 from tidegate.sandbox.controllers.batch.schedule import (
     Interval,
@@ -19,17 +19,16 @@ from tidegate.sandbox.controllers.batch.schedule import (
     parse_schedule,
     read_zone,
 )
-from tidegate.sandbox.controllers.batch.status import finished_as
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.writes import Voice
+from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Exists, Outcome, is_refusal
 
-CRON_JOB = Kind("batch", "v1", "CronJob")
-NAME = "cronjob-controller"
+VOICE = Voice("cronjob-controller")
 SKEW = Ms(100)
 """So long behind the minute the real controller looks."""
 RETRY = Ms(5 * SECOND)
@@ -40,7 +39,7 @@ KEPT = (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHis
 Deeds: TypeAlias = Generator[Write | At, Outcome | None, Body]
 
 
-def keep_schedule(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_schedule(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Tidy up what ended, make what is due, and say what is going on."""
     cron_job = view.get(ref)
     if cron_job is None:
@@ -51,8 +50,7 @@ def keep_schedule(view: Sight, ref: Ref, now: Ms) -> Looking:
     yield from _forget_oldest(cron_job, jobs, now)
     if not cron_job.is_deleting and part(cron_job.body, "spec", "suspend") is not True:
         fresh = yield from _make_due(view, cron_job, fresh, now)
-    if fresh != status:
-        yield writes.set_status(cron_job, fresh)
+    yield from writes.say(cron_job, fresh)
 
 
 def _see(cron_job: Stored, jobs: list[Stored], status: Body, now: Ms) -> Deeds:
@@ -66,10 +64,9 @@ def _see(cron_job: Stored, jobs: list[Stored], status: Body, now: Ms) -> Deeds:
             active.append(known)
         elif job:
             said = f"Saw completed job: {name}, condition: {ended}"
-            yield tell(cron_job, reason="SawCompletedJob", message=said, now=now, source=NAME)
+            yield VOICE.tell(cron_job, "SawCompletedJob", said, now)
         else:
-            said = f"Active job went missing: {name}"
-            yield tell(cron_job, reason="MissingJob", message=said, now=now, source=NAME)
+            yield VOICE.tell(cron_job, "MissingJob", f"Active job went missing: {name}", now)
     passed = [
         text(job.body, "status", "completionTime")
         for job in jobs
@@ -95,16 +92,15 @@ def _forget_oldest(cron_job: Stored, jobs: list[Stored], now: Ms) -> Iterator[Wr
 
 
 def _deleted(cron_job: Stored, name: str, now: Ms) -> Write:
-    said = f"Deleted job {name}"
-    return tell(cron_job, reason="SuccessfulDelete", message=said, now=now, source=NAME)
+    return VOICE.tell(cron_job, "SuccessfulDelete", f"Deleted job {name}", now)
 
 
-def _make_due(view: Sight, cron_job: Stored, status: Body, now: Ms) -> Deeds:
+def _make_due(view: Visible, cron_job: Stored, status: Body, now: Ms) -> Deeds:
     spec = mapping(cron_job.body, "spec")
     try:
         schedule = parse_schedule(text(spec, "schedule"), text(spec, "timeZone"))
     except ScheduleError as error:
-        yield warn(cron_job, reason=_trouble(spec), message=str(error), now=now, source=NAME)
+        yield VOICE.warn(cron_job, _trouble(spec), str(error), now)
         return status
     due = _due(cron_job, status, schedule, now)
     if due is not None and timestamp(due) != text(status, "lastScheduleTime"):
@@ -148,11 +144,11 @@ def _last_before(schedule: Schedule | Interval, begun: Ms, now: Ms) -> Ms | None
     return last
 
 
-def _start(view: Sight, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
+def _start(view: Visible, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
     policy = text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
     active = mappings(status, "active")
     if policy == "Forbid" and active:
-        yield tell(cron_job, reason="JobAlreadyActive", message=FORBIDDEN, now=now, source=NAME)
+        yield VOICE.tell(cron_job, "JobAlreadyActive", FORBIDDEN, now)
         return status
     if policy == "Replace":
         for known in active:
@@ -164,7 +160,7 @@ def _start(view: Sight, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Dee
     outcome = yield _job_of(cron_job, due)
     if outcome is None or (is_refusal(outcome) and not isinstance(outcome, Exists)):
         said = f"Error creating job: {outcome.message if outcome is not None else ''}"
-        yield warn(cron_job, reason="FailedCreate", message=said, now=now, source=NAME)
+        yield VOICE.warn(cron_job, "FailedCreate", said, now)
         yield At(Ms(now + RETRY))
         return status
     name = _name(cron_job, due)
@@ -172,9 +168,9 @@ def _start(view: Sight, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Dee
     if job is None or not writes.is_controlled_by(job, cron_job):
         return status
     if isinstance(outcome, Done):
-        said = f"Created job {name}"
-        yield tell(cron_job, reason="SuccessfulCreate", message=said, now=now, source=NAME)
-    return _with(status, active=[*active, _reference(job)], lastScheduleTime=timestamp(due))
+        yield VOICE.tell(cron_job, "SuccessfulCreate", f"Created job {name}", now)
+    made: Body = {**writes.object_reference(job), "resourceVersion": str(job.version)}
+    return _with(status, active=[*active, made], lastScheduleTime=timestamp(due))
 
 
 def _name(cron_job: Stored, due: Ms) -> str:
@@ -196,17 +192,6 @@ def _job_of(cron_job: Stored, due: Ms) -> Write:
     }
     body: Body = {"metadata": metadata, "spec": mapping(template, "spec")}
     return writes.create(JOB, cron_job.ref.namespace, body)
-
-
-def _reference(job: Stored) -> Body:
-    return {
-        "kind": JOB.name,
-        "namespace": job.ref.namespace,
-        "name": job.ref.name,
-        "uid": job.uid,
-        "apiVersion": JOB.api_version,
-        "resourceVersion": str(job.version),
-    }
 
 
 CRON_JOBS = Controller(

@@ -6,26 +6,35 @@ from collections.abc import Generator, Iterator
 from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.sandbox.controllers.batch.case import JobCase
-from tidegate.sandbox.controllers.batch.indexes import first_free
-from tidegate.sandbox.controllers.batch.making import make_pod
-from tidegate.sandbox.controllers.batch.pods import (
+from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.sandbox.controllers import writes
+from tidegate.sandbox.controllers.batch.case import JobCase, UnderWay
+from tidegate.sandbox.controllers.batch.order import (
+    FAILURES,
+    IGNORED_FAILURES,
+    INDEX,
     TRACKING,
     JobPod,
+    first_free,
     next_start,
     next_start_of_index,
 )
-from tidegate.sandbox.controllers.batch.status import UnderWay
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.events import tell, warn
 from tidegate.sandbox.controllers.pods import least_wanted, refusal_of
 from tidegate.sandbox.controllers.reaction import At
-from tidegate.sandbox.controllers.writes import delete, without_finalizer
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.kinds import POD
+from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Done, Outcome
 
-NAME = "job-controller"
+LONGEST_PREFIX = 58
+"""What a name may have before the five characters that a server adds."""
+INDEX_VARIABLE: Json = {
+    "name": "JOB_COMPLETION_INDEX",
+    "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
+}
+VOICE = writes.Voice("job-controller")
 BATCH = SECOND
 """Changes of pods within this time are one look."""
 BURST = 500
@@ -34,10 +43,62 @@ BURST = 500
 Deeds: TypeAlias = Generator[Write | At, Outcome | None, UnderWay]
 
 
+def make_pod(case: JobCase, index: int | None, replaced: JobPod | None) -> Write:
+    """The creation of the next pod, of this index where the Job has indexes."""
+    job = case.job
+    template = mapping(job.body, "spec", "template")
+    labels = mapping(template, "metadata", "labels")
+    annotations = mapping(template, "metadata", "annotations")
+    spec = mapping(template, "spec")
+    prefix = f"{job.ref.name}-"
+    if index is not None:
+        ending = f"-{index}-"
+        prefix = job.ref.name[: LONGEST_PREFIX - len(ending)] + ending
+        labels = {**labels, INDEX: str(index)}
+        annotations = {**annotations, INDEX: str(index), **_failure_counts(case, replaced)}
+        spec = _indexed_spec(spec, f"{job.ref.name}-{index}")
+    finalizers = listed(template, "metadata", "finalizers")
+    metadata: Body = {
+        "generateName": prefix,
+        "namespace": job.ref.namespace,
+        "labels": labels,
+        **({"annotations": annotations} if annotations else {}),
+        "finalizers": [*(one for one in finalizers if one != TRACKING), TRACKING],
+        "ownerReferences": [writes.owner_reference(job)],
+    }
+    return writes.create(POD, job.ref.namespace, {"metadata": metadata, "spec": spec})
+
+
+def _failure_counts(case: JobCase, replaced: JobPod | None) -> dict[str, Json]:
+    if case.order.backoff_limit_per_index is None:
+        return {}
+    if replaced is None:
+        return {FAILURES: "0"}
+    counts = replaced.verdict.counts
+    ignored = replaced.noted(IGNORED_FAILURES) + (not counts)
+    noted: dict[str, Json] = {FAILURES: str(replaced.noted(FAILURES) + counts)}
+    return noted | ({IGNORED_FAILURES: str(ignored)} if ignored else {})
+
+
+def _indexed_spec(spec: dict[str, Json], hostname: str) -> dict[str, Json]:
+    spec = {**spec, "hostname": hostname}
+    for name in ("initContainers", "containers"):
+        if name in spec:
+            spec[name] = [_with_index(one) for one in mappings(spec, name)]
+    return spec
+
+
+def _with_index(container: dict[str, Json]) -> Json:
+    variables = listed(container, "env")
+    if any(text(one, "name") == "JOB_COMPLETION_INDEX" for one in variables):
+        return container
+    return {**container, "env": [*variables, INDEX_VARIABLE]}
+
+
 def stop(case: JobCase, running: UnderWay, now: Ms) -> Deeds:
     """Nothing goes on in a Job whose end is decided."""
     for pod in case.active:
-        yield delete(pod.stored)
+        yield writes.delete(pod.stored)
         yield _deleted(case.job, pod, now)
     return running.less(case.active)
 
@@ -82,7 +143,7 @@ def _drop(case: JobCase, running: UnderWay, pods: list[JobPod], now: Ms) -> Deed
     for pod in pods:
         if pod.is_tracked:
             yield release(pod)
-        yield delete(pod.stored)
+        yield writes.delete(pod.stored)
         yield _deleted(case.job, pod, now)
     return running.less(pods)
 
@@ -102,8 +163,7 @@ def _make(case: JobCase, running: UnderWay, missing: int, now: Ms) -> Deeds:
             break
         made += 1
         name = outcome.live.ref.name if outcome.live else ""
-        said = f"Created pod: {name}"
-        yield tell(case.job, reason="SuccessfulCreate", message=said, now=now, source=NAME)
+        yield VOICE.tell(case.job, "SuccessfulCreate", f"Created pod: {name}", now)
     return UnderWay(running.active + made, running.ready, running.terminating)
 
 
@@ -134,8 +194,7 @@ def _refused(case: JobCase, why: str, now: Ms) -> Iterator[Write | At]:
     """Try again after 1 s, 2 s, 4 s, ... up to a minute."""
     if not why:
         return
-    said = f"Error creating: {why}"
-    yield warn(case.job, reason="FailedCreate", message=said, now=now, source=NAME)
+    yield VOICE.warn(case.job, "FailedCreate", f"Error creating: {why}", now)
     begun = [moment_of(case.status.get("startTime"))]
     begun += [moment_of(pod.stored.metadata.get("creationTimestamp")) for pod in case.pods]
     since = max((moment for moment in begun if moment is not None), default=now)
@@ -144,9 +203,8 @@ def _refused(case: JobCase, why: str, now: Ms) -> Iterator[Write | At]:
 
 
 def _deleted(job: Stored, pod: JobPod, now: Ms) -> Write:
-    said = f"Deleted pod: {pod.stored.ref.name}"
-    return tell(job, reason="SuccessfulDelete", message=said, now=now, source=NAME)
+    return VOICE.tell(job, "SuccessfulDelete", f"Deleted pod: {pod.stored.ref.name}", now)
 
 
 def release(pod: JobPod) -> Write:
-    return without_finalizer(pod.stored, TRACKING)
+    return writes.without_finalizer(pod.stored, TRACKING)

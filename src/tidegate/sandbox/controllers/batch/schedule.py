@@ -7,8 +7,8 @@ A day fits where the day of the month and the day of the week fit. Where neither
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from tidegate.model.moment import SECOND, Ms, parse_duration
@@ -37,16 +37,14 @@ class ScheduleError(ValueError):
     """A schedule that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """The values that fit one field. `is_open`: it was written as `*` or `?`."""
 
     values: frozenset[int]
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """The minutes, hours and days at which something begins, in a time zone."""
 
     minute: Field
@@ -91,8 +89,7 @@ class Schedule:
         return day or weekday
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """`@every 1h`: so long after the time before."""
 
     span: Ms
@@ -112,9 +109,9 @@ def parse_schedule(text: str, zone: str = "") -> Schedule | Interval:
     if len(fields) != 5:  # noqa: PLR2004 - what a line of a crontab has
         raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: [{line}]")
     return Schedule(
-        minute=_field(fields[0], 0, 59),
-        hour=_field(fields[1], 0, 23),
-        day=_field(fields[2], 1, 31),
+        minute=_field(fields[0], 0, 59, {}),
+        hour=_field(fields[1], 0, 23, {}),
+        day=_field(fields[2], 1, 31, {}),
         month=_field(fields[3], 1, 12, MONTHS),
         weekday=_field(fields[4], 0, 6, DAYS),
         zone=read_zone(where),
@@ -139,15 +136,10 @@ def _interval(text: str) -> Interval:
     return Interval(Ms(max(SECOND, span // SECOND * SECOND)))
 
 
-def _field(text: str, low: int, high: int, names: dict[str, int] | None = None) -> Field:
-    values: set[int] = set()
-    is_open = False
-    for piece in text.split(","):
-        if piece:
-            own, opens = _piece(piece, low, high, names or {})
-            values.update(own)
-            is_open = is_open or opens
-    return Field(frozenset(values), is_open)
+def _field(text: str, low: int, high: int, names: dict[str, int]) -> Field:
+    pieces = [_piece(piece, low, high, names) for piece in text.split(",") if piece]
+    values = frozenset(value for own, _ in pieces for value in own)
+    return Field(values, any(is_open for _, is_open in pieces))
 
 
 def _piece(text: str, low: int, high: int, names: dict[str, int]) -> tuple[range, bool]:

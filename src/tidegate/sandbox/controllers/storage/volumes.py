@@ -7,17 +7,10 @@ from collections.abc import Iterator
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, part, text
-from tidegate.sandbox.controllers.events import tell
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Sight
-from tidegate.sandbox.controllers.storage.claims import PROVISIONERS, STORAGE_CLASS, class_of
-from tidegate.sandbox.controllers.storage.matching import (
-    CLAIM,
-    VOLUME,
-    claim_reference,
-    made_name,
-    volume_status,
-)
-from tidegate.sandbox.controllers.writes import create, delete, set_status
+from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
+from tidegate.sandbox.controllers.storage import claims
+from tidegate.sandbox.controllers.writes import Voice, create, delete, object_reference, set_status
+from tidegate.sandbox.kinds import CLAIM, VOLUME
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Done
@@ -26,24 +19,24 @@ PROVISIONING = Ms(2 * SECOND)
 """How long a provisioner takes, unless told otherwise; assumed."""
 
 
-def provision(view: Sight, ref: Ref, now: Ms) -> Looking:
+def provision(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Make the volume that a claim asks its provisioner for."""
     claim = view.get(ref)
     if claim is None or claim.is_deleting or text(claim.body, "spec", "volumeName"):
         return
-    storage_class = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
-    provisioner = text(claim.metadata, "annotations", PROVISIONERS[-1])
+    storage_class = view.get(Ref(claims.STORAGE_CLASS, "", claims.class_of(view, claim)))
+    provisioner = text(claim.metadata, "annotations", claims.PROVISIONERS[-1])
     if storage_class is None or not provisioner:
         return
     write = _volume_for(claim, storage_class, provisioner)
     if isinstance((yield write), Done):
         said = f"Successfully provisioned volume {write.ref.name}"
-        yield tell(claim, reason="ProvisioningSucceeded", message=said, now=now, source=provisioner)
+        yield Voice(provisioner).tell(claim, "ProvisioningSucceeded", said, now)
 
 
 def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write:
     wanted = mapping(claim.body, "spec")
-    name = made_name(claim)
+    name = claims.made_name(claim)
     spec: Body = {
         "capacity": {"storage": part(wanted, "resources", "requests", "storage")},
         "accessModes": wanted.get("accessModes"),
@@ -52,14 +45,14 @@ def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write
             storage_class.body, "reclaimPolicy", default="Delete"
         ),
         "storageClassName": storage_class.ref.name,
-        "claimRef": claim_reference(claim),
+        "claimRef": object_reference(claim),
         "csi": {"driver": provisioner, "volumeHandle": name},
     }
     notes: Json = {"pv.kubernetes.io/provisioned-by": provisioner}
     return create(VOLUME, "", {"metadata": {"name": name, "annotations": notes}, "spec": spec})
 
 
-def keep_volume(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_volume(view: Visible, ref: Ref, now: Ms) -> Looking:
     """A volume is free, or kept for a claim, or left behind by one."""
     volume = view.get(ref)
     if volume is None or volume.is_deleting:
@@ -67,28 +60,28 @@ def keep_volume(view: Sight, ref: Ref, now: Ms) -> Looking:
     phase, kept = text(volume.body, "status", "phase"), mapping(volume.body, "spec", "claimRef")
     if not text(kept, "uid"):
         if phase != "Available":
-            yield set_status(volume, volume_status("Available", now))
+            yield set_status(volume, claims.volume_status("Available", now))
         return
     claim = view.get(Ref(CLAIM, text(kept, "namespace"), text(kept, "name")))
     if claim is not None and claim.uid == text(kept, "uid"):
         return
     if phase != "Released":
-        yield set_status(volume, volume_status("Released", now))
+        yield set_status(volume, claims.volume_status("Released", now))
     if text(volume.body, "spec", "persistentVolumeReclaimPolicy") == "Delete":
         yield delete(volume)
 
 
-def _concerns_asked(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_asked(_view: Visible, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind != CLAIM or event.change is Change.DELETED:
         return
     before = event.before.metadata if event.before else {}
-    asked = text(stored.metadata, "annotations", PROVISIONERS[-1])
-    if asked and asked != text(before, "annotations", PROVISIONERS[-1]):
+    asked = text(stored.metadata, "annotations", claims.PROVISIONERS[-1])
+    if asked and asked != text(before, "annotations", claims.PROVISIONERS[-1]):
         yield stored.ref
 
 
-def _concerns_volumes(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns_volumes(_view: Visible, event: Transition) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == VOLUME:
         yield ref
@@ -104,3 +97,4 @@ def provisioner(delay: Ms = PROVISIONING) -> Controller:
 
 
 VOLUMES = Controller("volumes", keep_volume, _concerns_volumes, kinds=(VOLUME, CLAIM))
+STORAGE_CONTROLLERS = (claims.CLAIMS, claims.CONSUMERS, VOLUMES, claims.PROTECTED_CLAIMS)

@@ -3,50 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.amounts import share, without_zeros
-from tidegate.sandbox.controllers.events import first_warning, tell, warn
+from tidegate.sandbox.controllers.conditions import share, without_zeros
 from tidegate.sandbox.controllers.pods import (
-    POD,
+    await_next,
     is_available,
     is_ready,
     new_pod,
-    next_available,
     phase_of,
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.workloads.placement import (
-    ALWAYS_TOLERATED,
-    NodeFit,
-    fit_of,
-    node_of,
-    pinned,
-)
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.workloads import placement
+from tidegate.sandbox.controllers.writes import Voice, first_warning
+from tidegate.sandbox.kinds import DAEMON_SET, NODE, POD
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Outcome
 
-DAEMON_SET = Kind("apps", "v1", "DaemonSet")
-NODE = Kind("", "v1", "Node")
-NAME = "daemonset-controller"
+VOICE = Voice("daemonset-controller")
 REVISION_LABEL = "controller-revision-hash"
 OF_PODS = writes.with_controlled(DAEMON_SET, POD)
 
 
-@dataclass(frozen=True, slots=True)
-class Patrol:
+class Patrol(NamedTuple):
     """A DaemonSet at one look: its nodes, and its pods by node, the oldest first."""
 
     owner: Stored
     digest: str
-    fits: dict[str, NodeFit]
+    fits: dict[str, placement.NodeFit]
     pods: dict[str, list[Stored]]
     now: Ms
 
@@ -68,8 +59,17 @@ class Patrol:
     def is_well(self, pod: Stored) -> bool:
         return is_available(pod, self.least, now=self.now)
 
+    def staying(self, node: str) -> list[Stored]:
+        """The pods of a node that are not on their way out."""
+        return [pod for pod in self.pods.get(node, []) if not pod.is_deleting]
 
-def keep_watch(view: Sight, ref: Ref, now: Ms) -> Looking:
+    def sorted_out(self, pods: list[Stored]) -> tuple[list[Stored], list[Stored]]:
+        """The new ones and the old ones."""
+        new = [pod for pod in pods if self.is_new(pod)]
+        return new, [pod for pod in pods if not self.is_new(pod)]
+
+
+def keep_watch(view: Visible, ref: Ref, now: Ms) -> Looking:
     """A pod on every node that should have one; old ones are replaced a few at a time."""
     owner = view.get(ref)
     if owner is None or owner.is_deleting:
@@ -82,21 +82,17 @@ def keep_watch(view: Sight, ref: Ref, now: Ms) -> Looking:
     patrol = _read(view, owner, now)
     if not refusal and text(owner.body, "spec", "updateStrategy", "type") != "OnDelete":
         yield from _renew(patrol)
-    status = _status(patrol)
-    if status != part(owner.body, "status"):
-        yield writes.set_status(owner, status)
+    yield from writes.say(owner, _status(patrol))
     everyone = [pod for pods in patrol.pods.values() for pod in pods]
-    moment = next_available(everyone, patrol.least, now=now)
-    if moment is not None:
-        yield At(moment)
+    yield from await_next(everyone, patrol.least, now=now)
 
 
-def _read(view: Sight, owner: Stored, now: Ms) -> Patrol:
+def _read(view: Visible, owner: Stored, now: Ms) -> Patrol:
     template = mapping(owner.body, "spec", "template")
-    fits = {node.ref.name: fit_of(template, node) for node in view.all_of(NODE)}
+    fits = {node.ref.name: placement.fit_of(template, node) for node in view.all_of(NODE)}
     pods: dict[str, list[Stored]] = {}
     for pod in writes.controlled(view, owner, POD):
-        pods.setdefault(node_of(pod), []).append(pod)
+        pods.setdefault(placement.node_of(pod), []).append(pod)
     return Patrol(owner, writes.digest_of(template), fits, pods, now)
 
 
@@ -104,7 +100,7 @@ def _man(patrol: Patrol) -> Generator[Write, Outcome | None, str]:
     """Make what is missing and delete what should not be; why something could not be made."""
     problem = ""
     for node, fit in patrol.fits.items():
-        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
+        pods = patrol.staying(node)
         # Beside one that ends, the next may run only where there may be two.
         there = pods if patrol.limit("maxSurge", 0) else patrol.pods.get(node)
         if fit.runs and not there:
@@ -122,15 +118,12 @@ def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
         if phase_of(pod) == "Failed":
             place = f"{pod.ref.namespace}/{pod.ref.name} on node {node}"
             said = f"Found failed daemon pod {place}, will try to kill it"
-            yield tell(
-                patrol.owner, reason="FailedDaemonPod", message=said, now=patrol.now, source=NAME
-            )
+            yield VOICE.tell(patrol.owner, "FailedDaemonPod", said, patrol.now)
             yield writes.delete(pod)
         elif phase_of(pod) == "Succeeded":
             yield writes.delete(pod)
     running = [pod for pod in pods if phase_of(pod) not in ("Failed", "Succeeded")]
-    new = [pod for pod in running if patrol.is_new(pod)]
-    old = [pod for pod in running if not patrol.is_new(pod)]
+    new, old = patrol.sorted_out(running)
     if not patrol.limit("maxSurge", 0):
         yield from writes.delete_all(running[1:])
         return
@@ -142,7 +135,7 @@ def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
 def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
     template = mapping(patrol.owner.body, "spec", "template")
     spec = mapping(template, "spec")
-    borne: list[Json] = [*mappings(spec, "tolerations"), *ALWAYS_TOLERATED]
+    borne: list[Json] = [*mappings(spec, "tolerations"), *placement.ALWAYS_TOLERATED]
     write = new_pod(
         patrol.owner,
         template,
@@ -150,26 +143,23 @@ def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
             "generateName": f"{patrol.owner.ref.name}-",
             "labels": {REVISION_LABEL: patrol.digest},
         },
-        spec={"affinity": pinned(spec, node), "tolerations": borne},
+        spec={"affinity": placement.pinned(spec, node), "tolerations": borne},
     )
     refusal = refusal_of((yield write))
     if refusal:
-        said = f"Error creating: {refusal}"
-        yield warn(patrol.owner, reason="FailedCreate", message=said, now=patrol.now, source=NAME)
+        yield VOICE.warn(patrol.owner, "FailedCreate", f"Error creating: {refusal}", patrol.now)
     return refusal
 
 
 def _renew(patrol: Patrol) -> Generator[Write, Outcome | None, None]:
     """Old pods make room for new ones: as many as may be missing, or may be there twice."""
-    surge = patrol.limit("maxSurge", 0)
-    spare = patrol.limit("maxUnavailable", 1)
-    if surge:
+    if surge := patrol.limit("maxSurge", 0):
         yield from _renew_beside(patrol, surge)
         return
-    spare = spare or 1
+    spare = patrol.limit("maxUnavailable", 1) or 1
     candidates: list[Stored] = []
     for node, fit in patrol.fits.items():
-        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
+        pods = patrol.staying(node)
         if not fit.runs and not pods:
             continue
         if len(pods) != 1 or not patrol.is_well(pods[0]):
@@ -183,9 +173,7 @@ def _renew(patrol: Patrol) -> Generator[Write, Outcome | None, None]:
 def _renew_beside(patrol: Patrol, surge: int) -> Generator[Write, Outcome | None, None]:
     candidates: list[str] = []
     for node, fit in patrol.fits.items():
-        pods = [pod for pod in patrol.pods.get(node, []) if not pod.is_deleting]
-        new = [pod for pod in pods if patrol.is_new(pod)]
-        old = [pod for pod in pods if not patrol.is_new(pod)]
+        new, old = patrol.sorted_out(patrol.staying(node))
         if new and old:
             surge -= not patrol.is_well(new[0])
         elif old and fit.runs and not patrol.is_well(old[0]):
@@ -220,7 +208,7 @@ def _status(patrol: Patrol) -> Body:
     }
 
 
-def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns(view: Visible, event: Transition) -> Iterator[Ref]:
     yield from OF_PODS(view, event)
     if event.stored.ref.kind == NODE and _moves_pods(event):
         yield from (daemon_set.ref for daemon_set in view.all_of(DAEMON_SET))

@@ -10,60 +10,52 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
-from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.pods import POD, phase_of, refusal_of, retry_at
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.pods import phase_of, refusal_of, retry_at
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.workloads import progress
-from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SET
 from tidegate.sandbox.controllers.workloads.rollout import (
-    DESIRED,
     HASH,
-    HISTORY,
-    MAXIMUM,
-    PREFIX,
     REVISION,
     DeploymentRollout,
-    read_rollout,
-)
-from tidegate.sandbox.controllers.workloads.sizes import (
     Sizes,
     is_scaling,
     new_size,
     old_sizes,
+    read_rollout,
     scaled_sizes,
 )
+from tidegate.sandbox.controllers.writes import Voice
+from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 from tidegate.sandbox.server.store import Body, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, Exists, Outcome, is_refusal
 
-DEPLOYMENT = Kind("apps", "v1", "Deployment")
-NAME = "deployment-controller"
-NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", PREFIX)
+VOICE = Voice("deployment-controller")
 LONGEST_NAME = 253
 
 Deeds = Generator[Write | At, Outcome | None, bool]
 """Writes, and whether this look is over with them."""
 
 
-def roll_out(view: Sight, ref: Ref, now: Ms) -> Looking:
+def roll_out(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Bring a Deployment one step nearer to what is asked of it."""
     deployment = view.get(ref)
     if deployment is None:
         return
     rollout = read_rollout(view, deployment)
     if deployment.is_deleting:
-        yield from _say(rollout, progress.plain_status(rollout, now))
+        yield from writes.say(deployment, progress.plain_status(rollout, now))
     elif (yield from _note_pause(rollout, now)):
         yield from _before_status(_proceed(view, rollout, now))
     else:
         yield from _proceed(view, rollout, now)
 
 
-def _proceed(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _proceed(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     if (yield from _number(rollout, now)):
         return
     if rollout.is_paused or is_scaling(rollout):
@@ -90,16 +82,16 @@ def _before_status(deeds: Looking) -> Looking:
         outcome = yield wanted
 
 
-def _stand(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _stand(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Scale, and nothing else: while paused, or on the first look after a change of scale."""
     yield from _resize(rollout, scaled_sizes(rollout), now)
     if rollout.is_paused:
         yield from _forget_old(rollout)
     after = read_rollout(view, rollout.deployment)
-    yield from _say(rollout, progress.plain_status(after, now))
+    yield from writes.say(rollout.deployment, progress.plain_status(after, now))
 
 
-def _roll(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _roll(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     if rollout.new is None:
         yield from _begin(view, rollout, now)
         return
@@ -112,7 +104,7 @@ def _roll(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     yield from _say_progress(rollout, now)
 
 
-def _recreate(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _recreate(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     """No new pod before the last old one is gone."""
     shrunk = yield from _resize(rollout, [(crew, 0) for crew in rollout.old if crew.size], now)
     if not shrunk and not _has_old_pods(view, rollout):
@@ -125,7 +117,7 @@ def _recreate(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     yield from _say_progress(read_rollout(view, rollout.deployment), now)
 
 
-def _has_old_pods(view: Sight, rollout: DeploymentRollout) -> bool:
+def _has_old_pods(view: Visible, rollout: DeploymentRollout) -> bool:
     return any(
         crew.pods
         or any(
@@ -157,7 +149,7 @@ def _number(rollout: DeploymentRollout, now: Ms) -> Deeds:
     if rollout.new is None:
         return False
     notes = mapping(rollout.new.stored.metadata, "annotations")
-    wanted = {**notes, **_notes(rollout)}
+    wanted = {**notes, **rollout.notes()}
     least = number(rollout.spec, "minReadySeconds")
     if wanted != notes or number(rollout.new.stored.body, "spec", "minReadySeconds") != least:
         change: Body = {"metadata": {"annotations": wanted}, "spec": {"minReadySeconds": least}}
@@ -180,35 +172,9 @@ def _note_revision(rollout: DeploymentRollout, revision: str) -> Iterator[Write]
         yield msgspec.structs.replace(note, subresource="status")
 
 
-def _notes(rollout: DeploymentRollout) -> Body:
-    """The annotations that the new ReplicaSet should have, of those that are the Deployment's."""
-    copied: Body = {
-        name: value
-        for name, value in mapping(rollout.deployment.metadata, "annotations").items()
-        if not name.startswith(NOT_COPIED)
-    }
-    revision = 1 + max((crew.revision for crew in rollout.old), default=0)
-    if rollout.new is None:
-        return {**copied, **_scale_notes(rollout), REVISION: str(revision)}
-    before = rollout.new.revision
-    if before < revision:
-        copied[REVISION] = str(revision)
-        if before:
-            history = text(rollout.new.stored.metadata, "annotations", HISTORY)
-            copied[HISTORY] = f"{history},{before}" if history else str(before)
-    return copied
-
-
-def _scale_notes(rollout: DeploymentRollout) -> Body:
-    return {
-        DESIRED: str(rollout.replicas),
-        MAXIMUM: str(rollout.replicas + rollout.surge),
-    }
-
-
-def _begin(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _begin(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
     """Make the ReplicaSet of a new template."""
-    deployment, size, notes = rollout.deployment, new_size(rollout), _notes(rollout)
+    deployment, size, notes = rollout.deployment, new_size(rollout), rollout.notes()
     name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
     outcome = yield writes.create(
         REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes)
@@ -222,12 +188,12 @@ def _begin(view: Sight, rollout: DeploymentRollout, now: Ms) -> Looking:
     if refusal:
         said = f'Failed to create new replica set "{name}": {refusal}'
         yield _with_progress(rollout, "False", "ReplicaSetCreateError", said, now)
-        yield warn(deployment, reason="ReplicaSetCreateError", message=said, now=now, source=NAME)
+        yield VOICE.warn(deployment, "ReplicaSetCreateError", said, now)
         yield At(retry_at(None, now=now))
         return
     if size:
         said = f"Scaled up replica set {name} from 0 to {size}"
-        yield tell(deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME)
+        yield VOICE.tell(deployment, "ScalingReplicaSet", said, now)
     yield from _note_revision(rollout, text(notes, REVISION))
     if progress.has_deadline(rollout):
         said = f'Created new replica set "{name}"'
@@ -258,7 +224,7 @@ def _body(rollout: DeploymentRollout, name: str, size: int, notes: Body) -> Body
     }
 
 
-def _adopt(view: Sight, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
+def _adopt(view: Visible, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
     """A ReplicaSet of this template that lost its Deployment is taken over."""
     found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
     if found is not None and not part(found.metadata, "ownerReferences"):
@@ -270,7 +236,7 @@ def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
     resized = False
     for crew, size in sizes:
         notes = mapping(crew.stored.metadata, "annotations")
-        scale = _scale_notes(rollout)
+        scale = rollout.scale_notes()
         if crew.size == size and scale.items() <= notes.items():
             continue
         yield writes.patch(
@@ -280,9 +246,7 @@ def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
             resized = True
             way = "up" if size > crew.size else "down"
             said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
-            yield tell(
-                rollout.deployment, reason="ScalingReplicaSet", message=said, now=now, source=NAME
-            )
+            yield VOICE.tell(rollout.deployment, "ScalingReplicaSet", said, now)
     return resized
 
 
@@ -299,15 +263,9 @@ def _forget_old(rollout: DeploymentRollout) -> Iterator[Write]:
 
 def _say_progress(rollout: DeploymentRollout, now: Ms) -> Looking:
     status = progress.full_status(rollout, now)
-    yield from _say(rollout, status)
-    moment = progress.next_check(rollout, status)
-    if moment is not None:
+    yield from writes.say(rollout.deployment, status)
+    if (moment := progress.next_check(rollout, status)) is not None:
         yield At(moment)
-
-
-def _say(rollout: DeploymentRollout, status: Body) -> Iterator[Write]:
-    if status != part(rollout.deployment.body, "status"):
-        yield writes.set_status(rollout.deployment, status)
 
 
 def _with_progress(
@@ -322,7 +280,7 @@ def _with_progress(
     )
 
 
-def _concerns(view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns(view: Visible, event: Transition) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind == DEPLOYMENT:
         yield stored.ref

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.labels import requirement
 from tidegate.model.objects import Json
@@ -25,8 +25,7 @@ ALWAYS_TOLERATED: tuple[Body, ...] = tuple(
 """What every DaemonSet's pod puts up with."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFit:
+class NodeFit(NamedTuple):
     """Whether a new pod goes to a node, and whether one that is there may stay."""
 
     runs: bool

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, number
-from tidegate.sandbox.controllers.amounts import without_zeros
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     conditions_of,
@@ -14,6 +13,7 @@ from tidegate.sandbox.controllers.conditions import (
     new_condition,
     with_condition,
     without_condition,
+    without_zeros,
 )
 from tidegate.sandbox.controllers.workloads.replica_set import FAILURE
 from tidegate.sandbox.controllers.workloads.rollout import DeploymentRollout
@@ -24,6 +24,12 @@ COMPLETE, TIMED_OUT, PAUSED = (
     "NewReplicaSetAvailable",
     "ProgressDeadlineExceeded",
     "DeploymentPaused",
+)
+ENOUGH = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+TOO_FEW = (
+    "False",
+    "MinimumReplicasUnavailable",
+    "Deployment does not have minimum availability.",
 )
 COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 NO_DEADLINE = 2**31 - 1
@@ -61,10 +67,9 @@ def plain_status(rollout: DeploymentRollout, now: Ms) -> Body:
     status["terminatingReplicas"] = sum(
         number(crew.stored.body, "status", "terminatingReplicas") for crew in rollout.all
     )
-    enough = available >= rollout.replicas - rollout.unavailable
-    return with_conditions(
-        status, with_condition(conditions_of(rollout.deployment), _available(enough, now))
-    )
+    words = ENOUGH if available >= rollout.replicas - rollout.unavailable else TOO_FEW
+    condition = new_condition(AVAILABLE, *words, now=now)
+    return with_conditions(status, with_condition(conditions_of(rollout.deployment), condition))
 
 
 def full_status(rollout: DeploymentRollout, now: Ms) -> Body:
@@ -149,14 +154,6 @@ def _is_late(rollout: DeploymentRollout, conditions: Conditions, now: Ms) -> boo
     if found is None or updated is None or found.get("reason") == COMPLETE:
         return False
     return found.get("reason") == TIMED_OUT or updated + rollout.deadline * SECOND < now
-
-
-def _available(enough: bool, now: Ms) -> Body:  # noqa: FBT001 - the claim itself
-    if enough:
-        said = "Deployment has minimum availability."
-        return new_condition(AVAILABLE, "True", "MinimumReplicasAvailable", said, now=now)
-    said = "Deployment does not have minimum availability."
-    return new_condition(AVAILABLE, "False", "MinimumReplicasUnavailable", said, now=now)
 
 
 def _failure(rollout: DeploymentRollout) -> Body | None:

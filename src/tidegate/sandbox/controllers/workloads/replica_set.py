@@ -5,42 +5,40 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, number, part
-from tidegate.sandbox.controllers.amounts import without_zeros
+from tidegate.model.objects import Json, Ref
+from tidegate.model.reading import mapping, mappings, number
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,
     moment_of,
     new_condition,
     without_condition,
+    without_zeros,
 )
-from tidegate.sandbox.controllers.events import warn
 from tidegate.sandbox.controllers.pods import (
-    POD,
+    await_next,
     is_active,
     is_available,
     is_ready,
     least_wanted,
     new_pod,
-    next_available,
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
-from tidegate.sandbox.controllers.writes import controlled, delete, set_status, with_controlled
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.writes import Voice, controlled, delete, say, with_controlled
+from tidegate.sandbox.kinds import POD, REPLICA_SET
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
-REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
-NAME = "replicaset-controller"
+VOICE = Voice("replicaset-controller")
 FAILURE = "ReplicaFailure"
 BURST = 500
 """So many pods are made or deleted in one look."""
 
 
-def keep_replicas(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_replicas(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Make or delete pods until there are as many as asked for; say how many there were."""
     owner = view.get(ref)
     if owner is None:
@@ -51,15 +49,12 @@ def keep_replicas(view: Sight, ref: Ref, now: Ms) -> Looking:
     if not owner.is_deleting:
         problem = yield from _make_up(owner, active, now)
     status = _status(owner, pods, active, problem, now)
-    if status != part(owner.body, "status"):
-        yield set_status(owner, status)
+    yield from say(owner, status)
     if problem:
         failed = find_condition(mappings(status, "conditions"), FAILURE)
         since = moment_of(failed.get("lastTransitionTime")) if failed else None
         yield At(retry_at(since, now=now))
-    moment = next_available(active, _least(owner), now=now)
-    if moment is not None:
-        yield At(moment)
+    yield from await_next(active, _least(owner), now=now)
 
 
 def _least(owner: Stored) -> int:
@@ -85,8 +80,7 @@ def _make_pods(owner: Stored, count: int, now: Ms) -> Generator[Write, Outcome |
         for _ in range(min(batch, count)):
             refusal = refusal_of((yield write))
             if refusal:
-                said = f"Error creating: {refusal}"
-                yield warn(owner, reason="FailedCreate", message=said, now=now, source=NAME)
+                yield VOICE.warn(owner, "FailedCreate", f"Error creating: {refusal}", now)
             problem = problem or refusal
         count, batch = count - batch, batch * 2
     return problem

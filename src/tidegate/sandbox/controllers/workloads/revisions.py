@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, number, part, text
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.reaction import Sight
+from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.server.store import Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
@@ -18,8 +18,7 @@ DIGEST_LABEL = "controller.kubernetes.io/hash"
 HISTORY_LIMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Revisions:
+class Revisions(NamedTuple):
     """By name: what the pods have had so far, and what they are to have."""
 
     current: str
@@ -30,7 +29,7 @@ class Revisions:
         return mapping(self.templates, name)
 
 
-def keep_revisions(view: Sight, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
+def keep_revisions(view: Visible, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
     """Record the template of now, unless it is known; one that comes back is the newest again."""
     known = revisions_of(view, owner)
     template = part(owner.body, "spec", "template")
@@ -48,14 +47,14 @@ def keep_revisions(view: Sight, owner: Stored) -> Generator[Write, Outcome | Non
     return Revisions(current, name, {**templates, name: template})
 
 
-def revisions_of(view: Sight, owner: Stored) -> list[Stored]:
+def revisions_of(view: Visible, owner: Stored) -> list[Stored]:
     """The oldest first."""
     found = writes.controlled(view, owner, CONTROLLER_REVISION)
     return sorted(found, key=lambda one: (number(one.body, "revision"), one.ref.name))
 
 
 def forget_revisions(
-    view: Sight, owner: Stored, revisions: Revisions, pods: list[Stored]
+    view: Visible, owner: Stored, revisions: Revisions, pods: list[Stored]
 ) -> Iterator[Write]:
     """Those that no pod has and that are too many for the history."""
     used = {revisions.current, revisions.update}

@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator
+from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.amounts import without_zeros
-from tidegate.sandbox.controllers.events import first_warning, warn
+from tidegate.sandbox.controllers.conditions import without_zeros
 from tidegate.sandbox.controllers.pods import (
-    POD,
+    await_next,
     is_available,
     is_ready,
     new_pod,
-    next_available,
     phase_of,
     refusal_of,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Sight
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.workloads.revisions import (
     Revisions,
     forget_revisions,
     keep_revisions,
 )
+from tidegate.sandbox.controllers.writes import Voice, first_warning
+from tidegate.sandbox.kinds import CLAIM, POD, STATEFUL_SET
 from tidegate.sandbox.server.store import Body, Stored
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
-STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
-CLAIM = Kind("", "v1", "PersistentVolumeClaim")
-NAME = "statefulset-controller"
+VOICE = Voice("statefulset-controller")
 REVISION_LABEL = "controller-revision-hash"
 
 Deeds = Generator[Write | At, Outcome | None, bool]
 """Writes, and whether the next pod in order has to wait for what they do."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodLine:
+class PodLine(NamedTuple):
     """The pods of a StatefulSet at one look, by their places."""
 
     owner: Stored
@@ -80,7 +77,7 @@ class PodLine:
         return not pod.is_deleting and is_available(pod, self.least, now=self.now)
 
 
-def keep_line(view: Sight, ref: Ref, now: Ms) -> Looking:
+def keep_line(view: Visible, ref: Ref, now: Ms) -> Looking:
     """Bring a StatefulSet one step nearer to what is asked of it."""
     owner = view.get(ref)
     if owner is None:
@@ -93,13 +90,9 @@ def keep_line(view: Sight, ref: Ref, now: Ms) -> Looking:
         waits = waits or (yield from _shorten(line))
         renewed = not waits and line.rolls and (yield from _renew(line))
     pods = [*line.placed.values(), *(pod for _, pod in line.condemned)]
-    status = _status(line, pods, renewed=renewed)
-    if status != part(owner.body, "status"):
-        yield writes.set_status(owner, status)
+    yield from writes.say(owner, _status(line, pods, renewed=renewed))
     yield from forget_revisions(view, owner, revisions, pods)
-    moment = next_available(pods, line.least, now=now)
-    if moment is not None:
-        yield At(moment)
+    yield from await_next(pods, line.least, now=now)
 
 
 def _places(owner: Stored) -> range:
@@ -107,7 +100,7 @@ def _places(owner: Stored) -> range:
     return range(first, first + number(owner.body, "spec", "replicas", default=1))
 
 
-def _read_line(view: Sight, owner: Stored, revisions: Revisions, now: Ms) -> PodLine:
+def _read_line(view: Visible, owner: Stored, revisions: Revisions, now: Ms) -> PodLine:
     placed: dict[int, Stored] = {}
     condemned: list[tuple[int, Stored]] = []
     wanted = _places(owner)
@@ -198,15 +191,10 @@ def _make_pod(line: PodLine, place: int) -> Deeds:
     )
     refusal = refusal_of((yield write))
     if refusal:
-        yield from _complain(line, name, refusal)
+        said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
+        yield VOICE.warn(owner, "FailedCreate", said, line.now)
+        yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
     return True
-
-
-def _complain(line: PodLine, name: str, refusal: str) -> Iterator[Write | At]:
-    owner = line.owner
-    said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
-    yield warn(owner, reason="FailedCreate", message=said, now=line.now, source=NAME)
-    yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
 
 
 def _revision_for(line: PodLine, place: int) -> str:

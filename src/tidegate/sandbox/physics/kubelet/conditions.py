@@ -6,19 +6,12 @@ from collections.abc import Sequence
 
 from tidegate.model.moment import Ms
 from tidegate.model.reading import mappings, text
+from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.states import (
-    CREATING,
-    Box,
-    Role,
-    Running,
-    Terminated,
-    Waiting,
-)
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored
 
-Cast = Sequence[tuple[Scene, Box]]
+Cast = Sequence[tuple[Scene, states.Box]]
 """The containers of a pod, init containers first, each with its state."""
 
 PREPARED = "PodReadyToStartContainers"
@@ -32,13 +25,13 @@ def phase_of(cast: Cast) -> str:
     """Pending until everything has begun once; over when nothing will begin again."""
     for scene, box in cast:
         ended = _last_end(box)
-        if scene.role is Role.INIT and ended and ended.code:
+        if scene.role is states.ContainerRole.INIT and ended and ended.code:
             if not scene.restarts_after(ended.code):
                 return "Failed"
             return "Pending"
     if any(_is_pending(scene, box) for scene, box in cast):
         return "Pending"
-    mains = [(scene, box) for scene, box in cast if scene.role is Role.MAIN]
+    mains = [(scene, box) for scene, box in cast if scene.role is states.ContainerRole.MAIN]
     ends = [_last_end(box) for _, box in mains if not _is_going_on(box)]
     if len(ends) < len(mains) or any(
         ended and scene.restarts_after(ended.code)
@@ -48,26 +41,30 @@ def phase_of(cast: Cast) -> str:
     return "Failed" if any(ended and ended.code for ended in ends) else "Succeeded"
 
 
-def _is_pending(scene: Scene, box: Box) -> bool:
+def _is_pending(scene: Scene, box: states.Box) -> bool:
     match scene.role:
-        case Role.INIT:
-            return not isinstance(box.state, Terminated)
-        case Role.SIDECAR:
-            return box.last is None and not isinstance(box.state, Terminated) and not box.started
-        case Role.MAIN:
-            return isinstance(box.state, Waiting) and box.last is None
+        case states.ContainerRole.INIT:
+            return not isinstance(box.state, states.Terminated)
+        case states.ContainerRole.SIDECAR:
+            return (
+                box.last is None
+                and not isinstance(box.state, states.Terminated)
+                and not box.started
+            )
+        case states.ContainerRole.MAIN:
+            return isinstance(box.state, states.Waiting) and box.last is None
 
 
-def _is_going_on(box: Box) -> bool:
+def _is_going_on(box: states.Box) -> bool:
     """Running, or about to run another image."""
-    waits = isinstance(box.state, Waiting) and box.state.reason == CREATING
-    return isinstance(box.state, Running) or waits
+    waits = isinstance(box.state, states.Waiting) and box.state.reason == states.CREATING
+    return isinstance(box.state, states.Running) or waits
 
 
-def _last_end(box: Box) -> Terminated | None:
-    if isinstance(box.state, Terminated):
+def _last_end(box: states.Box) -> states.Terminated | None:
+    if isinstance(box.state, states.Terminated):
         return box.state
-    return box.last if isinstance(box.state, Waiting) else None
+    return box.last if isinstance(box.state, states.Waiting) else None
 
 
 def write_conditions(
@@ -103,39 +100,35 @@ def _initialized(cast: Cast, phase: str) -> Body:
     if phase == "Succeeded":
         return {**TRUE, "reason": "PodCompleted"}
     has_begun = any(
-        scene.role is Role.MAIN and (box.last or not isinstance(box.state, Waiting))
+        scene.role is states.ContainerRole.MAIN
+        and (box.last or not isinstance(box.state, states.Waiting))
         for scene, box in cast
     )
     open_ = [box.name for scene, box in cast if not has_begun and _is_open(scene, box)]
     if not open_:
         return TRUE
-    return {
-        "status": "False",
-        "reason": "ContainersNotInitialized",
-        "message": f"containers with incomplete status: [{' '.join(open_)}]",
-    }
+    told = f"containers with incomplete status: [{' '.join(open_)}]"
+    return {**FALSE, "reason": "ContainersNotInitialized", "message": told}
 
 
-def _is_open(scene: Scene, box: Box) -> bool:
-    if scene.role is Role.SIDECAR:
+def _is_open(scene: Scene, box: states.Box) -> bool:
+    if scene.role is states.ContainerRole.SIDECAR:
         return not box.started
-    return scene.role is Role.INIT and not box.ready
+    return scene.role is states.ContainerRole.INIT and not box.ready
 
 
 def _containers_ready(cast: Cast, phase: str) -> Body:
     if phase in ("Succeeded", "Failed"):
-        return {
-            "status": "False",
-            "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed",
-        }
-    unready = [box.name for scene, box in cast if scene.role is not Role.INIT and not box.ready]
+        return {**FALSE, "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
+    unready = [
+        box.name
+        for scene, box in cast
+        if scene.role is not states.ContainerRole.INIT and not box.ready
+    ]
     if not unready:
         return TRUE
-    return {
-        "status": "False",
-        "reason": "ContainersNotReady",
-        "message": f"containers with unready status: [{' '.join(unready)}]",
-    }
+    told = f"containers with unready status: [{' '.join(unready)}]"
+    return {**FALSE, "reason": "ContainersNotReady", "message": told}
 
 
 def _gated(pod: Stored, known: dict[str, Body]) -> Body:
@@ -152,5 +145,4 @@ def _gated(pod: Stored, known: dict[str, Body]) -> Body:
             troubles.append(f"{told}, but {condition.get('status')}")
     if not troubles:
         return TRUE
-    reason = "ReadinessGatesNotReady"
-    return {"status": "False", "reason": reason, "message": ", ".join(troubles)}
+    return {**FALSE, "reason": "ReadinessGatesNotReady", "message": ", ".join(troubles)}

@@ -5,34 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
-from tidegate.sandbox.physics.course import Course
-from tidegate.sandbox.physics.kubelet.ending import TERMINATED
+from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
-from tidegate.sandbox.physics.kubelet.marks import (
-    ENDED_BY_SIGNAL,
-    KILLED_BY_PROBE,
-    PROBES_FOLLOW,
-    assumed_of_start,
-    in_words,
-)
 from tidegate.sandbox.physics.kubelet.needs import missing_setting
-from tidegate.sandbox.physics.kubelet.probes import Probing
-from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.states import (
-    CREATING,
-    Box,
-    Role,
-    Running,
-    Terminated,
-    Waiting,
-    whole_second,
-)
+from tidegate.sandbox.physics.kubelet.scene import Probing, Scene
+from tidegate.sandbox.physics.kubelet.schedule import TERMINATED
+from tidegate.sandbox.physics.profile import ContainerCourse
 
 FIRST_PAUSE, LONGEST_PAUSE = Ms(10 * SECOND), Ms(300 * SECOND)
 STABLE = Ms(10 * MINUTE)
 """A container that ran so long begins its back-off anew."""
 UNSETTLED = "CreateContainerConfigError"
-PULLING = (CREATING, "ErrImagePull", "ImagePullBackOff")
+PULLING = (states.CREATING, "ErrImagePull", "ImagePullBackOff")
 """Why a container waits that has run before: for another image."""
 KILLED = 137
 ASK_AGAIN = Ms(10 * SECOND)
@@ -50,28 +34,28 @@ class Note(NamedTuple):
 class ContainerStep(NamedTuple):
     """What has become of a container, when to look again, and what there is to say."""
 
-    box: Box
+    box: states.Box
     alarm: Ms | None = None
     notes: tuple[Note, ...] = ()
     lines: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
 
 
-def advance(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
+def advance(scene: Scene, box: states.Box, since: Ms | None, now: Ms) -> ContainerStep:
     """Take a container to where it is at this moment; `since` is when it may have begun."""
-    if box.image != scene.image and scene.role is not Role.INIT:
+    if box.image != scene.image and scene.role is not states.ContainerRole.INIT:
         return _exchange(scene, box, since, now)
     match box.state:
-        case Waiting():
+        case states.Waiting():
             last = box.last
             return _begin(scene, box, since, now) if last is None else _again(scene, box, last, now)
-        case Running():
+        case states.Running():
             return _run(scene, box, box.state.began, now)
-        case Terminated():
+        case states.Terminated():
             return _rest(scene, box, box.state, now)
 
 
-def _begin(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
+def _begin(scene: Scene, box: states.Box, since: Ms | None, now: Ms) -> ContainerStep:
     if since is None:
         return ContainerStep(box)
     course = scene.course
@@ -87,42 +71,48 @@ def _begin(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
     return _restart(scene, box, box.last, now) if box.last else _create(scene, box, now)
 
 
-def _exchange(scene: Scene, box: Box, since: Ms | None, now: Ms) -> ContainerStep:
+def _exchange(scene: Scene, box: states.Box, since: Ms | None, now: Ms) -> ContainerStep:
     """An image that is changed in place: its container ends, and begins anew without a pause."""
     fresh = box._replace(image=scene.image)
     match box.state:
-        case Running():
-            ended = Terminated(TERMINATED, "Error", "", box.state.began, whole_second(now))
-            gone = fresh._replace(state=Waiting(CREATING), last=ended, started=False, ready=False)
+        case states.Running():
+            ended = states.Terminated(
+                TERMINATED, "Error", "", box.state.began, states.whole_second(now)
+            )
+            gone = fresh._replace(
+                state=states.Waiting(states.CREATING), last=ended, started=False, ready=False
+            )
             step = _begin(scene, gone, ended.finished, now)
             said = Note("Killing", f"Container {box.name} definition changed, will be restarted")
-            assumes = (ENDED_BY_SIGNAL, *step.assumes)
+            assumes = (states.ENDED_BY_SIGNAL, *step.assumes)
             return step._replace(notes=(said, *step.notes), assumes=assumes)
-        case Waiting() if box.last is not None:
-            return _begin(scene, fresh._replace(state=Waiting(CREATING)), box.last.finished, now)
-        case Waiting():
+        case states.Waiting() if box.last is not None:
+            return _begin(
+                scene, fresh._replace(state=states.Waiting(states.CREATING)), box.last.finished, now
+            )
+        case states.Waiting():
             return _begin(scene, fresh, since, now)
-        case Terminated() if scene.restarts_after(box.state.code):
+        case states.Terminated() if scene.restarts_after(box.state.code):
             return _rest(scene, fresh, box.state, now)
-        case Terminated():
+        case states.Terminated():
             return ContainerStep(box)
 
 
-def _create(scene: Scene, box: Box, now: Ms) -> ContainerStep:
+def _create(scene: Scene, box: states.Box, now: Ms) -> ContainerStep:
     """An image is there; without the settings it still does not become a container."""
     trouble = missing_setting(scene.view, scene.pod, scene.container)
     if trouble:
-        held = box._replace(state=Waiting(UNSETTLED, trouble))
+        held = box._replace(state=states.Waiting(UNSETTLED, trouble))
         return ContainerStep(held, Ms(now + ASK_AGAIN), (Note("Failed", f"Error: {trouble}"),))
-    began = whole_second(now)
-    step = _run(scene, box._replace(state=Running(began)), began, now)
+    began = states.whole_second(now)
+    step = _run(scene, box._replace(state=states.Running(began)), began, now)
     return step._replace(
         lines=(*scene.course.lines, *step.lines),
-        assumes=(*assumed_of_start(scene.container), *step.assumes),
+        assumes=(*states.assumed_of_start(scene.container), *step.assumes),
     )
 
 
-def _pull(box: Box, course: Course, since: Ms, now: Ms) -> ContainerStep | Ms:
+def _pull(box: states.Box, course: ContainerCourse, since: Ms, now: Ms) -> ContainerStep | Ms:
     """Where the pulling of an image that cannot be had is, or when it was had."""
     attempt, pause = Ms(since + course.pull), FIRST_PAUSE
     first = attempt
@@ -139,21 +129,21 @@ def _pull(box: Box, course: Course, since: Ms, now: Ms) -> ContainerStep | Ms:
     absent = f'failed to pull and unpack image "{image}": not found'
     alarm = following if course.pullable_after is not None else None
     if now < first + SECOND:
-        failed = box._replace(state=Waiting("ErrImagePull", absent))
+        failed = box._replace(state=states.Waiting("ErrImagePull", absent))
         note = Note("Failed", f'Failed to pull image "{image}": {absent}')
         return ContainerStep(failed, Ms(first + SECOND), (note,))
     told = f'Back-off pulling image "{image}": ErrImagePull: {absent}'
-    return ContainerStep(box._replace(state=Waiting("ImagePullBackOff", told)), alarm)
+    return ContainerStep(box._replace(state=states.Waiting("ImagePullBackOff", told)), alarm)
 
 
-def _run(scene: Scene, box: Box, began: Ms, now: Ms) -> ContainerStep:
+def _run(scene: Scene, box: states.Box, began: Ms, now: Ms) -> ContainerStep:
     """A running container: what its probes say by now, and whether it has ended."""
     probing = scene.probing(began)
     leaving = foresee_exit(scene, box, began, now)
     exit_ = _killed(leaving.exit, probing, box.name)
     if exit_ is not None and exit_.moment <= now:
         return _end(scene, box, exit_, now)
-    if scene.role is Role.INIT:
+    if scene.role is states.ContainerRole.INIT:
         ready_alarm, box = None, box._replace(started=False, ready=False)
     else:
         box, ready_alarm = _probe(scene, box, probing, now)
@@ -167,12 +157,14 @@ def _killed(exit_: Exit | None, probing: Probing, name: str) -> Exit | None:
     if probing.killed is None or (exit_ is not None and exit_.moment < probing.killed):
         return exit_
     said = f"Container {name} failed {probing.killer} probe, will be restarted"
-    why = f"killed by its {probing.killer} probe {in_words(PROBES_FOLLOW, KILLED_BY_PROBE)}"
-    assumes = (PROBES_FOLLOW, KILLED_BY_PROBE)
+    assumes = (states.PROBES_FOLLOW, states.KILLED_BY_PROBE)
+    why = f"killed by its {probing.killer} probe {states.in_words(*assumes)}"
     return Exit(probing.killed, KILLED, why, killing=said, assumes=assumes)
 
 
-def _probe(scene: Scene, box: Box, probing: Probing, now: Ms) -> tuple[Box, Ms | None]:
+def _probe(
+    scene: Scene, box: states.Box, probing: Probing, now: Ms
+) -> tuple[states.Box, Ms | None]:
     """Whether a container counts as started and ready now, and when that changes next."""
     course = scene.course
     ready_from = None if course.never_ready else probing.ready
@@ -186,11 +178,11 @@ def _probe(scene: Scene, box: Box, probing: Probing, now: Ms) -> tuple[Box, Ms |
     return box._replace(started=started, ready=ready), min(coming, default=None)
 
 
-def _end(scene: Scene, box: Box, exit_: Exit, now: Ms) -> ContainerStep:
-    began = box.state.began if isinstance(box.state, Running) else now
+def _end(scene: Scene, box: states.Box, exit_: Exit, now: Ms) -> ContainerStep:
+    began = box.state.began if isinstance(box.state, states.Running) else now
     reason = "Error" if exit_.code else "Completed"
-    ended = Terminated(exit_.code, reason, exit_.message, began, whole_second(now))
-    is_done = scene.role is Role.INIT and exit_.code == 0
+    ended = states.Terminated(exit_.code, reason, exit_.message, began, states.whole_second(now))
+    is_done = scene.role is states.ContainerRole.INIT and exit_.code == 0
     notes = (Note("Unhealthy", exit_.killing), Note("Killing", exit_.killing))
     over = box._replace(state=ended, started=False, ready=is_done)
     step = _rest(scene, over, ended, now)
@@ -202,7 +194,7 @@ def _end(scene: Scene, box: Box, exit_: Exit, now: Ms) -> ContainerStep:
     return step._replace(notes=told, lines=exit_.lines, assumes=exit_.assumes)
 
 
-def _rest(scene: Scene, box: Box, ended: Terminated, now: Ms) -> ContainerStep:
+def _rest(scene: Scene, box: states.Box, ended: states.Terminated, now: Ms) -> ContainerStep:
     """A container that has ended stays so, or waits to be started again."""
     if not scene.restarts_after(ended.code):
         return ContainerStep(box)
@@ -212,26 +204,26 @@ def _rest(scene: Scene, box: Box, ended: Terminated, now: Ms) -> ContainerStep:
         return _restart(scene, box, ended, now) if due <= now else ContainerStep(box, due)
     pod = f"{scene.pod.ref.name}_{scene.pod.ref.namespace}({scene.pod.uid})"
     told = f"back-off {format_duration(pause)} restarting failed container={box.name} pod={pod}"
-    waiting = Waiting("CrashLoopBackOff", told)
+    waiting = states.Waiting("CrashLoopBackOff", told)
     note = Note("BackOff", f"Back-off restarting failed container {box.name} in pod {pod}")
     return ContainerStep(box._replace(state=waiting, last=ended), due, (note,))
 
 
-def _again(scene: Scene, box: Box, last: Terminated, now: Ms) -> ContainerStep:
-    if isinstance(box.state, Waiting) and box.state.reason in PULLING:
+def _again(scene: Scene, box: states.Box, last: states.Terminated, now: Ms) -> ContainerStep:
+    if isinstance(box.state, states.Waiting) and box.state.reason in PULLING:
         return _begin(scene, box, last.finished, now)
     due = Ms(last.finished + pause_before_restart(box.restarts, last))
     return _restart(scene, box, last, now) if due <= now else ContainerStep(box, due)
 
 
-def _restart(scene: Scene, box: Box, ended: Terminated, now: Ms) -> ContainerStep:
+def _restart(scene: Scene, box: states.Box, ended: states.Terminated, now: Ms) -> ContainerStep:
     step = _create(scene, box._replace(last=ended, restarts=box.restarts + 1), now)
-    if isinstance(step.box.state, Waiting) and step.box.state.reason == UNSETTLED:
+    if isinstance(step.box.state, states.Waiting) and step.box.state.reason == UNSETTLED:
         return step._replace(box=step.box._replace(restarts=box.restarts))
     return step
 
 
-def pause_before_restart(restarts: int, ended: Terminated) -> Ms:
+def pause_before_restart(restarts: int, ended: states.Terminated) -> Ms:
     """None before the first restart, then ten seconds, doubled each time up to five minutes."""
     if not restarts or ended.finished - ended.began >= STABLE:
         return Ms(0)

@@ -11,18 +11,17 @@ from typing import NamedTuple
 
 from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.pods import POD, ready_condition
-from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.physics.course import Profile
+from tidegate.sandbox.controllers.pods import ready_condition
+from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.controllers.selectors import slices_of
+from tidegate.sandbox.kinds import NAMESPACE, POD, SERVICE, SLICE
 from tidegate.sandbox.physics.kubelet.needs import variables_of
+from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
-SERVICE = Kind("", "v1", "Service")
-SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
-NAMESPACE = Kind("", "v1", "Namespace")
 LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 HOST = re.compile(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
 USER_OF_URL = re.compile(r"://[^/@\s]*@")
@@ -59,7 +58,7 @@ class Dialled(NamedTuple):
 
 
 def dialled_services(
-    view: Sight, pod: Stored, container: Json, profile: Profile
+    view: Visible, pod: Stored, container: Json, profile: Profile
 ) -> tuple[Dialled, ...]:
     """The Services that a container names, without its own and those for telemetry."""
     found: dict[Ref, Dialled] = {}
@@ -76,7 +75,7 @@ def does_poll(container: Json, profile: Profile) -> bool:
     return any(_compiled(pattern).search(words) for pattern in profile.polls)
 
 
-def answering_since(view: Sight, service: Ref) -> Ms | None:
+def answering_since(view: Visible, service: Ref) -> Ms | None:
     """Since when a Service has a ready endpoint; None while it has none."""
     stored = view.get(service)
     if stored is None:
@@ -92,19 +91,15 @@ def answering_since(view: Sight, service: Ref) -> Ms | None:
     return min(moments, default=None)
 
 
-def _slices(view: Sight, service: Stored) -> list[Stored]:
+def _slices(view: Visible, service: Stored) -> list[Stored]:
     """Those of the cluster's own controller; if they lead nowhere, those of anybody."""
     owned = [own for own in view.owned_by(service.uid) if own.ref.kind.name == SLICE.name]
     if any(mappings(slice_.body, "endpoints") for slice_ in owned):
         return owned
-    return [
-        slice_
-        for slice_ in view.all_of(SLICE, service.ref.namespace)
-        if slice_.labels.get("kubernetes.io/service-name") == service.ref.name
-    ]
+    return slices_of(view, service.ref)
 
 
-def _ready_since(view: Sight, slice_: Stored, endpoint: Json) -> Ms:
+def _ready_since(view: Visible, slice_: Stored, endpoint: Json) -> Ms:
     target = mapping(endpoint, "targetRef")
     if target.get("kind") == POD.name:
         pod = view.get(Ref(POD, slice_.ref.namespace, text(target, "name")))
@@ -115,7 +110,7 @@ def _ready_since(view: Sight, slice_: Stored, endpoint: Json) -> Ms:
     return moment_of(slice_.metadata.get("creationTimestamp")) or Ms(0)
 
 
-def _hosts(view: Sight, pod: Stored, container: Json, profile: Profile) -> Iterator[Host]:
+def _hosts(view: Visible, pod: Stored, container: Json, profile: Profile) -> Iterator[Host]:
     aliases = {
         name
         for alias in mappings(pod.body, "spec", "hostAliases")
@@ -148,7 +143,7 @@ def _names_in(written: str, variable: str) -> Iterator[str]:
         yield from (word for word in words if "." not in word)
 
 
-def _service_of(view: Sight, pod: Stored, host: Host) -> Ref | None:
+def _service_of(view: Visible, pod: Stored, host: Host) -> Ref | None:
     """The Service that a host means, seen from a pod."""
     name = host.name
     for suffix in CLUSTER_SUFFIX:
@@ -167,7 +162,7 @@ def _service_of(view: Sight, pod: Stored, host: Host) -> Ref | None:
     return None
 
 
-def _is_own(view: Sight, pod: Stored, service: Ref) -> bool:
+def _is_own(view: Visible, pod: Stored, service: Ref) -> bool:
     """Whether a Service leads to the pod itself or to its peers."""
     stored = view.get(service)
     if stored is None or service.namespace != pod.ref.namespace:

@@ -5,21 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.physics.kubelet.dialling import (
-    Dialled,
-    answering_since,
-    dialled_services,
-    does_poll,
-)
-from tidegate.sandbox.physics.kubelet.marks import (
-    DIAL_FAILS,
-    DIAL_POLLS,
-    HOSTS,
-    SERVERS_WAIT,
-    in_words,
-)
+from tidegate.sandbox.physics.kubelet import dialling, states
 from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.states import Box, Role, whole_second
 
 PATIENCE = 20
 """The pause of what waits is at most this part of its wait."""
@@ -50,7 +37,7 @@ class Leaving(NamedTuple):
     assumes: tuple[str, ...] = ()
 
 
-def foresee_exit(scene: Scene, box: Box, began: Ms, now: Ms) -> Leaving:
+def foresee_exit(scene: Scene, box: states.Box, began: Ms, now: Ms) -> Leaving:
     """The end of a container that began then, as far as it can be told now."""
     failing = _failure(scene, box, began)
     if scene.is_endless and not scene.course.dials:
@@ -58,7 +45,7 @@ def foresee_exit(scene: Scene, box: Box, began: Ms, now: Ms) -> Leaving:
     dialled = _dialled(scene)
     if not dialled:
         return Leaving(_earlier(failing, _done(scene, began)))
-    if does_poll(scene.container, scene.profile):
+    if dialling.does_poll(scene.container, scene.profile):
         leaving = _poll(scene, dialled, began, now)
     else:
         leaving = _dial(scene, dialled, began, now)
@@ -67,7 +54,9 @@ def foresee_exit(scene: Scene, box: Box, began: Ms, now: Ms) -> Leaving:
 
 def _work(scene: Scene) -> Ms:
     course = scene.course
-    return Ms((course.init if scene.role is Role.INIT else course.run) + course.slow)
+    return Ms(
+        (course.init if scene.role is states.ContainerRole.INIT else course.run) + course.slow
+    )
 
 
 def _done(scene: Scene, began: Ms) -> Exit | None:
@@ -81,7 +70,7 @@ def _earlier(one: Exit | None, other: Exit | None) -> Exit | None:
     return one if one.moment <= other.moment else other
 
 
-def _failure(scene: Scene, box: Box, began: Ms) -> Exit | None:
+def _failure(scene: Scene, box: states.Box, began: Ms) -> Exit | None:
     failure = scene.course.failure
     if failure is None:
         return None
@@ -95,23 +84,25 @@ def _failure(scene: Scene, box: Box, began: Ms) -> Exit | None:
 
 def _serve(scene: Scene, failing: Exit | None, began: Ms, now: Ms) -> Leaving:
     """A server goes on whoever answers. That somebody does not is told when it begins."""
-    silent = _silent(scene, _dialled(scene)) if whole_second(now) == began else None
+    silent = _silent(scene, _dialled(scene)) if states.whole_second(now) == began else None
     if silent is None:
         return Leaving(failing)
-    said = _said(silent, "and it goes on without", SERVERS_WAIT)
-    return Leaving(failing, assumed=said, assumes=(HOSTS, SERVERS_WAIT))
+    said = _said(silent, "and it goes on without", states.SERVERS_WAIT)
+    return Leaving(failing, assumed=said, assumes=(states.HOSTS, states.SERVERS_WAIT))
 
 
-def _dialled(scene: Scene) -> tuple[Dialled, ...]:
-    return dialled_services(scene.view, scene.pod, scene.container, scene.profile)
+def _dialled(scene: Scene) -> tuple[dialling.Dialled, ...]:
+    return dialling.dialled_services(scene.view, scene.pod, scene.container, scene.profile)
 
 
-def _silent(scene: Scene, dialled: tuple[Dialled, ...]) -> Dialled | None:
+def _silent(scene: Scene, dialled: tuple[dialling.Dialled, ...]) -> dialling.Dialled | None:
     """The first of these Services that nobody answers for."""
-    return next((one for one in dialled if answering_since(scene.view, one.service) is None), None)
+    return next(
+        (one for one in dialled if dialling.answering_since(scene.view, one.service) is None), None
+    )
 
 
-def _dial(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Leaving:
+def _dial(scene: Scene, dialled: tuple[dialling.Dialled, ...], began: Ms, now: Ms) -> Leaving:
     due = Ms(began + scene.course.dial)
     if now < due:
         return Leaving(None, due)
@@ -120,28 +111,28 @@ def _dial(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Lea
     silent = _silent(scene, dialled)
     if silent is None:
         return Leaving(_done(scene, began))
-    message = _said(silent, "and its call fails", DIAL_FAILS)
+    message = _said(silent, "and its call fails", states.DIAL_FAILS)
     line = f"dial tcp: lookup {silent.host}: no endpoints"
-    return Leaving(Exit(now, 1, message, (line,), assumes=(HOSTS, DIAL_FAILS)))
+    return Leaving(Exit(now, 1, message, (line,), assumes=(states.HOSTS, states.DIAL_FAILS)))
 
 
-def _poll(scene: Scene, dialled: tuple[Dialled, ...], began: Ms, now: Ms) -> Leaving:
+def _poll(scene: Scene, dialled: tuple[dialling.Dialled, ...], began: Ms, now: Ms) -> Leaving:
     silent = _silent(scene, dialled)
     if silent is not None:
         waited = now - began
         is_first = scene.course.poll <= waited < 2 * scene.course.poll
-        assumed = _said(silent, "and it waits", DIAL_POLLS) if is_first else ""
-        assumes = (HOSTS, DIAL_POLLS)
+        assumed = _said(silent, "and it waits", states.DIAL_POLLS) if is_first else ""
+        assumes = (states.HOSTS, states.DIAL_POLLS)
         return Leaving(None, Ms(now + _pause(scene, Ms(waited))), assumed, assumes)
-    since = max(answering_since(scene.view, one.service) or began for one in dialled)
+    since = max(dialling.answering_since(scene.view, one.service) or began for one in dialled)
     return Leaving(_done(scene, max(began, since)))
 
 
 def _pause(scene: Scene, waited: Ms) -> Ms:
     """What has waited for long is looked at less often, so that waiting costs little."""
-    return max(scene.course.poll, whole_second(Ms(waited // PATIENCE)))
+    return max(scene.course.poll, states.whole_second(Ms(waited // PATIENCE)))
 
 
-def _said(silent: Dialled, consequence: str, assumption: str) -> str:
+def _said(silent: dialling.Dialled, consequence: str, assumption: str) -> str:
     service = f"{silent.service.namespace}/{silent.service.name}"
-    return f"Service {service} has no ready endpoints, {consequence} {in_words(assumption)}"
+    return f"Service {service} has no ready endpoints, {consequence} {states.in_words(assumption)}"

@@ -6,54 +6,54 @@ import base64
 import binascii
 from collections.abc import Iterator
 
-from tidegate.knowledge import settings
+from tidegate.knowledge import references
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.controllers.reaction import Sight
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.server.store import Body, Stored
 
 OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
 """On a Secret that stands for one whose keys nobody here can know: it has every key."""
 
-WORDS = {settings.SECRET: "secret", settings.CONFIG_MAP: "configmap"}
+WORDS = {references.SECRET: "secret", references.CONFIG_MAP: "configmap"}
 ABSENT_KEY = {
-    settings.SECRET: "references non-existent secret key: {}",
-    settings.CONFIG_MAP: "configmap references non-existent config key: {}",
+    references.SECRET: "references non-existent secret key: {}",
+    references.CONFIG_MAP: "configmap references non-existent config key: {}",
 }
-"""How a kubelet speaks of the two kinds that hold settings."""
+"""How a kubelet speaks of the two kinds that hold """
 
 
-def missing_setting(view: Sight, pod: Stored, container: Json) -> str:
+def missing_setting(view: Visible, pod: Stored, container: Json) -> str:
     """The first variable that has no value, in a kubelet's words; empty where all have one."""
     namespace = pod.ref.namespace
-    for kind, reference in settings.whole_sources(container):
+    for kind, reference in references.whole_sources(container):
         if not reference.get("optional") and _found(view, kind, namespace, reference) is None:
             return _absent(kind, reference)
-    for _, kind, reference in settings.single_sources(container):
+    for _, kind, reference in references.single_sources(container):
         trouble = _missing_key(view, kind, namespace, reference)
         if trouble and not reference.get("optional"):
             return trouble
     return ""
 
 
-def missing_volume(view: Sight, pod: Stored) -> tuple[str, str]:
+def missing_volume(view: Visible, pod: Stored) -> tuple[str, str]:
     """The first volume that cannot be mounted and why, or two empty texts."""
     for volume in mappings(pod.body, "spec", "volumes"):
-        for kind, reference in settings.volume_sources(volume):
+        for kind, reference in references.volume_sources(volume):
             trouble = _unmountable(view, kind, pod.ref.namespace, reference)
             if trouble and not reference.get("optional"):
                 return text(volume, "name"), trouble
     return "", ""
 
 
-def variables_of(view: Sight, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
+def variables_of(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
     """The variables of a container with their values, as far as they are known."""
     namespace = pod.ref.namespace
-    for kind, reference in settings.whole_sources(container):
+    for kind, reference in references.whole_sources(container):
         found = _found(view, kind, namespace, reference)
         for key in _keys(found) if found else ():
             yield key, _value(found, kind, key)
-    for name, kind, reference in settings.single_sources(container):
+    for name, kind, reference in references.single_sources(container):
         found = _found(view, kind, namespace, reference)
         yield name, _value(found, kind, text(reference, "key"))
     for variable in mappings(container, "env"):
@@ -61,15 +61,15 @@ def variables_of(view: Sight, pod: Stored, container: Json) -> Iterator[tuple[st
             yield text(variable, "name"), value
 
 
-def _found(view: Sight, kind: Kind, namespace: str, reference: settings.Part) -> Stored | None:
+def _found(view: Visible, kind: Kind, namespace: str, reference: Body) -> Stored | None:
     return view.get(Ref(kind, namespace, text(reference, "name")))
 
 
-def _absent(kind: Kind, reference: settings.Part) -> str:
+def _absent(kind: Kind, reference: Body) -> str:
     return f'{WORDS[kind]} "{text(reference, "name")}" not found'
 
 
-def _missing_key(view: Sight, kind: Kind, namespace: str, reference: settings.Part) -> str:
+def _missing_key(view: Visible, kind: Kind, namespace: str, reference: Body) -> str:
     found = _found(view, kind, namespace, reference)
     if found is None:
         return _absent(kind, reference)
@@ -79,7 +79,7 @@ def _missing_key(view: Sight, kind: Kind, namespace: str, reference: settings.Pa
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
 
-def _unmountable(view: Sight, kind: Kind, namespace: str, reference: settings.Part) -> str:
+def _unmountable(view: Visible, kind: Kind, namespace: str, reference: Body) -> str:
     found = _found(view, kind, namespace, reference)
     if found is None:
         return _absent(kind, reference)
@@ -108,7 +108,7 @@ def _value(found: Stored | None, kind: Kind, key: str) -> str:
     written = part(found.body, "stringData", key) or part(found.body, "data", key)
     if not isinstance(written, str):
         return ""
-    if kind == settings.CONFIG_MAP or part(found.body, "stringData", key):
+    if kind == references.CONFIG_MAP or part(found.body, "stringData", key):
         return written
     try:
         return base64.b64decode(written).decode(errors="replace")

@@ -16,11 +16,9 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, number, part, text
 from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.events import tell, warn
-from tidegate.sandbox.controllers.pods import POD
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Sight
-from tidegate.sandbox.controllers.writes import controller_ref, patch
-from tidegate.sandbox.physics.course import Courses, Named, Profile, Subject
+from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Visible
+from tidegate.sandbox.controllers.writes import Voice, controller_ref, patch
+from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.conditions import (
     PREPARED,
@@ -29,17 +27,18 @@ from tidegate.sandbox.physics.kubelet.conditions import (
     write_conditions,
 )
 from tidegate.sandbox.physics.kubelet.containers import ContainerStep, Note, advance
-from tidegate.sandbox.physics.kubelet.ending import TERMINATED, end
-from tidegate.sandbox.physics.kubelet.marks import ENDED_BY_SIGNAL, mark
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
 from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.schedule import schedule
+from tidegate.sandbox.physics.kubelet.schedule import TERMINATED, end, schedule
+from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, mark
+from tidegate.sandbox.physics.profile import Courses, Named, Profile, Subject
 from tidegate.sandbox.server.lifecycle import timestamp
 from tidegate.sandbox.server.store import Body, Stored, Transition
 from tidegate.world.calls import Write
 from tidegate.world.facts import Change, is_refusal
 
 KUBELET = "kubelet"
+VOICE = Voice(KUBELET)
 OVER = ("Succeeded", "Failed")
 HOST_ADDRESS = "10.0.0.1"
 LONGEST_MOUNT_PAUSE = Ms(122 * SECOND)
@@ -49,7 +48,7 @@ OVERDUE = "Pod was active on the node longer than the specified deadline"
 LOOK_AGAIN = Ms(5 * SECOND)
 """How often a pod is looked at that somebody has to set free."""
 
-Held: TypeAlias = Callable[[Sight, Stored], str]
+Held: TypeAlias = Callable[[Visible, Stored], str]
 
 
 def kubelet(profile: Profile, *, held: Held = lambda _view, _pod: "") -> Controller:
@@ -59,7 +58,7 @@ def kubelet(profile: Profile, *, held: Held = lambda _view, _pod: "") -> Control
     """
     courses = Courses(profile)
 
-    def react(view: Sight, ref: Ref, now: Ms) -> Looking:
+    def react(view: Visible, ref: Ref, now: Ms) -> Looking:
         pod = view.get(ref)
         if pod is None:
             return
@@ -84,7 +83,7 @@ def kubelet(profile: Profile, *, held: Held = lambda _view, _pod: "") -> Control
     return Controller(KUBELET, react, _concerns, kinds=(POD,))
 
 
-def _scenes(view: Sight, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
+def _scenes(view: Visible, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
     owners = tuple(_owners(view, pod))
     policy = text(pod.body, "spec", "restartPolicy", default="Always")
     owner = controller_ref(pod)
@@ -110,7 +109,7 @@ def _scenes(view: Sight, pod: Stored, profile: Profile, courses: Courses) -> lis
     ]
 
 
-def _owners(view: Sight, pod: Stored) -> Iterator[Named]:
+def _owners(view: Visible, pod: Stored) -> Iterator[Named]:
     """The pod, and what controls it, up to the object that a person wrote."""
     stored: Stored | None = pod
     while stored is not None:
@@ -138,7 +137,7 @@ class _Look:
     notes: list[Note] = field(default_factory=list)
 
 
-def _live(view: Sight, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
+def _live(view: Visible, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
     """Everything that is due in a pod that has a node."""
     conditions = {text(one, "type"): one for one in mappings(pod.body, "status", "conditions")}
     look = _Look(pod, scenes, now, conditions, _bound(pod, conditions))
@@ -168,7 +167,7 @@ def _live(view: Sight, pod: Stored, scenes: list[Scene], now: Ms) -> Looking:
         yield At(min(alarms))
 
 
-def _mounted(view: Sight, look: _Look) -> Ms | None:
+def _mounted(view: Visible, look: _Look) -> Ms | None:
     """When the volumes of a pod were there and its containers could begin; None if not yet."""
     known = look.conditions.get(PREPARED)
     if known is not None and known.get("status") == "True":
@@ -191,7 +190,7 @@ def _bound(pod: Stored, conditions: dict[str, Body]) -> Ms:
 
 def _advance_all(look: _Look, since: Ms | None) -> None:
     """Init containers one after the other, then all others at once."""
-    has_inits = any(scene.role is not states.Role.MAIN for scene in look.scenes)
+    has_inits = any(scene.role is not states.ContainerRole.MAIN for scene in look.scenes)
     told = {
         text(one, "name"): one
         for key in ("initContainerStatuses", "containerStatuses")
@@ -205,7 +204,7 @@ def _advance_all(look: _Look, since: Ms | None) -> None:
         step = advance(scene, box, since, look.now)
         look.boxes.append(box)
         look.steps.append(step)
-        if scene.role is not states.Role.MAIN and since is not None:
+        if scene.role is not states.ContainerRole.MAIN and since is not None:
             passed = _passed(scene, step.box, look.now)
             since = max(since, passed) if passed is not None else None
     _end_sidecars(look)
@@ -214,11 +213,11 @@ def _advance_all(look: _Look, since: Ms | None) -> None:
 def _end_sidecars(look: _Look) -> None:
     """Sidecars end when nobody is left whom they could serve."""
     played = list(zip(look.scenes, look.steps, strict=True))
-    mains = [step for scene, step in played if scene.role is states.Role.MAIN]
+    mains = [step for scene, step in played if scene.role is states.ContainerRole.MAIN]
     if all(isinstance(step.box.state, states.Terminated) and step.alarm is None for step in mains):
         look.steps = [
             step._replace(box=_ended(step.box, 0, look.now))
-            if scene.role is states.Role.SIDECAR
+            if scene.role is states.ContainerRole.SIDECAR
             else step
             for scene, step in played
         ]
@@ -227,9 +226,9 @@ def _end_sidecars(look: _Look) -> None:
 def _passed(scene: Scene, box: states.Box, now: Ms) -> Ms | None:
     """When an init container let the next one begin; None if it does not yet."""
     match box.state:
-        case states.Terminated() if scene.role is states.Role.INIT and box.state.code == 0:
+        case states.Terminated() if scene.role is states.ContainerRole.INIT and box.state.code == 0:
             return box.state.finished
-        case states.Running() if scene.role is states.Role.SIDECAR:
+        case states.Running() if scene.role is states.ContainerRole.SIDECAR:
             started = scene.probing(box.state.began).started
             return started if started is not None and started <= now else None
     return None
@@ -266,11 +265,13 @@ def _status(look: _Look, since: Ms | None, *, is_overdue: bool) -> Body:
     known = look.conditions
     conditions = write_conditions(look.pod, cast, phase, known, since=since, now=look.now)
     status["conditions"] = [*conditions]
-    inits = [states.write_box(box) for scene, box in cast if scene.role is not states.Role.MAIN]
+    inits = [
+        states.write_box(box) for scene, box in cast if scene.role is not states.ContainerRole.MAIN
+    ]
     if inits:
         status["initContainerStatuses"] = [*inits]
     status["containerStatuses"] = [
-        states.write_box(box) for scene, box in cast if scene.role is states.Role.MAIN
+        states.write_box(box) for scene, box in cast if scene.role is states.ContainerRole.MAIN
     ]
     return status | _addresses(look.pod, is_held=since is None)
 
@@ -313,12 +314,11 @@ def _say(look: _Look, *, has_changed: bool) -> Looking:
     """The Events of what has just been written. What is assumed is told anyway."""
     for note in (*look.notes, *(note for step in look.steps for note in step.notes)):
         if has_changed or note.is_assumed:
-            speak = tell if note.is_assumed else warn
-            words = {"reason": note.reason, "message": note.message, "source": KUBELET}
-            yield speak(look.pod, now=look.now, **words)
+            speak = VOICE.tell if note.is_assumed else VOICE.warn
+            yield speak(look.pod, note.reason, note.message, look.now)
 
 
-def _concerns(_view: Sight, event: Transition) -> Iterator[Ref]:
+def _concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
     """New pods, and changes that are not a kubelet's own."""
     stored, before = event.stored, event.before
     if stored.ref.kind != POD or event.change is Change.DELETED:

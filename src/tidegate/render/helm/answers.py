@@ -1,0 +1,50 @@
+"""A worker's answers: texts, or what it must be brought first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.errors import Place, RenderError, foreign
+from tidegate.model.release import ChartDependency
+from tidegate.render.engines import EngineRefusal
+
+
+class Text(msgspec.Struct, frozen=True, gc=False):
+    """What one template, or one file of CRDs, came to."""
+
+    path: str
+    text: str
+
+
+class Templated(msgspec.Struct, frozen=True, tag="rendered", gc=False):
+    """A worker's good answer: templates by their path inside the chart, and CRDs apart."""
+
+    templates: tuple[Text, ...]
+    crds: tuple[Text, ...] = ()
+
+
+Answer: TypeAlias = Templated | EngineRefusal
+
+
+class DependencyError(RenderError):
+    """The chart needs charts that are not in its source. `dependencies` says which, all of them."""
+
+    dependencies: tuple[ChartDependency, ...] = ()
+
+
+def needs_fetching(dependencies: Iterable[ChartDependency], *, where: Place) -> DependencyError:
+    """The error that names what somebody has to bring."""
+    wanted = tuple(dependencies)
+    first = wanted[0]
+    more = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
+    error = DependencyError(
+        "render.helm.remote",
+        f"the chart needs `{foreign(str(first))}`{more}, which must be fetched first",
+        where=where,
+        hint="allow the network, or put the chart into `charts`",
+    )
+    error.dependencies = wanted
+    return error

@@ -1,1 +1,0 @@
-"""Those who choose pods by their labels: Services and budgets."""

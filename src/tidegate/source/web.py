@@ -1,0 +1,224 @@
+"""Ask HTTP servers for files: bounded, checked, and with credentials for the right host only."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+import msgspec
+
+from tidegate.errors import Place, SourceError, foreign
+from tidegate.model.moment import SECOND
+from tidegate.model.source import Credentials
+from tidegate.source.access import Access, not_at_hand
+from tidegate.source.cache import CachedTree
+from tidegate.source.credentials import authorization
+from tidegate.source.tree import MIB
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+FILE = "file"
+"""What a file is called in a tree of its own."""
+CHUNK = 64 * 1024
+MOST_REDIRECTS = 5
+LARGEST_TEXT = 64 * MIB
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+UNAUTHORIZED, FORBIDDEN, MISSING = 401, 403, 404
+
+
+class WebAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """One file to ask for. With `into` it is written there, else it is given back.
+
+    `authorization` is sent to the host of `url`, and to others only with `shares`.
+    """
+
+    url: str
+    accept: str = "*/*"
+    authorization: str = ""
+    shares: bool = False
+    limit: int = LARGEST_TEXT
+    into: Path | None = None
+    accepts: frozenset[int] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"WebAsk({self.url})"
+
+
+class Got(msgspec.Struct, frozen=True):
+    """An answer, with the digest of what was received."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    sha256: str
+
+
+class Web(msgspec.Struct, frozen=True):
+    """Connections that last as long as one fetch."""
+
+    session: ClientSession
+
+    async def get(self, ask: WebAsk) -> Got:
+        """Follow redirects to the file; anything but success is an error."""
+        import aiohttp  # noqa: PLC0415  (200 ms that a local source must not pay)
+
+        try:
+            return await self._follow(ask)
+        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
+            raise _server_error("source.http.untrusted", ask.url, error) from error
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise _server_error("source.http.unreachable", ask.url, error) from error
+
+    async def _follow(self, ask: WebAsk) -> Got:
+        url, secret = ask.url, ask.authorization
+        for _ in range(MOST_REDIRECTS + 1):
+            check_web_url(url)
+            headers = {"Accept": ask.accept, "Accept-Encoding": "identity"}
+            if secret:
+                headers["Authorization"] = secret
+            async with self.session.get(url, headers=headers, allow_redirects=False) as reply:
+                if reply.status not in REDIRECTS or "Location" not in reply.headers:
+                    return await _receive(reply, ask)
+                following = urljoin(url, reply.headers["Location"])
+            if origin_of(following) != origin_of(url) and not ask.shares:
+                secret = ""
+            if url.startswith("https:") and not following.startswith("https:"):
+                problem = "the server redirects to an address without TLS"
+                raise SourceError("source.http.redirect", problem, where=Place(shown(url)))
+            url = following
+        problem = f"there are more than {MOST_REDIRECTS} redirects"
+        raise SourceError("source.http.redirect", problem, where=Place(shown(ask.url)))
+
+
+@asynccontextmanager
+async def web_for(access: Access, credentials: Credentials) -> AsyncIterator[Web]:
+    import aiohttp  # noqa: PLC0415  (as above)
+
+    patience = access.patience / SECOND
+    timeout = aiohttp.ClientTimeout(total=patience, sock_connect=min(30, patience))
+    connector = aiohttp.TCPConnector(ssl=_tls(credentials))
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=timeout, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()
+    ) as session:
+        yield Web(session)
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port, as credentials are bound to them."""
+    parts = urlsplit(url)
+    usual = {"https": 443, "http": 80}.get(parts.scheme)
+    host = (parts.hostname or "").lower()
+    port = "" if parts.port in (None, usual) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
+
+
+def check_web_url(url: str) -> None:
+    """Refuse what is not plainly an address of a web server, or has a password in it."""
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
+        _ = parts.port
+    except ValueError:
+        fits = False
+        parts = urlsplit("")
+    if not fits:
+        raise SourceError(
+            "source.url",
+            f"`{shown(url)}` is not an address of a web server",
+            hint="write it as `https://host/path`",
+        )
+    if parts.password is not None:
+        problem = f"`{shown(url)}` is written with a password in it"
+        raise SourceError("source.url.password", problem, hint="give it as a Secret instead")
+
+
+def shown(url: str) -> str:
+    """An address for people: signed links have their secret behind the question mark."""
+    bare = url.partition("?")[0]
+    scheme, split, rest = bare.partition("://")
+    host, slash, path = rest.partition("/")
+    return foreign(f"{scheme}{split}{host.rpartition('@')[2]}{slash}{path}")
+
+
+async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
+    if not (reply.ok or reply.status in ask.accepts):
+        raise _refusal(reply.status, ask.url)
+    digest, size, kept = hashlib.sha256(), 0, bytearray()
+    target = ask.into.open("wb") if ask.into and reply.ok else None
+    try:
+        async for piece in reply.content.iter_chunked(CHUNK):
+            size += len(piece)
+            if size > ask.limit:
+                problem = f"the answer is larger than {ask.limit // MIB} MiB"
+                raise SourceError("source.http.size", problem, where=Place(shown(ask.url)))
+            digest.update(piece)
+            if target is None:
+                kept += piece
+            else:
+                target.write(piece)
+    finally:
+        if target is not None:
+            target.close()
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    return Got(reply.status, headers, bytes(kept), f"sha256:{digest.hexdigest()}")
+
+
+def _refusal(status: int, url: str) -> SourceError:
+    where = Place(shown(url))
+    if status in (UNAUTHORIZED, FORBIDDEN):
+        return SourceError(
+            "source.http.credentials",
+            f"the server says no, with status {status}",
+            where=where,
+            hint="set TIDEGATE_TOKEN_<HOST>, or give a Secret",
+        )
+    if status == MISSING:
+        return SourceError("source.http.missing", "there is no such file", where=where)
+    return SourceError("source.http.failed", f"the server answers with {status}", where=where)
+
+
+def _server_error(code: str, url: str, error: Exception) -> SourceError:
+    reason = foreign(str(error)) or "no answer in time"
+    return SourceError(code, f"the server cannot be asked: {reason}", where=Place(shown(url)))
+
+
+def _tls(credentials: Credentials) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=credentials.authority or None)
+        if credentials.certificate and credentials.key is not None:
+            with tempfile.NamedTemporaryFile("w", prefix="tidegate-") as pair:
+                pair.write(f"{credentials.certificate}\n{credentials.key.reveal()}\n")
+                pair.flush()
+                context.load_cert_chain(pair.name)
+    except (ssl.SSLError, ValueError) as error:
+        problem = "the certificate, its key or the certificate authority cannot be used"
+        raise SourceError("source.certificate", problem) from error
+    return context
+
+
+async def fetch_file(url: str, access: Access) -> CachedTree:
+    """A tree of one file. It may be another one tomorrow, so it is asked for each time."""
+    check_web_url(url)
+    name = f"file {url}"
+    async with access.cache.turn(name):
+        if access.offline:
+            known = access.cache.find(name)
+            if known is None:
+                raise not_at_hand(shown(url))
+            return known
+        credentials = access.keyring.find(origin_of(url))
+        async with web_for(access, credentials) as web:
+            got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
+
+        async def fill(place: Path) -> None:
+            await asyncio.to_thread((place / FILE).write_bytes, got.body)
+
+        return await access.cache.keep(name, fill, shown=shown(url))

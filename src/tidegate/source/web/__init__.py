@@ -1,1 +1,0 @@
-"""Web servers: files over HTTP."""

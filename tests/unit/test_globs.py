@@ -1,0 +1,48 @@
+"""Patterns of names, as Argo CD matches them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.globs import compile_glob
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "answer"),
+    [
+        ("*.yaml", "a.yaml", True),
+        ("*.yaml", "sub/a.yaml", True),
+        ("*.yaml", "a.yml", False),
+        ("**/a.yaml", "x/y/a.yaml", True),
+        ("sub/*", "sub/", True),
+        ("?.yaml", "a.yaml", True),
+        ("?.yaml", "ab.yaml", False),
+        ("[abc].yaml", "b.yaml", True),
+        ("[!abc].yaml", "b.yaml", False),
+        ("[a-c]x", "bx", True),
+        ("[!a-c]x", "dx", True),
+        ("{a,b}.yaml", "b.yaml", True),
+        ("{a,b}.yaml", "c.yaml", False),
+        ("{*.yaml,{x,y}/*.json}", "y/deep/z.json", True),
+        ("{*.yaml,}", "", True),
+        (r"\*.yaml", "*.yaml", True),
+        (r"\*.yaml", "a.yaml", False),
+        (r"{a\,b,c}", "a,b", True),
+        ("a.yaml", "aXyaml", False),
+        ("", "a", False),
+    ],
+)
+def test_a_pattern_matches_as_argo_matches(pattern: str, name: str, answer: bool) -> None:  # noqa: FBT001
+    assert bool(compile_glob(pattern).fullmatch(name)) is answer
+
+
+@pytest.mark.parametrize("pattern", ["{a,b", "[abc", "{" + "{a,b}" * 12 + "}"])
+def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"not closed|too many"):
+        compile_glob(pattern)
+
+
+def test_a_spiteful_pattern_takes_no_longer_than_others() -> None:
+    pattern = compile_glob("*a" * 50 + "b")
+
+    assert not pattern.fullmatch("a" * 2_000)
