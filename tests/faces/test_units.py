@@ -277,6 +277,19 @@ def test_a_simulation_tells_what_was_tried_again() -> None:
     ) in ran.stdout
 
 
+def test_who_is_brought_by_flux_begins_at_once_and_who_depends_on_it_asks_every_30_seconds() -> (
+    None
+):
+    ran = tidegate("simulate", PLATFORM, "--entry", "clusters/production")
+
+    applied = {line.split()[0]: line.split()[2] for line in ran.stdout.splitlines()[1:4]}
+    assert ran.returncode == 0, ran.stderr
+    assert applied == {
+        "Kustomization/flux-system/infrastructure:": "0.0s",
+        "Kustomization/flux-system/metrics:": "30.0s",
+    }
+
+
 def test_a_plain_directory_is_one_unit(tmp_path: Path) -> None:
     ran = tidegate("units", write_unit(tmp_path / "web", web=config_map()))
 
