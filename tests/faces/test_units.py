@@ -221,6 +221,22 @@ def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
     assert "metrics/collector" not in kept.stdout
 
 
+def test_what_waits_for_a_unit_at_fault_is_left_out_with_it(platform: Path) -> None:
+    edit(platform / "clusters/production/infrastructure.yaml", "./infrastructure", "./gone")
+    edit(platform / "argocd/apps/database.yaml", "path: database", "path: gone")
+
+    ran = tidegate("sync", platform, "--sandbox", "--keep-going")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "nothing is done to `Kustomization/flux-system/metrics`" in ran.stderr
+    assert "it depends on `Kustomization/flux-system/infrastructure`" in ran.stderr
+    assert "nothing is done to `Application/argocd/shop`" in ran.stderr
+    assert (
+        "`Application/argocd/database` comes before it in `Application/argocd/root`" in ran.stderr
+    )
+    assert "written" not in ran.stdout
+
+
 def test_a_suspended_unit_is_shown_and_left_alone(platform: Path) -> None:
     edit(platform / "clusters/production/metrics.yaml", "spec:\n", "spec:\n  suspend: true\n")
 
