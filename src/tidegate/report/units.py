@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.unit import Unit
+from tidegate.report.rollout.names import name_from
 from tidegate.report.rollout.rows import cells
 
 
@@ -68,13 +69,7 @@ def _short(place: str) -> str:
 def _after(row: UnitRow) -> str:
     waves = [f"wave {row.wave}"] if row.wave is not None else []
     own, awaited = row.unit.id, [one.unit for one in row.unit.dependencies if one.unit]
-    return ", ".join([*waves, *(_seen_from(own, one) for one in awaited)])
-
-
-def _seen_from(own: UnitId, other: UnitId) -> str:
-    """The name alone is enough for one of the same kind in the same place."""
-    is_near = (own.kind, own.cluster, own.namespace) == (other.kind, other.cluster, other.namespace)
-    return other.name if is_near else str(other)
+    return ", ".join([*waves, *(name_from(own, one) for one in awaited)])
 
 
 def units_document(rows: Iterable[UnitRow], findings: Iterable[Finding]) -> dict[str, Json]:
