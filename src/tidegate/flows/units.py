@@ -33,7 +33,8 @@ def _rows(family: Family) -> list[UnitRow]:
             waves = {name: wave for name, wave in _waves_of((family.own,)).items() if wave}
         mine = children.get(parent, [])
         for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
-            count = len(one.documents) if isinstance(one.rendered, Rendered) else None
+            is_known = isinstance(one.rendered, Rendered) and one.unit.sources
+            count = len(one.documents) if is_known else None
             rows.append(UnitRow(one.unit, waves.get(_key(one.unit.id)), count, depth))
             walk(one.unit.id, depth + 1)
 

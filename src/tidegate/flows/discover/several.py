@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
 
 from tidegate.errors import Place, RenderError
 from tidegate.flows.discover.scan import Scan, tops
