@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 
 from tidegate.errors import Place, RenderError
 from tidegate.flows.discover.scan import Scan, tops
