@@ -37,14 +37,14 @@ from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
 from tidegate.flows.discover.scan import MANIFESTS, Scan
 from tidegate.flows.discover.settings import find_settings, tell_settings
-from tidegate.flows.discover.several import refuse_several
+from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.units import FindData, render_unit
 from tidegate.model.config import Config, Switch
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import NOWHERE, Directory, Tool
+from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
@@ -88,9 +88,14 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
         found = await _repository(homes, ask)
         said = {one.name: one for one in spot.config.settings}
         return _only_entries(replace(found, settings={**said, **found.settings}), spot.config)
-    refuse_several(pointed.what, scan)
-    units = _file_unit(pointed, scan) if spot.is_file else _units(pointed)
-    return await _plain(units, scan, setting, ask)
+    if spot.is_file:
+        return await _plain(_file_unit(pointed, scan), scan, setting, ask)
+    apart = things_below(scan)
+    if apart and scan.below not in scan.plain:
+        refuse_several(pointed.what, scan)
+    units = [_without(one, apart, scan) for one in _units(pointed)] if apart else _units(pointed)
+    found = await _plain(units, scan, setting, ask)
+    return replace(found, findings=(*found.findings, *tell_apart(apart)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,19 @@ def _units(pointed: Pointed) -> list[Unit]:
         point_at(pointed.what, pointed.policy, cluster=name, **pointed.words)
         for name in pointed.clusters
     ]
+
+
+def _without(unit: Unit, apart: Sequence[str], scan: Scan) -> Unit:
+    """A plain directory without the overlays and charts that lie in it."""
+    inside = tuple(f"{one}/" for one in apart)
+    files = tuple(one for one in scan.files if scan.is_below(one) and not one.startswith(inside))
+    (source,) = unit.sources
+    if not isinstance(source.request, Detected):
+        return unit
+    directory = msgspec.structs.replace(source.request.directory, files=files)
+    request = msgspec.structs.replace(source.request, directory=directory)
+    narrowed = msgspec.structs.replace(source, request=request)
+    return msgspec.structs.replace(unit, sources=(narrowed,))
 
 
 def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
