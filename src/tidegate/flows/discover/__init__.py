@@ -209,9 +209,11 @@ async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discover
         nodes = [*entries, *await grow(overlays_over(left, scan))]
         entries, more = entries_of(nodes)
         families = [family_of(node, scan) for node in entries]
-        for parent, mine in folders_over(families, scan):
-            (node,) = await grow([parent])
-            families = [one for one in families if one not in mine] + [family_of(node, scan)]
+        over = [*folders_over(families, scan)]
+        taken = {id(one) for _, mine in over for one in mine}
+        parents = await grow([parent for parent, _ in over])
+        families = [one for one in families if id(one) not in taken]
+        families += [family_of(node, scan) for node in parents]
     findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
     return Discovered(_sorted(families), findings)
 

@@ -6,12 +6,12 @@ of: an address is taken for it if the paths that units ask of it are there. That
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from posixpath import join, normpath
 
 from tidegate.errors import Place
-from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.scan import Scan, folders_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.source import GitSource, SourceObject, SourceRef
@@ -42,8 +42,8 @@ async def find_homes(scan: Scan, setting: Setting) -> Homes:
         asked.setdefault(url, []).append(path)
     if any(same_repository(one.url, url) for one in known for url in asked):
         return Homes(setting, scan)
-    folders = {"."} | {above for one in scan.files for above in _above(one)}
-    starts = [".", *reversed([scan.below, *_above(scan.below)])] if scan.below != "." else ["."]
+    folders = {".", *_folders(scan.files)}
+    starts = [*reversed([scan.below, *folders_of(scan.below)])]
     found = [
         (sum(normpath(join(start, path)) in folders for path in paths), start, url)
         for url, paths in asked.items()
@@ -78,7 +78,11 @@ def _asked(scan: Scan) -> Iterator[tuple[str, str]]:
                 yield source.url, one.path
 
 
-def _above(name: str) -> Iterator[str]:
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
+def _folders(files: Iterable[str]) -> set[str]:
+    found = set[str]()
+    for file in files:
+        for folder in folders_of(file):
+            if folder in found:
+                break
+            found.add(folder)
+    return found
