@@ -1,8 +1,8 @@
 """How long it takes to find the units of a repository, with few of them and with many.
 
-One unit brings all others: their files lie in nested directories. Each has a small directory of its
-own in the same repository; of ten, one is an overlay and one is a chart. Argo CD's are Applications,
-Flux's are Kustomizations, with releases for the charts.
+One unit brings all others: their files lie in nested directories. Each has a small directory of
+its own in the same repository; of ten, one is an overlay and one is a chart. Argo CD's are
+Applications, Flux's are Kustomizations, with releases for the charts.
 
 The commands run as a user runs them. CPU time is theirs and that of all that they start, less that
 of a command that does nothing. `programs` counts what was started: a second plan of what has not
@@ -57,7 +57,10 @@ data: {replicas: "{{ .Values.replicas }}"}
 APPLICATION = """\
 apiVersion: argoproj.io/v1alpha1
 kind: Application
-metadata: {{name: {name}, namespace: argocd, annotations: {{argocd.argoproj.io/sync-wave: "{wave}"}}}}
+metadata:
+  name: {name}
+  namespace: argocd
+  annotations: {{argocd.argoproj.io/sync-wave: "{wave}"}}
 spec:
   project: default
   source: {{repoURL: {url}, path: {path}, targetRevision: HEAD{more}}}
@@ -146,7 +149,7 @@ def make_repository(root: Path, size: int, write: Callable[[str, str, int], str]
         _put(root / f"apps/{number % 20:02}/{number % 7}/{name}.yaml", write(name, start, number))
     _put(root / "root.yaml", _root(write))
     for words in (["init", "--quiet", "-b", "main"], ["remote", "add", "origin", URL]):
-        subprocess.run(["git", *words], check=True, cwd=root)  # noqa: S607
+        subprocess.run(["git", *words], check=True, cwd=root)  # noqa: S603, S607
     return root
 
 

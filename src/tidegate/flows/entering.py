@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tidegate.dialect.units import MARKS
 from tidegate.errors import PlanError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
@@ -119,8 +120,12 @@ def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[s
     return [(name, one.context) for name, one in found.items() if one is not None]
 
 
-async def find(pointed: Pointed, setting: Setting) -> Found:
-    """The same for no cluster in particular."""
+async def find(pointed: Pointed, setting: Setting, *, only_units: bool = False) -> Found:
+    """The same for no cluster in particular.
+
+    With `only_units`, charts and overlays that bring none need not be rendered.
+    """
+    setting = replace(setting, seeks=MARKS if only_units else None)
 
     async def ask(_cluster: str) -> Capabilities:
         return UNKNOWN

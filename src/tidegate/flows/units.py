@@ -33,12 +33,21 @@ def _rows(family: Family) -> list[UnitRow]:
             waves = _waves_of((family.own,))
         mine = children.get(parent, [])
         for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
-            count = len(one.documents) if isinstance(one.rendered, Rendered) else None
-            rows.append(UnitRow(one.unit, waves.get(_key(one.unit.id)), count, depth))
+            wave = waves.get(_key(one.unit.id))
+            rows.append(UnitRow(one.unit, wave, _count(one), depth, is_unread=_is_unread(one)))
             walk(one.unit.id, depth + 1)
 
     walk(None, 0)
     return rows
+
+
+def _is_unread(member: Member) -> bool:
+    return isinstance(member.rendered, Rendered) and member.rendered.is_unread
+
+
+def _count(member: Member) -> int | None:
+    is_known = isinstance(member.rendered, Rendered) and not member.rendered.is_unread
+    return len(member.documents) if is_known else None
 
 
 def _waves(parent: Member | None) -> dict[tuple[str, str], int]:

@@ -13,12 +13,16 @@ from tidegate.report.rollout.rows import cells
 
 @dataclass(frozen=True, slots=True)
 class UnitRow:
-    """A unit, the wave of its own object in its parent, and how many objects it has."""
+    """A unit, the wave of its own object in its parent, and how many objects it has.
+
+    One that `is_unread` was not rendered; of another without a number that is not known.
+    """
 
     unit: Unit
     wave: int | None
     objects: int | None
     depth: int
+    is_unread: bool = False
 
 
 HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "OBJECTS", "PLACE")
@@ -41,7 +45,7 @@ def _cells(row: UnitRow) -> tuple[str, ...]:
         "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
         or "-",
         _after(row) or "-",
-        "?" if row.objects is None else str(row.objects),
+        ("-" if row.is_unread else "?") if row.objects is None else str(row.objects),
         str(unit.where or "-"),
     )
 

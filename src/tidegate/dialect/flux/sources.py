@@ -101,9 +101,7 @@ def resolve(named: SourceObject, declared: Sources) -> DeclaredSource | None:
             return found
 
 
-def _behind(
-    chart: DeclaredSource, behind: SourceObject, declared: Sources
-) -> DeclaredSource:
+def _behind(chart: DeclaredSource, behind: SourceObject, declared: Sources) -> DeclaredSource:
     tree = resolve(behind, declared)
     if tree is None:
         return replace(chart, source=None, problem=f"nothing declares {behind}")

@@ -171,7 +171,7 @@ async def _scan(spot: _Spot, setting: Setting) -> Scan:
 
 async def _plain(units: list[Unit], scan: Scan, setting: Setting, ask: AskCluster) -> Discovered:
     """Plain units, and all that they bring."""
-    homes = await find_homes(scan, setting)
+    homes = await find_homes(scan, replace(setting, seeks=None))
     async with Workshop(homes.setting) as workshop:
         nodes = await Growing(scan, _renderer(workshop, ask)).grow(units)
     families = tuple(family_of(node, scan) for node in nodes)

@@ -243,7 +243,10 @@ def holders(documents: Iterable[Document]) -> Iterator[tuple[Held, Document]]:
         body = document.body
         kind = text(body, "kind")
         if kind in HOLDERS and text(body, "apiVersion") == "v1" and "sops" not in body:
-            yield (kind, text(body, "metadata", "namespace"), text(body, "metadata", "name")), document
+            yield (
+                (kind, text(body, "metadata", "namespace"), text(body, "metadata", "name")),
+                document,
+            )
 
 
 def _paths(folder: str, value: Json) -> Iterator[str]:

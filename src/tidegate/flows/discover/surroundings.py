@@ -52,7 +52,7 @@ class Surroundings:
         if not isinstance(named, SourceObject) or not isinstance(details, FluxDetails):
             return one
         everywhere = _Everywhere(self.scan, unit.where.name if unit.where else "")
-        declared = resolve(named, self._sources) or resolve(named, everywhere)
+        declared = resolve(named, self.sources) or resolve(named, everywhere)
         if declared is None:
             return one
         return msgspec.structs.replace(
@@ -63,13 +63,14 @@ class Surroundings:
         )
 
     @cached_property
-    def _sources(self) -> ChainMap[SourceObject, DeclaredSource]:
+    def sources(self) -> ChainMap[SourceObject, DeclaredSource]:
         """By its name, what is declared by those above, the nearest first."""
         own = {one.id: one for one in self.declared.sources}
-        return ChainMap(own, *(self.above._sources.maps if self.above else ()))
+        return ChainMap(own, *(self.above.sources.maps if self.above else ()))
 
     @cached_property
-    def _holders(self) -> dict[Held, Document]:
+    def held(self) -> dict[Held, Document]:
+        """The ConfigMaps and Secrets that come with it."""
         return dict(holders(self.documents))
 
     def _levels(self) -> Iterator[Surroundings]:
@@ -82,7 +83,7 @@ class Surroundings:
         """Those that name no namespace may be in this one."""
         names = ((kind, namespace, name), (kind, "", name))
         for level in self._levels():
-            found = next((level._holders[one] for one in names if one in level._holders), None)
+            found = next((level.held[one] for one in names if one in level.held), None)
             if found is not None:
                 return _known(data_of(found.body))
         spots = (self.scan.held.find(one, near) for one in names)

@@ -62,7 +62,7 @@ async def settle(
 def _names_at(path: str, root: Path) -> list[str] | None:
     """What lies in a directory of a tree; of a file nothing, and None where nothing is."""
     try:
-        return os.listdir(follow(root / path, root))
+        return os.listdir(follow(root / path, root))  # noqa: PTH208  (it is hot)
     except NotADirectoryError:
         return []
     except (OSError, StrayPathError):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
@@ -17,9 +19,11 @@ from tidegate.errors import TidegateError
 from tidegate.external.worker import Workers
 from tidegate.model.source import Snapshot, SourceRef
 from tidegate.render.cache import RenderCache
+from tidegate.render.cache_keys import program_version
 from tidegate.render.footprint import KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
+from tidegate.render.kustomize import Builder, find_tool
 from tidegate.render.sops import Keys
 from tidegate.source import (
     Access,
@@ -50,7 +54,8 @@ def count_cores() -> int:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """How things may be had and opened. `maps` are directories that stand for addresses, and
-    `vendored` charts that will do where their repository cannot be asked.
+    `vendored` charts that will do where their repository cannot be asked. With `seeks`, charts and
+    overlays that cannot come to such a text are not rendered, unless it is known what they come to.
     """
 
     cache: Cache
@@ -59,6 +64,7 @@ class Setting:
     maps: tuple[Checkout, ...] = ()
     vendored: tuple[VendoredChart, ...] = ()
     offline: bool = False
+    seeks: re.Pattern[bytes] | None = None
     cores: int = field(default_factory=count_cores)
 
 
@@ -85,6 +91,12 @@ class Workshop:
         await self._ends.aclose()
         if self.renders.has_grown:
             await asyncio.to_thread(self.setting.cache.shrink)
+
+    @cached_property
+    def builder(self) -> tuple[Builder, str]:
+        """What builds overlays, and which version of it."""
+        tool = find_tool()
+        return tool, program_version(tool.argv)
 
     async def workers(self) -> Workers:
         """For all charts, as many as there are cores."""
