@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidegate.dialect.units import MARKS
-from tidegate.errors import PlanError
+from tidegate.errors import Place, PlanError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.pointing import Pointed
@@ -53,10 +53,17 @@ class Found:
 
     def findings_of(self, members: Iterable[Member]) -> tuple[Finding, ...]:
         """What is said of these units alone."""
-        files = {(one.unit.where.name, one.unit.where.line) for one in members if one.unit.where}
-        return tuple(
-            one for one in self.findings if one.where and (one.where.name, one.where.line) in files
-        )
+        spots = {spot_of(one.unit.where) for one in members if one.unit.where}
+        return tuple(one for one in self.findings if spot_of(one.where) in spots)
+
+    @property
+    def findings_by_place(self) -> dict[tuple[str, int], tuple[Finding, ...]]:
+        """By file and line, what is said of the unit that stands there."""
+        found: dict[tuple[str, int], list[Finding]] = {}
+        for one in self.findings:
+            if one.where is not None:
+                found.setdefault(spot_of(one.where), []).append(one)
+        return {spot: tuple(said) for spot, said in found.items()}
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""
@@ -74,6 +81,11 @@ class Found:
             )
             hint = "`--keep-going` leaves out the units at fault, and what waits for them"
             raise PlanError("plan.faults", problem, hint=hint)
+
+
+def spot_of(place: Place | None) -> tuple[str, int]:
+    """A file and a line of it."""
+    return (place.name, place.line) if place else ("", 0)
 
 
 @asynccontextmanager

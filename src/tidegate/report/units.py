@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import Unit
+from tidegate.report.findings import finding_document
 from tidegate.report.rollout.rows import cells
 
 
@@ -66,7 +67,7 @@ def units_document(rows: Iterable[UnitRow], findings: Iterable[Finding]) -> dict
     """One document for programs."""
     return {
         "units": [_unit(row) for row in rows],
-        "findings": [_finding(one) for one in findings],
+        "findings": [finding_document(one) for one in findings],
     }
 
 
@@ -89,15 +90,4 @@ def _unit(row: UnitRow) -> dict[str, Json]:
         "dependsOn": [str(one.unit) for one in unit.dependencies if one.unit],
         "suspended": unit.suspended,
         "objects": row.objects,
-    }
-
-
-def _finding(one: Finding) -> dict[str, Json]:
-    return {
-        "code": one.code,
-        "severity": one.severity.value,
-        "sentence": one.sentence,
-        "where": str(one.where) if one.where else None,
-        "why": one.why,
-        "fix": one.fix,
     }
