@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
@@ -12,10 +13,14 @@ from tidegate.flows.discover import is_called
 from tidegate.flows.entering import find, spot_of
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
+from tidegate.flows.rendering.workshop import Crew
 from tidegate.model.finding import Finding
 from tidegate.model.unit import UnitId
 from tidegate.render.sops import Keys
 from tidegate.source import Cache, default_cache_root, read_repository_map
+
+AT_ONCE = 16
+"""Paths on their way at a time; what they wait for is limited elsewhere."""
 
 
 def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
@@ -68,8 +73,17 @@ class Parts:
 
 
 async def render_pointed(pointed: Iterable[Pointed], setting: Setting) -> tuple[Parts, ...]:
-    """What each path or address renders to, for no cluster in particular."""
-    return tuple([await _render(one, setting) for one in pointed])
+    """What each path or address renders to, for no cluster in particular; several at once."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def render(one: Pointed, setting: Setting) -> Parts:
+        async with room:
+            return await _render(one, setting)
+
+    async with Crew(setting.cores, offline=setting.offline) as crew, asyncio.TaskGroup() as group:
+        shared = replace(setting, crew=crew)
+        tasks = [group.create_task(render(one, shared)) for one in pointed]
+    return tuple(task.result() for task in tasks)
 
 
 async def _render(pointed: Pointed, setting: Setting) -> Parts:

@@ -76,7 +76,7 @@ async def _try(
     if how.seeks and not await asyncio.to_thread(chart_may_hold, how.seeks, release):
         return UNREAD
     try:
-        documents = await render(release, await workshop.workers())
+        documents = await render(release, await workshop.crew.helm())
     except DependencyError as error:
         if {one.dependency for one in release.fetched} & {*error.dependencies}:
             raise

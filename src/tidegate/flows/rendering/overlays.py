@@ -72,7 +72,7 @@ async def _build(overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how
     if how.seeks and gathered and not overlay_may_hold(how.seeks, gathered):
         return UNREAD
     workers = await workshop.workers_if_any()
-    async with workshop.builds:
+    async with workshop.crew.builds:
         documents = await build(overlay, tool=tool, decrypt=unsealing.open_input, workers=workers)
     if key and not unsealing.has_met_inputs:
         workshop.renders.keep(key, documents)  # what SOPS has opened is never kept

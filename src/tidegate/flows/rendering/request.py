@@ -51,5 +51,5 @@ async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, how: H
         case Overlay():
             return await build_overlay(asked, workshop, unsealing, how)
         case Directory():
-            workers = await workshop.jsonnet_workers()
+            workers = await workshop.crew.jsonnet()
             return Sealed(await render_directory(asked, workers))
