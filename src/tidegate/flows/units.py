@@ -33,9 +33,8 @@ def _rows(family: Family) -> list[UnitRow]:
             waves = {name: wave for name, wave in _waves_of((family.own,)).items() if wave}
         mine = children.get(parent, [])
         for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
-            is_known = isinstance(one.rendered, Rendered) and one.unit.sources
-            count = len(one.documents) if is_known else None
-            rows.append(UnitRow(one.unit, waves.get(_key(one.unit.id)), count, depth))
+            wave = waves.get(_key(one.unit.id))
+            rows.append(UnitRow(one.unit, wave, _count(one), depth, is_unread=_is_unread(one)))
             walk(one.unit.id, depth + 1)
 
     walk(None, 0)
@@ -54,6 +53,15 @@ def own_waves(members: Iterable[Member]) -> dict[UnitId, int]:
         waves = _waves(by_id[parent])
         found |= {one: waves[_key(one)] for one in mine if _key(one) in waves}
     return found
+
+
+def _is_unread(member: Member) -> bool:
+    return isinstance(member.rendered, Rendered) and member.rendered.is_unread
+
+
+def _count(member: Member) -> int | None:
+    is_known = isinstance(member.rendered, Rendered) and not member.rendered.is_unread
+    return len(member.documents) if is_known and member.unit.sources else None
 
 
 def _waves(parent: Member | None) -> dict[tuple[str, str], int]:
