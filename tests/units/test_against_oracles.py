@@ -141,7 +141,7 @@ async def test_a_unit_renders_as_its_controller_renders_it(
 ) -> None:
     made = await checkouts[shape].render(tidegate, unit)
 
-    assert [said for one in made for said in one.problems] == []
+    assert [said for one in made for said in one.errors] == []
     objects = [body for one in made for body in one.bodies]
     assert "\n".join(differences(recorded(shape, unit), objects, unit)) == ""
 
