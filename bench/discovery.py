@@ -94,17 +94,23 @@ spec: {{interval: 10m, url: {URL}, ref: {{branch: main}}}}
 
 
 def measure() -> dict[str, float]:
-    """Each size by itself, and what a unit costs among many beside among few."""
+    """Each size by itself, and how the cost grows between them."""
     figures: dict[str, float] = {}
     for dialect, write in (("argo", _application), ("flux", _flux)):
         found = {size: _measure(size, write) for size in SIZES}
         for size, values in found.items():
             figures |= {f"{dialect} {size:,}, {name}": value for name, value in values.items()}
-        few, most = SIZES[0], SIZES[-1]
         for name in ("units CPU s", "units again CPU s"):
-            ratio = found[most][name] / most / (found[few][name] / few)
-            figures[f"{dialect}, {name} / unit, {most:,} / {few:,}"] = ratio
+            spent = {size: values[name] for size, values in found.items()}
+            figures[f"{dialect}, {name}, growth"] = _growth(spent)
     return figures
+
+
+def _growth(spent: dict[int, float]) -> float:
+    """What one more unit costs among many, beside what it costs among few."""
+    few, some, many = SIZES
+    early = (spent[some] - spent[few]) / (some - few)
+    return (spent[many] - spent[some]) / (many - some) / early
 
 
 def _measure(size: int, write: Callable[[str, str, int], str]) -> dict[str, float]:

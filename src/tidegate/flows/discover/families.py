@@ -109,27 +109,25 @@ class Growing:
     async def _grow(self, unit: Unit, around: Surroundings, above: tuple[UnitId, ...]) -> _Node:
         unit = around.with_sources(unit)
         rendered = await self._render_once(unit, around)
-        documents = rendered.documents if isinstance(rendered, Rendered) else ()
         declared = self._find_units(rendered, unit.destination.namespace)
-        inside = Surroundings(self._scan, documents, declared, around)
+        member = Member(unit, rendered, declared)
+        inside = Surroundings(self._scan, member.documents, declared, around)
         children = [_child(one, unit) for one in declared.units]
         fresh = [one for one in children if one.id not in above]
         grown = await self._grow_all(fresh, inside, above) if fresh else []
-        return _Node(Member(unit, rendered, declared), grown)
+        return _Node(member, grown)
 
     def _find_units(self, rendered: Rendered | Unrendered, namespace: str) -> Declared:
         """Whom it brings; what was rendered stays, so that it is known again."""
         if isinstance(rendered, Unrendered):
             return NOTHING
-        key = (id(rendered), namespace)
-        if key not in self._declared:
+        if (key := (id(rendered), namespace)) not in self._declared:
             self._declared[key] = find_units(rendered.documents, namespace)
         return self._declared[key]
 
     async def _render_once(self, unit: Unit, around: Surroundings) -> Rendered | Unrendered:
-        takes = any(
-            isinstance(one.details, FluxDetails) and one.details.takes_data for one in unit.sources
-        )
+        details = (one.details for one in unit.sources)
+        takes = any(isinstance(one, FluxDetails) and one.takes_data for one in details)
         text = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)
         key = (text, id(around) if takes else 0)
         async with self._locks.setdefault(key, asyncio.Lock()):
