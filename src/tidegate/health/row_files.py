@@ -9,7 +9,8 @@ import msgspec
 from tidegate.documents.decoding import Flaw, decode
 from tidegate.errors import OperatorsError, foreign
 from tidegate.health.rows import HealthRow
-from tidegate.model.checks import parse_path
+from tidegate.model.checks import mistakes_in, mistakes_of
+from tidegate.model.operators import Check
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,10 +25,6 @@ def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
 
 def _flaws(file: _File) -> Iterator[Flaw]:
     for place, row in enumerate(file.rows):
-        paths = [check.place for case in row.cases for check in case.when]
-        paths += [case.tells for case in (*row.cases, row.otherwise) if case.tells]
-        for path in (*paths, *([row.observed] if row.observed else ())):
-            try:
-                parse_path(path)
-            except ValueError as error:
-                yield ("rows", place), OperatorsError("health.row", foreign(str(error)))
+        observed = mistakes_of([Check(path=row.observed)] if row.observed else ())
+        for mistake in (*observed, *mistakes_in((*row.cases, row.otherwise))):
+            yield ("rows", place), OperatorsError("health.row", foreign(mistake))

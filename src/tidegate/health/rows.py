@@ -12,7 +12,8 @@
       otherwise: {health: Progressing, says: Waiting for certificate}
 
 What a case says is `says`, or what stands at the path `tells`, or the message of the first
-condition that it asks for. Its reason is `reason`, or that condition's.
+condition that it asks for. Its reason is `reason`, or that condition's. A case with `first` is a
+table: it goes through the conditions, and the first that fits a case of the table decides.
 """
 
 from __future__ import annotations
@@ -20,26 +21,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
 import msgspec
 
 from tidegate.errors import foreign
-from tidegate.model.checks import all_hold, find, holds
+from tidegate.model.amounts import items_at
+from tidegate.model.checks import all_hold, holds
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Row
-from tidegate.model.reading import NOTHING, number, text
+from tidegate.model.operators import CONDITIONS, Case, Check, Row
+from tidegate.model.paths import find
+from tidegate.model.reading import NOTHING, mapping, number, text
 from tidegate.model.verdict import Health, Verdict
 
-
-class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A state, and when an object is in it."""
-
-    health: Health
-    when: tuple[Check, ...] = ()
-    reason: str = ""
-    says: str = ""
-    tells: str = ""
-    final: bool = False
+Body: TypeAlias = dict[str, Json]
+LAST = "\uffff"
+"""Sorts behind every time."""
 
 
 class HealthRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,21 +79,23 @@ def _fits(row: HealthRow, group: str, kind: str) -> bool:
     return fnmatchcase(group, row.group) and any(fnmatchcase(kind, one) for one in row.kinds)
 
 
-def judge_cases(body: dict[str, Json], row: HealthRow) -> Verdict:
+def judge_cases(body: Body, row: HealthRow) -> Verdict:
     """What a row says of an object."""
     seen = find(body, row.observed) if row.observed else None
     if isinstance(seen, int) and seen != number(body, "metadata", "generation", default=seen):
         return _lagging(seen)
-    case = next((one for one in row.cases if all_hold(one.when, body)), row.otherwise)
-    return _say(body, case, seen if isinstance(seen, int) else 0)
+    known = seen if isinstance(seen, int) else 0
+    return _decide(body, row.cases, known) or _say(body, row.otherwise, known)
 
 
-def judge_row(body: dict[str, Json], row: Row) -> Verdict:
-    """What is known of an operator's kind: ready when its row says so, else on its way."""
+def judge_row(body: Body, row: Row) -> Verdict:
+    """What is known of an operator's kind: what its cases say, ready, or on its way."""
     seen = find(body, row.observed) if row.observed else None
     known = seen if isinstance(seen, int) else 0
     if isinstance(seen, int) and seen < number(body, "metadata", "generation"):
         return _lagging(seen)
+    if decided := _decide(body, row.cases, known):
+        return decided
     missing = tuple(check for check in row.ready_when if not holds(check, body))
     if not missing:
         return _say(body, Case(health=Health.HEALTHY, when=row.ready_when, reason="Ready"), known)
@@ -104,12 +103,37 @@ def judge_row(body: dict[str, Json], row: Row) -> Verdict:
     return _say(body, Case(health=Health.PROGRESSING, when=missing[:1], reason=reason), known)
 
 
+def _decide(body: Body, cases: Iterable[Case], seen: int) -> Verdict | None:
+    """What the first case says that holds; None where none does."""
+    for case in cases:
+        if all_hold(case.when, body):
+            decided = _go_through(body, case, seen) if case.first else _say(body, case, seen)
+            if decided is not None:
+                return decided
+    return None
+
+
+def _go_through(body: Body, table: Case, seen: int) -> Verdict | None:
+    """What a table says of the first item that one of its cases fits."""
+    items = list(items_at(find(body, table.among)))
+    if table.by:
+        items.sort(key=lambda item: text(item, table.by, default=LAST))
+    for item in items:
+        view = {**body, "item": item}
+        if table.among == CONDITIONS:
+            view["status"] = {**mapping(body, "status"), "conditions": [item]}
+        if decided := _decide(view, table.first, seen):
+            return decided
+    return None
+
+
 def _lagging(seen: int) -> Verdict:
     sentence = "its controller has not seen the last change yet"
     return Verdict(Health.PROGRESSING, "GenerationNotObserved", sentence, speaks_of=seen)
 
 
-def _say(body: dict[str, Json], case: Case, seen: int) -> Verdict:
+def _say(body: Body, case: Case, seen: int) -> Verdict:
+    health = case.health or Health.UNKNOWN
     named = next((check for check in case.when if check.condition), None)
     condition = _condition(body, named)
     told = find(body, case.tells) if case.tells else condition.get("message")
@@ -117,27 +141,28 @@ def _say(body: dict[str, Json], case: Case, seen: int) -> Verdict:
     reason = case.reason or text(condition, "reason") or _word(case, named)
     own = number(condition, "observedGeneration")
     speaks_of = seen or number(body, "status", "observedGeneration", default=own)
-    return Verdict(case.health, foreign(reason), foreign(sentence), case.final, speaks_of)
+    return Verdict(health, foreign(reason), foreign(sentence), case.final, speaks_of)
 
 
 def _word(case: Case, named: Check | None) -> str:
     """A reason where nobody gave one: `Ready`, `NotReady`, or the state itself."""
     if named is None:
-        return case.health.value
+        return (case.health or Health.UNKNOWN).value
     is_good = case.health is Health.HEALTHY or "True" in named.wanted
     return named.condition if is_good else f"Not{named.condition}"
 
 
-def _condition(body: dict[str, Json], named: Check | None) -> dict[str, Json]:
-    if named is None:
-        return NOTHING
-    found = find(body, f"status.conditions[type={named.condition}]")
+def _condition(body: Body, named: Check | None) -> Body:
+    """The condition that a case asks for, or the item that a table is at."""
+    where = f"{CONDITIONS}[type={named.condition}]" if named else "item"
+    found = find(body, where)
     return found if isinstance(found, dict) else NOTHING
 
 
-def _plain(body: dict[str, Json], case: Case) -> str:
+def _plain(body: Body, case: Case) -> str:
     """What was looked at, where nobody wrote a message: `status.phase is Bound`."""
-    check = next((one for one in case.when if not one.absent), None)
+    told = (one for one in case.when if not (one.absent or one.at_least))
+    check = next(told, None)
     if check is None:
         return "it has not told how it is yet"
     found = find(body, check.place)

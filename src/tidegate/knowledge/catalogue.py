@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidegate.knowledge.serving import serves, speaks_for
-from tidegate.model.checks import all_hold, find
+from tidegate.model.checks import all_hold
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Row, ServedBy
+from tidegate.model.paths import find
 from tidegate.model.reading import number
 
 

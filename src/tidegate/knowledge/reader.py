@@ -11,9 +11,10 @@ from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw, decode
 from tidegate.errors import OperatorsError, foreign
 from tidegate.knowledge.stages import shows
-from tidegate.knowledge.templates import FOR, IF, check_template
+from tidegate.knowledge.templates import FOR, check_template
+from tidegate.model.checks import mistakes_in, mistakes_of
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Knowledge, Row
+from tidegate.model.operators import Check, Knowledge, Product, Row
 
 ROWS = Path(__file__).with_name("rows")
 
@@ -57,11 +58,17 @@ def _wrong_stages(row: Row) -> Iterator[Flaw]:
 
 
 def _wrong_paths(row: Row) -> Iterator[Flaw]:
-    for path, template in (*_templates(row), *_checks(row)):
+    for path, template in (*_templates(row), *_lists(row)):
         try:
             check_template(template)
         except ValueError as error:
             yield path, OperatorsError("operators.path", foreign(str(error)))
+    for path, checks in _checks(row):
+        for mistake in mistakes_of(checks):
+            yield path, OperatorsError("operators.path", foreign(mistake))
+    for index, case in enumerate(row.cases):
+        for mistake in mistakes_in([case]):
+            yield ("cases", index), OperatorsError("operators.path", foreign(mistake))
 
 
 def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
@@ -73,30 +80,33 @@ def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
         yield ("services", place), [service.name, service.selector]
     for place, stage in enumerate(row.stages):
         yield ("stages", place, "writes"), stage.writes
-        for index, product in enumerate(stage.produces):
-            yield ("stages", place, "produces", index), product.makes
+    for path, product in _products(row):
+        yield path, product.makes
 
 
-def _checks(row: Row) -> Iterator[tuple[FieldPath, object]]:
-    """Every path that a row names outside of templates, as a template, with its own path."""
-    for index, check in enumerate(row.ready_when):
-        yield ("ready_when", index), {IF: check.place}
-    if row.observed:
-        yield ("observed",), {IF: row.observed}
+def _lists(row: Row) -> Iterator[tuple[FieldPath, object]]:
+    """Every path of a list that a row goes through, as a template, with its own path."""
     for place, need in enumerate(row.needs):
-        yield from _asked(("needs", place), need.each, need.when)
+        if need.each:
+            yield ("needs", place, "each"), {FOR: need.each}
+    for path, product in _products(row):
+        if product.each:
+            yield (*path, "each"), {FOR: product.each}
+
+
+def _checks(row: Row) -> Iterator[tuple[FieldPath, tuple[Check, ...]]]:
+    """All checks of a row outside of its cases, with their path."""
+    yield ("ready_when",), row.ready_when
+    yield ("observed",), (Check(path=row.observed),) if row.observed else ()
+    for place, need in enumerate(row.needs):
+        yield ("needs", place, "when"), need.when
     for place, service in enumerate(row.services):
-        yield from _asked(("services", place), "", service.when)
+        yield ("services", place, "when"), service.when
+    for path, product in _products(row):
+        yield (*path, "when"), product.when
+
+
+def _products(row: Row) -> Iterator[tuple[FieldPath, Product]]:
     for place, stage in enumerate(row.stages):
         for index, product in enumerate(stage.produces):
-            spot: FieldPath = ("stages", place, "produces", index)
-            yield from _asked(spot, product.each, product.when)
-
-
-def _asked(
-    spot: FieldPath, each: str, when: tuple[Check, ...]
-) -> Iterator[tuple[FieldPath, object]]:
-    if each:
-        yield (*spot, "each"), {FOR: each}
-    for index, check in enumerate(when):
-        yield (*spot, "when", index), {IF: check.place}
+            yield ("stages", place, "produces", index), product

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from tidegate.model.checks import Step, find, parse_path, walk
 from tidegate.model.objects import Json, Kind
+from tidegate.model.paths import Step, find, parse_path, walk
 from tidegate.model.reading import mapping
 
 NOW = "\x00now"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.checks import find, holds, parse_path
+from tidegate.model.checks import holds
 from tidegate.model.objects import Json
 from tidegate.model.operators import Check
+from tidegate.model.paths import find, parse_path
 
 BODY: dict[str, Json] = {
     "metadata": {"annotations": {"a.b/c": "yes"}},
