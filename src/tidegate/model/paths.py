@@ -1,7 +1,7 @@
 """Paths into an object.
 
 spec.secretName                 what stands there
-spec.list[0].name               an item
+spec.list[0].name               an item; [-1] is the last
 status.conditions[type=Ready]   the first item whose key has this value
 metadata.annotations["a.b/c"]   a name that needs quotes
 """
@@ -18,7 +18,7 @@ from tidegate.model.objects import Json
 Step: TypeAlias = str | int | tuple[str, str]
 _STEP = re.compile(
     r"\.?(?P<name>[^\s.\[\]|()'\"${}]+)"
-    r"|\[(?P<index>\d+)\]"
+    r"|\[(?P<index>-?\d+)\]"
     r"|\[\"(?P<quoted>[^\"]+)\"\]"
     r"|\[(?P<key>[^\s=\[\]\"]+)=(?P<value>[^\[\]]*)\]"
 )
@@ -56,7 +56,7 @@ def walk(body: Json, steps: Iterable[Step]) -> Json:
         if isinstance(body, dict) and isinstance(step, str):
             body = body.get(step)
         elif isinstance(body, list) and isinstance(step, int):
-            body = body[step] if step < len(body) else None
+            body = body[step] if -len(body) <= step < len(body) else None
         elif isinstance(body, list) and isinstance(step, tuple):
             body = next((one for one in body if _is_chosen(one, *step)), None)
         else:
