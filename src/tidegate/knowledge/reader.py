@@ -63,8 +63,8 @@ def _wrong_paths(row: Row) -> Iterator[Flaw]:
             check_template(template)
         except ValueError as error:
             yield path, OperatorsError("operators.path", foreign(str(error)))
-    for path, checks in _checks(row):
-        for mistake in mistakes_of(checks):
+    for path, check in _checks(row):
+        for mistake in mistakes_of([check]):
             yield path, OperatorsError("operators.path", foreign(mistake))
     for index, case in enumerate(row.cases):
         for mistake in mistakes_in([case]):
@@ -94,16 +94,16 @@ def _lists(row: Row) -> Iterator[tuple[FieldPath, object]]:
             yield (*path, "each"), {FOR: product.each}
 
 
-def _checks(row: Row) -> Iterator[tuple[FieldPath, tuple[Check, ...]]]:
-    """All checks of a row outside of its cases, with their path."""
-    yield ("ready_when",), row.ready_when
-    yield ("observed",), (Check(path=row.observed),) if row.observed else ()
-    for place, need in enumerate(row.needs):
-        yield ("needs", place, "when"), need.when
-    for place, service in enumerate(row.services):
-        yield ("services", place, "when"), service.when
-    for path, product in _products(row):
-        yield (*path, "when"), product.when
+def _checks(row: Row) -> Iterator[tuple[FieldPath, Check]]:
+    """Every check of a row outside of its cases, with its path."""
+    if row.observed:
+        yield ("observed",), Check(path=row.observed)
+    lists: list[tuple[FieldPath, tuple[Check, ...]]] = [(("ready_when",), row.ready_when)]
+    lists += [(("needs", place, "when"), need.when) for place, need in enumerate(row.needs)]
+    lists += [(("services", place, "when"), one.when) for place, one in enumerate(row.services)]
+    lists += [((*path, "when"), product.when) for path, product in _products(row)]
+    for path, checks in lists:
+        yield from (((*path, index), check) for index, check in enumerate(checks))
 
 
 def _products(row: Row) -> Iterator[tuple[FieldPath, Product]]:
