@@ -15,12 +15,12 @@ from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import EVERY, Row
 from tidegate.testing import Body
 
+ROWS = [(row, kind) for row in builtin().rows if row.group != EVERY for kind in row.kinds]
 KINDS = [
     pytest.param(row, Kind(row.group, row.versions[0], kind), id=f"{kind}.{row.group}")
-    for row in builtin().rows
-    if row.group != EVERY
-    for kind in row.kinds
+    for row, kind in ROWS
 ]
+INSIDE = [one for one, (row, _) in zip(KINDS, ROWS, strict=True) if not row.served_by.outside]
 OPERATORS = {operator.name: operator for operator in builtin().operators}
 ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute")
 GATEWAY = Kind("gateway.networking.k8s.io", "v1", "Gateway")
@@ -63,9 +63,7 @@ async def test_a_kind_with_its_operator_becomes_ready(row: Row, kind: Kind) -> N
     assert not row.ready_when or not all_hold(row.ready_when, before)
 
 
-@pytest.mark.parametrize(
-    ("row", "kind"), [one for one in KINDS if not one.values[0].served_by.outside]
-)
+@pytest.mark.parametrize(("row", "kind"), INSIDE)
 async def test_a_kind_without_its_operator_never_gets_a_status(row: Row, kind: Kind) -> None:
     stage = await a_stage(kind)
     await stage.operate(an_operator("somebody-else", "registry.example/shop/web:1"))
