@@ -19,7 +19,7 @@ table: it goes through the conditions, and the first that fits a case of the tab
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
@@ -56,6 +56,8 @@ class Rows:
 
     named: dict[tuple[str, str], HealthRow]
     patterns: tuple[HealthRow, ...]
+    asked: dict[tuple[str, str], HealthRow | None] = field(default_factory=dict, compare=False)
+    """What was found by pattern before; a cluster has some hundred kinds and many objects."""
 
     @classmethod
     def of(cls, rows: Iterable[HealthRow]) -> Rows:
@@ -69,10 +71,13 @@ class Rows:
         return cls(named, tuple(patterned))
 
     def find(self, group: str, kind: str) -> HealthRow | None:
-        found = self.named.get((group, kind))
-        if found is not None:
-            return found
-        return next((row for row in self.patterns if _fits(row, group, kind)), None)
+        key = (group, kind)
+        if key in self.named:
+            return self.named[key]
+        if key not in self.asked:
+            fitting = (row for row in self.patterns if _fits(row, group, kind))
+            self.asked[key] = next(fitting, None)
+        return self.asked[key]
 
 
 def _fits(row: HealthRow, group: str, kind: str) -> bool:
