@@ -9,7 +9,7 @@
       - {health: Progressing, when: [{condition: Issuing}]}
       - {health: Degraded, when: [{condition: Ready, values: ["False"]}]}
       - {health: Healthy, when: [{condition: Ready}]}
-      otherwise: {health: Progressing, says: Waiting for certificate}
+      otherwise: {health: Progressing, says: it is not issued yet}
 
 What a case says is `says`, or what stands at the path `tells`, or the message of the first
 condition that it asks for. Its reason is `reason`, or that condition's. A case with `first` is a
