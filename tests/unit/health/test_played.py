@@ -125,6 +125,15 @@ def condition(name: str, status: str, reason: str = "Because") -> list[Json]:
             "Progressing",
         ),
         (told("Volume", robustness="faulted"), "longhorn.io", "Degraded"),
+        (told("ClusterPolicy", state="notReady"), "nvidia.com", "Progressing"),
+        (told("ClusterPolicy", state="disabled"), "nvidia.com", "Suspended"),
+        (
+            told(
+                "CiliumLoadBalancerIPPool", conditions=condition("cilium.io/PoolConflict", "True")
+            ),
+            "cilium.io",
+            "Degraded",
+        ),
         (
             told("ReplicationSource", latestMoverStatus={"result": "Failed"}),
             "volsync.backube",
