@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.documents import Document
 from tidegate.flows.discover import Family, Member
-from tidegate.flows.rendering import Rendered
+from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.model.policy import Order
 from tidegate.model.reading import text
 from tidegate.model.unit import UnitId
 from tidegate.report.units import UnitRow
 
 
-def unit_rows(families: Iterable[Family]) -> list[UnitRow]:
-    """Each entry, and below it those that it brings, by their waves."""
-    return [row for family in families for row in _rows(family)]
+def unit_rows(families: Iterable[Family], *, counts: bool = False) -> list[UnitRow]:
+    """Each entry, and below it those that it brings, by their waves; `counts`: their objects."""
+    return [row for family in families for row in _rows(family, counts=counts)]
 
 
-def _rows(family: Family) -> list[UnitRow]:
+def _rows(family: Family, *, counts: bool) -> list[UnitRow]:
     members = {one.unit.id: one for one in family.members}
     children: dict[UnitId | None, list[Member]] = {}
     for one in family.members:
@@ -34,7 +34,9 @@ def _rows(family: Family) -> list[UnitRow]:
         mine = children.get(parent, [])
         for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
             wave = waves.get(_key(one.unit.id))
-            rows.append(UnitRow(one.unit, wave, _count(one), depth, is_unread=_is_unread(one)))
+            objects = len(one.documents) if counts and isinstance(one.rendered, Rendered) else None
+            is_faulty = isinstance(one.rendered, Unrendered) or not one.unit.sources
+            rows.append(UnitRow(one.unit, wave, depth, objects, is_faulty))
             walk(one.unit.id, depth + 1)
 
     walk(None, 0)
@@ -53,15 +55,6 @@ def own_waves(members: Iterable[Member]) -> dict[UnitId, int]:
         waves = _waves(by_id[parent])
         found |= {one: waves[_key(one)] for one in mine if _key(one) in waves}
     return found
-
-
-def _is_unread(member: Member) -> bool:
-    return isinstance(member.rendered, Rendered) and member.rendered.is_unread
-
-
-def _count(member: Member) -> int | None:
-    is_known = isinstance(member.rendered, Rendered) and not member.rendered.is_unread
-    return len(member.documents) if is_known and member.unit.sources else None
 
 
 def _waves(parent: Member | None) -> dict[tuple[str, str], int]:

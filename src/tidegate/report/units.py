@@ -9,25 +9,25 @@ from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import Unit
 from tidegate.report.findings import finding_document
-from tidegate.report.rollout.names import name_from
+from tidegate.report.rollout.names import count, name_from
 from tidegate.report.rollout.rows import cells
 
 
 @dataclass(frozen=True, slots=True)
 class UnitRow:
-    """A unit, the wave of its own object in its parent, and how many objects it has.
+    """A unit, the wave of its own object in its parent, and how many objects it has, if counted.
 
-    One that `is_unread` was not rendered; of another without a number that is not known.
+    One that `is_faulty` could not be rendered.
     """
 
     unit: Unit
     wave: int | None
-    objects: int | None
     depth: int
-    is_unread: bool = False
+    objects: int | None = None
+    is_faulty: bool = False
 
 
-HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "OBJECTS", "PLACE")
+HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "STATE", "PLACE")
 SPARED = ("PLACE", "SOURCE", "TO")
 """What is left out where it does not fit, the first of these first."""
 GAP = "  "
@@ -59,15 +59,15 @@ def _cells(row: UnitRow) -> tuple[str, ...]:
         "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
         or "-",
         _after(row) or "-",
-        _objects(row),
+        _state(row),
         str(unit.where or "-"),
     )
 
 
-def _objects(row: UnitRow) -> str:
-    unknown = "-" if row.is_unread else "?"
-    count = unknown if row.objects is None else str(row.objects)
-    return f"{count} (suspended)" if row.unit.suspended else count
+def _state(row: UnitRow) -> str:
+    states = ["at fault"] * row.is_faulty + ["suspended"] * row.unit.suspended
+    counted = [] if row.objects is None else [count(row.objects, "object")]
+    return ", ".join((*counted, *states)) or "-"
 
 
 def _short(place: str) -> str:

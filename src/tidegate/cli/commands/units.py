@@ -24,8 +24,8 @@ def units(what: str, **told: Unpack[Told]) -> int:
     PATH is a repository of Argo CD's or Flux's, or of both. An Application, a Kustomization and a
     HelmRelease are units; so are charts, overlays and directories that are pointed at.
 
-    Charts and overlays that can bring no further units are not rendered: they have no number of
-    objects, unless it is known from before, and what is wrong with them is said by `plan`.
+    Charts and overlays that can bring no further units are not rendered without --objects: what is
+    wrong with them is said by `plan`.
 
     \b
     Examples:
@@ -47,7 +47,7 @@ def units(what: str, **told: Unpack[Told]) -> int:
     only_units = not told["objects"]
     found = asyncio.run(find(pointed_of(what, told), setting_of(told), only_units=only_units))
     doing.clear()
-    rows = unit_rows(found.families)
+    rows = unit_rows(found.families, counts=told["objects"])
     document = units_document(rows, found.findings)
     options.show(told["output"], [document], unit_lines(rows, room_on(sys.stdout)))
     if told["output"] != "json":
