@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -147,7 +147,7 @@ async def read_members(members: Iterable[Member], session: Session) -> tuple[Rea
     if errors:
         raise ExceptionGroup("not rendered", errors)
     whole = [(one.unit, one.rendered) for one in members if isinstance(one.rendered, Rendered)]
-    ids = {unit.id for unit, _ in whole}
+    brought = _Brought.of(unit for unit, _ in whole)
     documents: dict[str, list[Document]] = {}
     for unit, rendered in whole:
         documents.setdefault(unit.destination.cluster, []).extend(rendered.documents)
@@ -156,20 +156,38 @@ async def read_members(members: Iterable[Member], session: Session) -> tuple[Rea
     for unit, rendered in whole:
         scope = scopes[unit.destination.cluster]
         found = read_manifests(unit, rendered.documents, scope.is_namespaced)
-        brought = tuple(_brought(one, ids, unit, scope) for one in found.manifests)
-        read.append(Read(msgspec.structs.replace(found, manifests=brought), rendered))
+        manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
+        read.append(Read(msgspec.structs.replace(found, manifests=manifests), rendered))
     return tuple(read)
 
 
-def _brought(manifest: Manifest, ids: Collection[UnitId], unit: Unit, scope: _Scope) -> Manifest:
-    """An object of a dialect's own kind: the unit that it is, and whether anybody takes it."""
-    kind = manifest.ref.kind
-    if not is_own_kind(kind):
-        return manifest
-    name = UnitId(kind.name, unit.destination.cluster, manifest.ref.namespace, manifest.ref.name)
-    is_unit = name in ids and name != unit.id
-    deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-    return msgspec.structs.replace(manifest, brings=name if is_unit else None, deed=deed)
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """All units of a plan, and those of them that sets of a parent generate."""
+
+    ids: frozenset[UnitId]
+    generated: Mapping[tuple[UnitId, str], tuple[UnitId, ...]]
+
+    @classmethod
+    def of(cls, units: Iterable[Unit]) -> _Brought:
+        units, generated = tuple(units), dict[tuple[UnitId, str], tuple[UnitId, ...]]()
+        for one in units:
+            if one.made_by and one.parent:
+                key = (one.parent, one.made_by)
+                generated[key] = (*generated.get(key, ()), one.id)
+        return cls(frozenset(one.id for one in units), generated)
+
+    def by(self, manifest: Manifest, unit: Unit, scope: _Scope) -> Manifest:
+        """An object of a dialect's own kind: the units that it is, and whether anybody takes it."""
+        kind, ref = manifest.ref.kind, manifest.ref
+        if not is_own_kind(kind):
+            return manifest
+        name = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
+        mark = f"{kind.name}/{ref.namespace}/{ref.name}"
+        own = (name,) if name in self.ids and name != unit.id else ()
+        deed = manifest.deed if scope.serves(kind) else Deed.SKIP
+        brings = own or self.generated.get((unit.id, mark), ())
+        return msgspec.structs.replace(manifest, brings=brings, deed=deed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from tidegate.flows.discover import Family, Member
 from tidegate.flows.rendering import Rendered
 from tidegate.model.policy import Order
 from tidegate.model.reading import text
-from tidegate.model.unit import UnitId
+from tidegate.model.unit import Unit, UnitId
 from tidegate.report.units import UnitRow
 
 
@@ -32,9 +32,9 @@ def _rows(family: Family) -> list[UnitRow]:
         if parent is None and family.own is not None:
             waves = _waves_of((family.own,))
         mine = children.get(parent, [])
-        for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
+        for one in sorted(mine, key=lambda one: waves.get(_key(one.unit), 0)):
             count = len(one.documents) if isinstance(one.rendered, Rendered) else None
-            rows.append(UnitRow(one.unit, waves.get(_key(one.unit.id)), count, depth))
+            rows.append(UnitRow(one.unit, waves.get(_key(one.unit)), count, depth))
             walk(one.unit.id, depth + 1)
 
     walk(None, 0)
@@ -56,5 +56,7 @@ def _name(document: Document) -> tuple[str, str]:
     return (text(document.body, "kind"), text(document.body, "metadata", "name"))
 
 
-def _key(unit: UnitId) -> tuple[str, str]:
-    return (unit.kind, unit.name)
+def _key(unit: Unit) -> tuple[str, str]:
+    """The object by which it is brought: its own, or the set that generates it."""
+    kind, _, name = unit.made_by.partition("/")
+    return (kind, name.rpartition("/")[2]) if kind else (unit.id.kind, unit.id.name)

@@ -127,7 +127,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """Identity, place in Git, sources, destination, policy; what it waits for, and who brings it.
 
     `suspended`: somebody wants nothing done to it. `group`: its slots are shared with the others of
-    the group.
+    the group. `made_by`: the set that generates it.
     """
 
     id: UnitId
@@ -139,3 +139,4 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     where: Place | None = None
     suspended: bool = False
     group: str = ""
+    made_by: str = ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.dialect.applications import Body, codes
-from tidegate.dialect.argo.sets import read_set
+from tests.unit.dialect.applications import Body
 from tidegate.dialect.argo.settings import KNOWN, read_chart_values, read_settings
-from tidegate.documents import Document, read
+from tidegate.documents import read
 from tidegate.errors import Place
 
 MAPS = """\
@@ -77,13 +76,3 @@ def test_values_that_say_nothing_have_no_settings(values: Body) -> None:
 def test_each_setting_has_a_word_of_its_own_and_a_meaning() -> None:
     assert len({known.name for known in KNOWN.values()}) == len(KNOWN)
     assert all(known.meaning for known in KNOWN.values())
-
-
-def test_a_set_is_told_by_its_name() -> None:
-    body: Body = {"metadata": {"name": "apps"}}
-
-    found = read_set(Document(body, Place("sets.yaml", 3)), "argocd")
-
-    assert found.units == ()
-    assert codes(found.findings) == ["warning argo.set at spec.generators"]
-    assert "`argocd/apps`" in found.findings[0].sentence

@@ -52,6 +52,9 @@ KNOWN = {
     "applicationsetcontroller.enable.progressive.syncs": Known(
         "progressive syncs", "false", "ApplicationSets sync step by step"
     ),
+    "applicationsetcontroller.enable.new.git.file.globbing": Known(
+        "doublestar", "false", "patterns of files are read as everywhere else"
+    ),
     "applicationsetcontroller.policy": Known(
         "set policy", "sync", "what ApplicationSets may do to their Applications"
     ),

@@ -24,6 +24,7 @@ from tidegate.dialect.units import find_units
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.sets import Generating
 from tidegate.flows.discover.surroundings import Surroundings
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.units import FindData
@@ -85,11 +86,18 @@ class Growing:
     What is the same in two places is rendered once, unless it takes data from what is around it.
     """
 
-    def __init__(self, scan: Scan, render: Render) -> None:
+    def __init__(self, scan: Scan, render: Render, generating: Generating) -> None:
         self._scan = scan
+        self._generating = generating
         self._render = render
         self._rendered: dict[tuple[bytes, int], Rendered | Unrendered] = {}
         self._locks: dict[tuple[bytes, int], asyncio.Lock] = {}
+
+    async def generate(self) -> None:
+        """Whatever sets that stand in files generate."""
+        for name, declared in self._scan.declared.items():
+            if declared.sets and self._scan.is_below(name):
+                self._scan.generated[name] = await self._generating.expanded(declared)
 
     async def grow(self, units: Iterable[Unit]) -> list[_Node]:
         """The nodes of these units, each with all that comes of it."""
@@ -109,7 +117,8 @@ class Growing:
         unit = around.with_sources(unit)
         rendered = await self._render_once(unit, around)
         documents = rendered.documents if isinstance(rendered, Rendered) else ()
-        declared = find_units(documents, unit.destination.namespace)
+        found = find_units(documents, unit.destination.namespace)
+        declared = await self._generating.expanded(found)
         inside = Surroundings(self._scan, documents, declared, around)
         children = [_child(one, unit) for one in declared.units]
         fresh = [one for one in children if one.id not in above]

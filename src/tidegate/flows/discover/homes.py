@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from posixpath import join, normpath
 
+from tidegate.dialect.argo.sets.reading import asked_paths
 from tidegate.errors import Place
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Setting, Workshop
@@ -76,6 +77,9 @@ def _asked(scan: Scan) -> Iterator[tuple[str, str]]:
                 source = named.get(source)
             if isinstance(source, GitSource):
                 yield source.url, one.path
+    for declared in scan.declared.values():
+        for each in declared.sets:
+            yield from asked_paths(each)
 
 
 def _above(name: str) -> Iterator[str]:
