@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import msgspec
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from tests.fakes.rollout_cases import (
     no_budget,
 )
 from tests.fakes.rollout_plays import Stage
-from tests.fakes.rollout_record import NOBODYS
+from tests.fakes.rollout_record import NOBODYS, Record
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
@@ -42,6 +43,7 @@ from tidegate.plan.build import build_fragment, build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
 from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.world.facts import Change
 
 GROUP = "canary"
 YIELDS = "yields"
@@ -92,9 +94,10 @@ class Fleet:
 
         return [(Ms(START + self.comes), bring)] if numbers else []
 
-    def plan(self, *, image: str = "app:1", bad: int | None = None) -> Plan:
+    @cache  # noqa: B019 - a fleet is a value, and lives as long as an example
+    def plan(self, *, bad: int | None = None) -> Plan:
         """`bad`: this unit has an object that no cluster serves."""
-        wanted = list(self._wanted(image))
+        wanted = list(self._wanted("app:1"))
         if bad is not None:
             odd = a_manifest(UNKNOWN, wave=len(self.case.units[bad]))
             known = wanted[bad]
@@ -116,9 +119,31 @@ class Fleet:
             )
         )
 
-    def whole(self, *, image: str = "app:1") -> Plan:
+    @cache  # noqa: B019
+    def whole(self) -> Plan:
         """All of it, as if it had been known from the beginning."""
-        return build_plan(self._wanted(image), slots=self._slots, budget=no_budget)
+        return self.newer(frozenset(), image="app:1")
+
+    def newer(self, units: frozenset[int], image: str = "app:2") -> Plan:
+        """All of it, with another text for some units."""
+        olds, news = self._wanted("app:1"), self._wanted(image)
+        wanted = [
+            new if n in units else old for n, (old, new) in enumerate(zip(olds, news, strict=True))
+        ]
+        return build_plan(wanted, slots=self._slots, budget=no_budget)
+
+    def part(self, units: frozenset[int]) -> Plan:
+        """Another text for some units alone, which wait for nobody but strangers and each other."""
+        names = {a_name(f"unit-{number}") for number in units}
+        wanted = []
+        for one in (one for n, one in enumerate(self._wanted("app:2")) if n in units):
+            kept = tuple(
+                known
+                for known in one.unit.dependencies
+                if known.unit in names or (known.ref and known.ref.name.startswith(NOBODYS))
+            )
+            wanted.append(structs.replace(one, unit=structs.replace(one.unit, dependencies=kept)))
+        return build_plan(wanted, slots=self._slots, budget=no_budget)
 
     @property
     def _grows(self) -> bool:
@@ -143,7 +168,7 @@ class Fleet:
                 group=GROUP if one.grouped else "",
                 dependencies=(*unit.dependencies, *self._awaited(number)),
             )
-            hooks = (_hook(number),) if one.hooked else ()
+            hooks = (hook_of(number),) if one.hooked else ()
             yield structs.replace(wanted, unit=unit, manifests=(*hooks, *wanted.manifests))
 
     def _awaited(self, number: int) -> Iterable[Dependency]:
@@ -159,10 +184,20 @@ class Fleet:
             yield Dependency(ref=Ref(kind, "default", f"u{number - 1}-w0-0"))
 
 
-def _hook(number: int) -> Manifest:
+def hook_of(number: int) -> Manifest:
     body = body_of(Shape("Job", 20, 0, "well"), f"u{number}-hook", "app:1")
     made = a_manifest(body, phase=Phase.PRE_SYNC)
     return structs.replace(made, hook=(HookPolicy.BEFORE_CREATION,))
+
+
+def hook_runs(record: Record) -> dict[str, int]:
+    """How often each hook was made."""
+    made: dict[str, int] = {}
+    for event in record.changes:
+        name = event.stored.ref.name
+        if name.endswith("-hook") and event.change is Change.ADDED:
+            made[name] = made.get(name, 0) + 1
+    return made
 
 
 @dataclass(frozen=True)

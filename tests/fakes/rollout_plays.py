@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tests.fakes.mortal import Happening, Life, Mortal, Realm, let_live, spin
 from tests.fakes.quick_workloads import JOB, KINDS, Nurse, nurse_of
@@ -179,7 +180,8 @@ class Stage:
             actor.run.result = actor.life.result
 
 
-def finished(plan: Plan) -> dict[str, Json]:
+@lru_cache(maxsize=32)
+def finished(plan: Plan) -> Mapping[str, Json]:
     """What is there when a plan has passed, as a server reads it."""
     cluster = Stage(NOTHING).realm.clusters[""]
     items = (item for step in plan.steps for batch in step.batches for item in batch if item.body)

@@ -1,4 +1,4 @@
-"""Verbs on a unit, each in a process of its own, as somebody types them at the repo's root."""
+"""Verbs, each in a process of its own, as somebody types them; at the repo's root if not said."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ FIRST = "examples/first"
 
 def tidegate(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Standard output is a pipe, and nothing of our own environment but the path is known."""
+    return tidegate_in(ROOT, *words, **environment)
+
+
+def tidegate_in(
+    folder: Path, *words: str | Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The same, typed in another directory."""
     return subprocess.run(
         [sys.executable, "-m", "tidegate", *map(str, words)],
-        cwd=ROOT,
+        cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment},
         capture_output=True,
         text=True,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.mortal import Absence
-from tests.fakes.rollout_cases import MOSTLY_WELL, fast_by, shared_by
-from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, meddlings
+from tests.fakes.rollout_cases import MOSTLY_WELL, fast_by, shared_by, some_turns
+from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, hook_runs, meddlings
 from tests.fakes.rollout_gates import assert_gates_open_for_our_text
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
 from tests.fakes.rollout_record import Record, assert_counted, assert_record_in_order, is_ready
@@ -24,12 +24,13 @@ from tidegate.world.facts import Change
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = fleets()
 rough = fleets(fates=MOSTLY_WELL, faulty=True)
+some_units = st.frozensets(st.integers(0, 3), min_size=1, max_size=3)
 absences = st.builds(
     Absence, st.integers(100, 15_000), st.integers(1, 40), st.sampled_from(["cut", "frozen"])
 )
 
 
-@shared_by(8)
+@shared_by(4)
 @given(rough)
 def test_every_fleet_comes_to_rest_in_order(fleet: Fleet) -> None:
     stage = fleet.stage()
@@ -45,7 +46,7 @@ def test_every_fleet_comes_to_rest_in_order(fleet: Fleet) -> None:
     assert replayed(actor.script) == actor.script
 
 
-@shared_by(8)
+@shared_by(4)
 @given(calm)
 def test_a_fleet_that_is_well_is_finished_with_no_more_under_way_than_may_be(fleet: Fleet) -> None:
     stage, whole = fleet.stage(), fleet.whole()
@@ -59,7 +60,7 @@ def test_a_fleet_that_is_well_is_finished_with_no_more_under_way_than_may_be(fle
     assert set(hook_runs(stage.record).values()) <= {1}
 
 
-@shared_by(20)
+@shared_by(10)
 @given(rough)
 def test_the_same_seed_tells_the_same_bytes_of_a_fleet(fleet: Fleet) -> None:
     stages = [fleet.stage(seed=7) for _ in range(2)]
@@ -71,13 +72,13 @@ def test_the_same_seed_tells_the_same_bytes_of_a_fleet(fleet: Fleet) -> None:
     assert msgspec.json.encode(one.events) == msgspec.json.encode(other.events)
 
 
-@shared_by(100)
+@shared_by(60)
 @given(calm, st.integers(0, 7))
 def test_a_fleet_killed_at_any_turn_goes_on_to_the_same_end(fleet: Fleet, variant: int) -> None:
     stage, whole = fleet.stage(), fleet.whole()
     turns = stage.roll_out(fleet.plan(), happenings=fleet.strangers(stage)).life.turns
 
-    for turn in range(1 + variant % 3, turns + 1, 3):
+    for turn in some_turns(turns, variant):
         stage = fleet.stage()
         strangers = fleet.strangers(stage)
         dies = Part(dies_at=turn, lands=(turn + variant // 2) % 4)
@@ -94,7 +95,7 @@ def test_a_fleet_killed_at_any_turn_goes_on_to_the_same_end(fleet: Fleet, varian
         assert set(hook_runs(stage.record).values()) <= {1}, turn
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(100, 15_000), st.tuples(fast_by, fast_by))
 def test_two_rollouts_of_a_fleet_never_write_at_once(
     fleet: Fleet, begins: int, clocks: tuple[int, int]
@@ -106,7 +107,7 @@ def test_two_rollouts_of_a_fleet_never_write_at_once(
     assert set(hook_runs(stage.record).values()) <= {1}
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(100, 15_000), absences, st.tuples(fast_by, fast_by))
 def test_nor_when_one_of_them_is_away_for_a_while(
     fleet: Fleet, begins: int, absence: Absence, clocks: tuple[int, int]
@@ -138,7 +139,7 @@ def play_two(
     assert_record_in_order(fleet.whole(), stage.record)
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(0, 3))
 def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: int) -> None:
     fleet = replace(fleet, late=False)
@@ -150,7 +151,7 @@ def test_one_fault_means_that_nothing_of_a_fleet_is_written(fleet: Fleet, bad: i
     assert stage.realm.landed == []
 
 
-@shared_by(10)
+@shared_by(5)
 @given(calm, st.integers(0, 3))
 def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     fleet: Fleet, bad: int
@@ -172,7 +173,7 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     assert not brought & (names - awaited)
 
 
-@shared_by(8)
+@shared_by(4)
 @given(calm, meddlings)
 def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[Meddling]) -> None:
     stage = fleet.stage()
@@ -187,7 +188,7 @@ def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[
     assert set(hook_runs(stage.record).values()) <= {1}
 
 
-@shared_by(20)
+@shared_by(10)
 @given(calm, meddlings, st.integers(1, 60), fast_by)
 def test_nor_when_its_process_is_killed_meanwhile(
     fleet: Fleet, meddlers: list[Meddling], turn: int, fast: int
@@ -202,6 +203,50 @@ def test_nor_when_its_process_is_killed_meanwhile(
     assert heir.run.result in ("passed", "failed")
     for actor in (dying, heir):
         assert_gates_open_for_our_text(actor.script, stage.record)
+
+
+@shared_by(4)
+@given(calm, some_units, st.integers(1, 60))
+def test_a_newer_plan_for_some_units_takes_over_at_any_turn(
+    fleet: Fleet, units: frozenset[int], turn: int
+) -> None:
+    fleet = replace(fleet, late=False)
+    stage, newer, came = fleet.stage(), fleet.newer(units), list[bool]()
+    part = Part(deeds={turn: lambda driver: came.append(driver.supersede(newer))})
+
+    actor = stage.roll_out(fleet.plan(), part, fleet.strangers(stage))
+
+    assert actor.run.result == "passed"
+    assert_finished(stage, newer if came == [True] else fleet.plan())
+    assert replayed(actor.script) == actor.script
+    runs = hook_runs(stage.record)
+    renewed = {f"u{number}-hook" for number in units} if came == [True] else set[str]()
+    assert all(count <= 1 + (name in renewed) for name, count in runs.items())
+
+
+@shared_by(4)
+@given(calm, some_units, st.integers(100, 9_000), st.tuples(fast_by, fast_by))
+def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_running(
+    fleet: Fleet, units: frozenset[int], begins: int, clocks: tuple[int, int]
+) -> None:
+    fleet = replace(fleet, late=False)
+    plan = fleet.plan()
+    units = frozenset(number % len(fleet.traits) for number in units)
+    stage, newer = fleet.stage(), fleet.part(units)
+    first = stage.actor(plan, Part(fast=clocks[0]))
+    second = stage.actor(newer, Part(holder="two", begins=begins, fast=clocks[1]))
+
+    stage.play(first, second, happenings=fleet.strangers(stage))
+
+    assert first.run.result in ("passed", "stopped")
+    assert second.run.result == "passed"
+    assert_finished(stage, newer)
+    assert_two_blocks(stage)
+    ends = {event.unit: event.reason for event in first.run.told(Told.UNIT_ENDED)}
+    taken = {unit.id for unit in newer.units}
+    left = set[str]().union(*(behind(plan, unit) for unit in taken))
+    alone = {step.unit for step in plan.steps} - {s.unit for s in plan.steps if s.id in left}
+    assert {ends[unit] for unit in alone} <= {"passed"}
 
 
 def assert_finished(stage: Stage, plan: Plan) -> None:
@@ -240,15 +285,6 @@ def most_under_way(plan: Plan, record: Record) -> int:
                     names.discard(stored.ref.name)
         most = max(most, sum(bool(left[unit]) for unit in begun))
     return most
-
-
-def hook_runs(record: Record) -> dict[str, int]:
-    made: dict[str, int] = {}
-    for event in record.changes:
-        name = event.stored.ref.name
-        if name.endswith("-hook") and event.change is Change.ADDED:
-            made[name] = made.get(name, 0) + 1
-    return made
 
 
 def behind(plan: Plan, unit: UnitId) -> set[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import WELL, Case, cases, fast_by, shared_by
+from tests.fakes.rollout_cases import WELL, Case, cases, fast_by, shared_by, some_turns
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
 from tidegate.engine.heartbeat import LASTS
@@ -24,7 +24,7 @@ def test_a_rollout_killed_at_any_turn_goes_on_to_the_same_end(case: Case, varian
     plan = case.plan()
     turns = Stage(case).roll_out(plan).life.turns
 
-    for turn in range(1, turns + 1):
+    for turn in some_turns(turns, variant):
         stage = _killed(case, turn, variant)
         heir = Part(holder="one" if (turn + variant) % 2 else "two")
         run = stage.roll_out(plan, heir).run
@@ -70,7 +70,7 @@ def test_jobs_that_somebody_deletes_meanwhile_run_again(case: Case, variant: int
     plan = case.plan()
     turns = Stage(case).roll_out(plan).life.turns
 
-    for turn in range(1, turns + 1):
+    for turn in some_turns(turns, variant):
         stage = _killed(case, turn, variant)
         stage.delete_jobs()
         run = stage.roll_out(plan).run

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.rollout_cases import no_budget, shared_by
+from tests.fakes.rollout_cases import no_budget, shared_by, some_turns
 from tests.fakes.rollout_hooks import (
     BEFORE,
     HookCase,
@@ -42,7 +42,7 @@ def test_a_prune_killed_at_any_turn_goes_on_in_its_order(
     stage = _brought(case)
     turns = stage.roll_out(plan, Part(changes=PRUNES)).life.turns
 
-    for turn in range(1, turns + 1):
+    for turn in some_turns(turns, variant):
         stage = _brought(case)
         since = len(stage.record.changes)
         lands = (turn + variant // 2) % 4
@@ -94,7 +94,7 @@ def test_a_deletion_killed_at_any_turn_goes_on_in_its_order(case: HookCase, vari
     stage = _brought_for_good(case)
     turns = stage.roll_out(_end(case, stage)).life.turns
 
-    for turn in range(1, turns + 1):
+    for turn in some_turns(turns, variant):
         stage = _brought_for_good(case)
         since = len(stage.record.changes)
         lands = (turn + variant // 2) % 4

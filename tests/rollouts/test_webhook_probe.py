@@ -11,7 +11,7 @@ import pytest
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.matching import is_asked
 from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.webhooks import PROBER, probe_webhooks
+from tidegate.engine.reach.probing import PROBER, probe_webhooks
 from tidegate.engine.vocabulary import Trouble
 from tidegate.model.objects import Json, Kind, Live, Ref, Served, Spot, read_live
 from tidegate.model.plan import Item, PlannedUnit

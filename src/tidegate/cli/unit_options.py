@@ -31,6 +31,9 @@ class Told(TypedDict, total=False):
     chart: str
     kube_version: str
     api_versions: tuple[str, ...]
+    recurse: bool
+    include: str
+    exclude: str
     offline: bool
     maps: tuple[str, ...]
     ignore_waves: bool
@@ -126,6 +129,11 @@ UNIT = (
     *NAMING,
     options.values,
     options.parameters,
+    click.option(
+        "--recurse/--no-recurse", default=True, help="Read directories in a directory as well."
+    ),
+    click.option("--include", default="", metavar="GLOB", help="Read only these files."),
+    click.option("--exclude", default="", metavar="GLOB", help="Do not read these files."),
     click.option("--ignore-waves", is_flag=True, help="Apply everything at once."),
     click.option(
         "--sync-option",

@@ -19,6 +19,11 @@ def can_draw(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return stream.isatty() and environ.get("TERM", "") not in {"", "dumb"}
 
 
+def room_on(stream: TextIO) -> int | None:
+    """How wide lines may be; without limit where nobody looks."""
+    return size_of(stream)[0] if stream.isatty() else None
+
+
 def size_of(stream: TextIO) -> tuple[int, int]:
     """Columns and lines; a usual size where the terminal does not tell."""
     with suppress(OSError, ValueError):

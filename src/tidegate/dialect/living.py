@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.argo.hooks import End, read_hook
+from tidegate.dialect.argo.hooks import End, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.tracking import owner_of
@@ -36,6 +36,8 @@ def read_living(body: Body, unit: PlannedUnit) -> Living | None:
         return None
     if unit.policy.order is Order.STAGES:
         return Living(0, unit.policy.handling, is_hook=False)
+    if unit.policy.order is Order.HELM:
+        body = as_helm_reads(body)
     hook = read_hook(body)
     outlives = hook is not None and not hook.phases and hook.ends == (End.POST_DELETE,)
     handling = read_handling(body, unit.policy.handling)

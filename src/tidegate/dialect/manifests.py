@@ -1,7 +1,8 @@
 """What the documents of a unit ask for, by the words of its dialect.
 
-Documents in, manifests out. Argo CD's and Helm's annotations count where waves order a unit; where
-stages do, they are notes like any other, as Flux reads them.
+Documents in, manifests out. Argo CD's and Helm's annotations count where waves order a unit, and
+Helm's alone where Helm's order does; where stages do, they are notes like any other, as Flux reads
+them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tidegate.dialect.argo.hooks import End, Hook, read_hook
+from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
 from tidegate.dialect.tracking import marks_of
@@ -62,7 +63,7 @@ class _Reading:
         self._errors: list[DialectError] = []
 
     def take(self, document: Document) -> None:
-        hook = None if self._policy.order is Order.STAGES else read_hook(document.body)
+        hook = None if self._policy.order is Order.STAGES else read_hook(self._heard(document).body)
         if hook is not None and not hook.phases and not hook.ends:
             return
         try:
@@ -93,15 +94,30 @@ class _Reading:
             ref=ref,
             body=msgspec.json.encode(_marked(body, None if is_definition else self._unit, ref)),
             origin=str(document.place),
-            wave=wave_of(document) if self._policy.order is Order.WAVES else 0,
+            wave=self._wave(document, hook),
             hook=hook.policies if hook else None,
-            handling=self._handling(body),
+            handling=self._handling(document),
             defines=defines if is_definition else ("", ""),
         )
 
-    def _handling(self, body: Body) -> Handling:
+    def _heard(self, document: Document) -> Document:
+        """The document with the annotations that count for its unit."""
+        if self._policy.order is not Order.HELM:
+            return document
+        return msgspec.structs.replace(document, body=as_helm_reads(document.body))
+
+    def _wave(self, document: Document, hook: Hook | None) -> int:
+        """Waves, or the weights of Helm's hooks."""
+        counts = self._policy.order is Order.WAVES or (
+            self._policy.order is Order.HELM and hook is not None
+        )
+        return wave_of(self._heard(document)) if counts else 0
+
+    def _handling(self, document: Document) -> Handling:
         defaults = self._policy.handling
-        return defaults if self._policy.order is Order.STAGES else read_handling(body, defaults)
+        if self._policy.order is Order.STAGES:
+            return defaults
+        return read_handling(self._heard(document).body, defaults)
 
     def _ref(self, document: Document, hook: Hook | None) -> Ref:
         """Which object it is; a hook may have only the beginning of a name."""
@@ -159,9 +175,9 @@ def _with_namespace(
         return manifests
     metadata: Body = {"name": name}
     if policy.namespace_labels:
-        metadata["labels"] = {**policy.namespace_labels}
+        metadata["labels"] = dict(policy.namespace_labels)
     if policy.namespace_notes:
-        metadata["annotations"] = {**policy.namespace_notes}
+        metadata["annotations"] = dict(policy.namespace_notes)
     body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     encoded = msgspec.json.encode(body)
     created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, deed=Deed.CREATE)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
+from tidegate.model.config import Switch
+from tidegate.model.moment import parse_duration
 from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.semantics import FLUX, Semantics
 
@@ -24,3 +28,16 @@ def run_by(policy: Policy, rules: Semantics) -> Policy:
     if rules.name == FLUX.name and policy.tracking is not Tracking.FLUX:
         return msgspec.structs.replace(policy, semantics=ruled, order=Order.STAGES, rules=KSTATUS)
     return msgspec.structs.replace(policy, semantics=ruled)
+
+
+def told_policy(policy: Policy, settings: Mapping[str, Switch]) -> Policy:
+    """The policy as the unit's own controller has it, by what that is told."""
+    said = settings.get(f"{policy.manager}.requeue-dependency")
+    if said is None or policy.tracking is not Tracking.FLUX:
+        return policy
+    try:
+        every = parse_duration(str(said.value))
+    except ValueError:
+        return policy
+    semantics = msgspec.structs.replace(policy.semantics, dependency_every=every)
+    return msgspec.structs.replace(policy, semantics=semantics)

@@ -8,48 +8,31 @@ rollout costs what its steps and edges cost.
 
 from __future__ import annotations
 
+from tidegate.engine import vocabulary as words
 from tidegate.engine.turns.applying import checked, gone, replaced, resume, verified, wrote
-from tidegate.engine.turns.ending import approve, collected, finish, journaled, stop
+from tidegate.engine.turns.ending import approve, collected, finish, journaled, lent, stop
 from tidegate.engine.turns.gating import judged, look, looked, probed
-from tidegate.engine.turns.graft import expanded, give_way, supersede
+from tidegate.engine.turns.graft import expanded, give_way, supersede, taken
 from tidegate.engine.turns.ordering import begin, foreseen, start
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
-from tidegate.engine.vocabulary import (
-    Approved,
-    Begun,
-    Checked,
-    Collected,
-    Decision,
-    Expanded,
-    Foreseen,
-    Gone,
-    Input,
-    Journaled,
-    Judged,
-    Looked,
-    Probed,
-    Rung,
-    Stopped,
-    Superseded,
-    Verified,
-    Wrote,
-)
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 
-ABOUT_OBJECTS = Checked | Wrote | Judged | Gone | Looked | Probed | Verified
 
-
-def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
+def decide(rollout: Rollout, heard: words.Input, now: Ms) -> words.Decision:
     turn = Turn(rollout, now)
-    if isinstance(heard, ABOUT_OBJECTS):
+    if isinstance(heard, words.AboutObjects):
         _hear_of_objects(turn, heard)
-    elif isinstance(heard, Journaled):
+    elif isinstance(heard, words.Journaled):
         journaled(turn, heard)
-    elif isinstance(heard, Foreseen):
+    elif isinstance(heard, words.Foreseen):
         foreseen(turn, heard)
-    elif isinstance(heard, Collected):
+    elif isinstance(heard, words.Collected):
         collected(turn, heard)
+    elif isinstance(heard, words.Taken):
+        taken(turn, heard)
+    elif isinstance(heard, words.Lent):
+        lent(turn, heard)
     else:
         _hear_of_order(turn, heard)
     give_way(turn)
@@ -57,42 +40,38 @@ def decide(rollout: Rollout, heard: Input, now: Ms) -> Decision:
     return turn.decision()
 
 
-def _hear_of_objects(
-    turn: Turn, heard: Checked | Wrote | Judged | Gone | Looked | Probed | Verified
-) -> None:
+def _hear_of_objects(turn: Turn, heard: words.AboutObjects) -> None:
     match heard:
-        case Checked():
+        case words.Checked():
             checked(turn, heard)
-        case Wrote():
+        case words.Wrote():
             wrote(turn, heard)
-        case Judged():
+        case words.Judged():
             replaced(turn, heard)
             judged(turn, heard)
-        case Gone():
+        case words.Gone():
             gone(turn, heard)
-        case Looked():
+        case words.Looked():
             looked(turn, heard)
-        case Probed():
+        case words.Probed():
             probed(turn, heard)
-        case Verified():
+        case words.Verified():
             verified(turn, heard)
 
 
-def _hear_of_order(
-    turn: Turn, heard: Begun | Expanded | Superseded | Stopped | Approved | Rung
-) -> None:
+def _hear_of_order(turn: Turn, heard: words.AboutOrder) -> None:
     match heard:
-        case Begun():
-            begin(turn, heard.plan, heard.left_out)
-        case Expanded():
+        case words.Begun():
+            begin(turn, heard)
+        case words.Expanded():
             expanded(turn, heard)
-        case Superseded():
-            supersede(turn, heard.plan)
-        case Stopped():
+        case words.Superseded():
+            supersede(turn, heard)
+        case words.Stopped():
             stop(turn, heard)
-        case Approved():
+        case words.Approved():
             approve(turn, heard)
-        case Rung():
+        case words.Rung():
             for name in turn.rollout.rung(turn.now):
                 _ring(turn, turn.rollout.steps.get(name))
 

@@ -7,8 +7,9 @@ from functools import partial
 
 import msgspec
 
+from tidegate.engine import vocabulary as words
 from tidegate.engine.forgetting import forget_deleted
-from tidegate.engine.opening import reopen_rollout
+from tidegate.engine.opening import reopen_rollout, reopen_unit
 from tidegate.engine.reach.checking import WRITTEN, status_name
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, acting_as
 from tidegate.engine.reach.hooks import announcement, collect, is_announced, let_go
@@ -17,41 +18,17 @@ from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.probing import probe
 from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
 from tidegate.engine.site import Site, refuse
-from tidegate.engine.vocabulary import (
-    Apply,
-    Checked,
-    CheckStep,
-    Collect,
-    Collected,
-    Command,
-    Delete,
-    Expand,
-    Expanded,
-    Foresee,
-    Foreseen,
-    Gone,
-    Input,
-    Journaled,
-    LookAgain,
-    Looked,
-    Probe,
-    Probed,
-    Remember,
-    Trouble,
-    Verified,
-    Verify,
-    Wrote,
-)
 from tidegate.model.journal import Entry
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan, Step, items_of
+from tidegate.model.unit import UnitId
 from tidegate.world.calls import Get, Local
 from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Said, Sent
 
 OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
 """What was decided before is out of date: the step begins anew."""
-LOST = Trouble("Overtaken", "another rollout has the unit now")
+LOST = words.Trouble("Overtaken", "another rollout has the unit now")
 
 
 SCHEMA_WITHIN = Ms(3_000)
@@ -63,79 +40,117 @@ UNKNOWN = "unknown"
 class Deeds:
     """Does what was decided."""
 
-    def __init__(self, site: Site, errands: Errands, hear: Callable[[Input], None]) -> None:
+    def __init__(self, site: Site, errands: Errands, hear: Callable[[words.Input], None]) -> None:
         self._site = site
         self._errands = errands
         self._hear = hear
         self._begun: set[str] = set()
         """Steps that check their objects themselves."""
+        self._taking: set[UnitId] = set()
+        """Units that we wait for, or have taken a moment ago."""
 
-    def do(self, command: Command) -> None:
+    def do(self, command: words.Command) -> None:
         site = self._site
         match command:
-            case CheckStep():
+            case words.CheckStep():
                 self._begun.add(command.step)
                 self._errands.run(self._check(site.steps[command.step]), self._hear)
-            case Foresee():
+            case words.Foresee():
                 errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
                 self._errands.run(errand_of_foresight, self._foresaw)
-            case Apply() | Delete() | LookAgain() | Probe() | Verify():
+            case (
+                words.Apply() | words.Delete() | words.LookAgain() | words.Probe() | words.Verify()
+            ):
                 self._do_to_objects(command)
-            case Expand():
+            case words.Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
-            case Remember():
+            case words.Take() | words.LetGo():
+                self._take_or_release(command)
+            case words.Remember():
                 self._remember(command)
-            case Collect():
+            case words.Collect():
                 self._collect(command)
 
-    def _collect(self, command: Collect) -> None:
+    def _take_or_release(self, command: words.Take | words.LetGo) -> None:
+        """Who waits for a unit already goes on waiting, now with a step that could begin."""
+        hold = self._site.holds[command.unit]
+        if isinstance(command, words.LetGo):
+            self._taking.discard(command.unit)
+            self._errands.run(hold.close(self._site.world.now, lends=True), lambda _: None)
+            return
+        hold.wanted |= command.wanted
+        if command.unit not in self._taking:
+            self._taking.add(command.unit)
+            self._errands.run(self._hold(command), self._held)
+
+    def _hold(self, command: words.Take) -> Errand[words.Taken | None]:
+        """Hold a unit; what others did there meanwhile is looked at, and what it comes to then."""
+        site, name = self._site, command.unit
+        is_old = yield from site.take(name, wanted=command.wanted)
+        opening = None
+        if is_old and command.anew and site.holds.has(name):
+            opening = yield from reopen_unit(site, name)
+        self._taking.discard(name)
+        if not site.holds.has(name):
+            return None  # it was let go of meanwhile, and that was told
+        if opening is None:
+            return words.Taken(name)
+        for fault in opening.faults:
+            return words.Taken(name, trouble=_named(fault))
+        return words.Taken(name, opening.plan)
+
+    def _held(self, taken: words.Taken | None) -> None:
+        if taken is not None:
+            self._hear(taken)
+
+    def _collect(self, command: words.Collect) -> None:
         site, unit = self._site, command.unit
         steps = site.steps_of(unit)
         errand = collect(steps, site.outlook, site.world.now, failed=command.failed)
         identity = site.examiner.units[unit].policy.identity
         self._errands.run(
-            acting_as(identity, errand), lambda gone: self._hear(Collected(unit, gone))
+            acting_as(identity, errand), lambda gone: self._hear(words.Collected(unit, gone))
         )
 
-    def _do_to_objects(self, command: Apply | Delete | LookAgain | Probe | Verify) -> None:
+    def _do_to_objects(self, command: words.ToObjects) -> None:
         site = self._site
         match command:
-            case Apply():
+            case words.Apply():
                 live = site.outlook.lives.get(command.spot)
                 self._errands.run(self._apply(command, live), partial(self._wrote, command, live))
-            case Delete():
+            case words.Delete():
                 errand = self._delete(command)
                 self._errands.run(errand, partial(self._deleted, command))
-            case LookAgain():
+            case words.LookAgain():
                 self._errands.run(self._look(command), self._hear)
-            case Probe():
+            case words.Probe():
                 planned = site.planned(command.spot.cluster)
                 errand_of_probe = probe(command.spot, site.outlook, planned)
                 self._errands.run(errand_of_probe, partial(self._probed, command))
-            case Verify():
+            case words.Verify():
                 self._verify(command)
 
-    def _check(self, step: Step) -> Errand[Checked]:
+    def _check(self, step: Step) -> Errand[words.Checked]:
         """How the objects stand; what was out of view until now is looked at first."""
         site = self._site
         spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
         unserved = yield from self._bring_into_view(spots, brought_kinds(items_of(step)))
         if unserved is not None:
-            return Checked(step.id, trouble=unserved)
+            return words.Checked(step.id, trouble=unserved)
         examined = site.examined(step)
         for fault in (yield from site.inspector.faults(examined, late=True)):
-            return Checked(step.id, trouble=_named(fault))
+            return words.Checked(step.id, trouble=_named(fault))
         writes = any(map(site.is_written, examined))
         if writes and (yield from site.take(step.unit)):
             if step.unit in site.holds.lost:
-                return Checked(step.id, trouble=LOST)
+                return words.Checked(step.id, trouble=LOST)
             return (yield from self._check(step))
         yield from self._announce(step)
         for spot in spots:
             live = site.outlook.lives.get(spot)
             if live is not None:
                 self._hear((yield from site.judge(spot, live)))
-        return Checked(step.id, site.stand(step))
+        return words.Checked(step.id, site.stand(step))
 
     def _announce(self, step: Step) -> Errand[None]:
         """Say which hooks are about to be made: whoever comes after us knows them by that."""
@@ -154,11 +169,11 @@ class Deeds:
     def _foresaw(self, faults: list[Fault]) -> None:
         for fault in faults:
             step = fault[0]
-            self._hear(Foreseen(step.id, step.digest, _named(fault)))
+            self._hear(words.Foreseen(step.id, step.digest, _named(fault)))
 
     def _bring_into_view(
         self, spots: list[Spot], brought: Container[Kind] = ()
-    ) -> Errand[Trouble | None]:
+    ) -> Errand[words.Trouble | None]:
         """Watch kinds that were not served before; a trouble if they still are not.
 
         What the step itself brings is served when its definition is written.
@@ -174,10 +189,10 @@ class Deeds:
             return trouble_of(refused)
         for spot in hidden:
             if not outlook.serves(spot) and spot.ref.kind not in brought:
-                return Trouble("NotServed", f"the cluster does not serve `{spot.ref.kind}`")
+                return words.Trouble("NotServed", f"the cluster does not serve `{spot.ref.kind}`")
         return None
 
-    def _apply(self, command: Apply, live: Live | None) -> Errand[Outcome]:
+    def _apply(self, command: words.Apply, live: Live | None) -> Errand[Outcome]:
         """Nothing is written while the unit may be somebody else's."""
         site = self._site
         unit = site.owner[command.spot]
@@ -199,11 +214,11 @@ class Deeds:
             return False
         return spot.ref.kind in brought_kinds(item for item, _ in self._site.planned(spot.cluster))
 
-    def _wrote(self, command: Apply, before: Live | None, outcome: Outcome) -> None:
+    def _wrote(self, command: words.Apply, before: Live | None, outcome: Outcome) -> None:
         site = self._site
         spot, item = command.spot, command.item
         if not isinstance(outcome, Done) or outcome.live is None:
-            self._hear(Wrote(command.step, spot, trouble_of(outcome, spot.ref)))
+            self._hear(words.Wrote(command.step, spot, trouble_of(outcome, spot.ref)))
             return
         live = outcome.live
         site.outlook.wrote(spot, live)
@@ -217,32 +232,32 @@ class Deeds:
         record.remember(item.ref, entry)
         self._errands.run(site.judge(spot, live, body), self._hear)
         became = written(live, before=before, status=status_name(live, body))
-        self._hear(Wrote(command.step, spot, became))
+        self._hear(words.Wrote(command.step, spot, became))
 
-    def _delete(self, command: Delete) -> Errand[Outcome]:
+    def _delete(self, command: words.Delete) -> Errand[Outcome]:
         unit = self._site.owner[command.spot]
         if (yield from self._site.take(unit.id)):
             return OVERTAKEN
         return (yield from acting_as(unit.policy.identity, self._take_away(command)))
 
-    def _take_away(self, command: Delete) -> Errand[Outcome]:
+    def _take_away(self, command: words.Delete) -> Errand[Outcome]:
         """What holds a hook of ours is taken off first."""
         outlook = self._site.outlook
         yield from let_go((command.spot,), outlook, self._site.world.now)
         known = outlook.lives.get(command.spot)
         return (yield from delete(command.spot, command.uid, command.propagation, known))
 
-    def _deleted(self, command: Delete, outcome: Outcome) -> None:
+    def _deleted(self, command: words.Delete, outcome: Outcome) -> None:
         match outcome:
             case Done(live=Live() as live):
                 became = written(live, before=None, status="")
-                self._hear(Wrote(command.step, command.spot, became))
+                self._hear(words.Wrote(command.step, command.spot, became))
             case Done() | Missing():
-                self._hear(Wrote(command.step, command.spot, None))
+                self._hear(words.Wrote(command.step, command.spot, None))
             case _:
-                self._hear(Wrote(command.step, command.spot, trouble_of(outcome)))
+                self._hear(words.Wrote(command.step, command.spot, trouble_of(outcome)))
 
-    def _look(self, command: LookAgain) -> Errand[Looked]:
+    def _look(self, command: words.LookAgain) -> Errand[words.Looked]:
         outlook = self._site.outlook
         asks = tuple(Ask(spot.cluster, Get(spot.ref)) for spot, _ in command.objects)
         outcomes = yield asks
@@ -252,10 +267,10 @@ class Deeds:
                 self._hear((yield from self._site.judge(spot, outcome.live)))
             elif isinstance(outcome, Missing):
                 outlook.lives.pop(spot, None)
-                self._hear(Gone(spot, uid))
-        return Looked(command.step)
+                self._hear(words.Gone(spot, uid))
+        return words.Looked(command.step)
 
-    def _verify(self, command: Verify) -> None:
+    def _verify(self, command: words.Verify) -> None:
         """Compare what is known to live; one that is gone by now is told of by itself."""
         site, spot = self._site, command.spot
         live = site.outlook.lives.get(spot)
@@ -266,31 +281,29 @@ class Deeds:
         known = site.holds[unit.id].record.entries.get(spot.ref)
         seal = known.seal if known is not None and known.uid == live.uid else ""
         changed = site.means.changed(unit, item, read_body(live), seal)
-        trouble = Trouble("Changed", changed) if changed else None
+        trouble = words.Trouble("Changed", changed) if changed else None
         generation, version = live.generation, live.version
-        self._hear(Verified(command.step, spot, generation, version, trouble))
+        self._hear(words.Verified(command.step, spot, generation, version, trouble))
 
-    def _probed(self, command: Probe, trouble: Trouble | None) -> None:
-        self._hear(Probed(command.step, command.spot, trouble))
+    def _probed(self, command: words.Probe, trouble: words.Trouble | None) -> None:
+        self._hear(words.Probed(command.step, command.spot, trouble))
 
-    def _expand(self, step: Step) -> Errand[Expanded]:
+    def _expand(self, step: Step) -> Errand[words.Expanded]:
         site = self._site
         (outcome,) = yield (Ask(step.cluster, Local(step.expands, step.id.encode())),)
         if not isinstance(outcome, Said):
-            return Expanded(step.id, trouble_of(outcome))
+            return words.Expanded(step.id, trouble_of(outcome))
         site.expanded.add(step.id)
         asked = Plan.of(msgspec.json.decode(outcome.body, type=Fragment))
         site.enlist(asked.units, asked.steps, digest=asked.digest)
         opening = yield from reopen_rollout(site, asked)
         for fault in opening.faults:
-            return Expanded(step.id, _named(fault))
+            return words.Expanded(step.id, _named(fault))
         plan = opening.plan
-        return Expanded(
-            step.id,
-            Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots),
-        )
+        part = Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots)
+        return words.Expanded(step.id, part, opening.due)
 
-    def _remember(self, command: Remember) -> None:
+    def _remember(self, command: words.Remember) -> None:
         site = self._site
         forget_deleted(site, site.steps[command.step])
         record = site.holds[site.steps[command.step].unit].record
@@ -307,7 +320,7 @@ class Deeds:
             hold = site.holds[site.steps[command.step].unit]
             self._errands.run(hold.flush(site.world.now), lambda _: None)
 
-    def _settle_hooks(self, command: Remember) -> Errand[Journaled]:
+    def _settle_hooks(self, command: words.Remember) -> Errand[words.Journaled]:
         """A verdict is in the journal before its hook may go."""
         site = self._site
         unit = site.steps[command.step].unit
@@ -317,10 +330,10 @@ class Deeds:
         identity = site.examiner.units[unit].policy.identity
         freeing = let_go(command.hooks, site.outlook, site.world.now)
         yield from acting_as(identity, freeing)
-        return Journaled(command.step)
+        return words.Journaled(command.step)
 
 
-def _named(fault: Fault) -> Trouble:
+def _named(fault: Fault) -> words.Trouble:
     """A trouble of a step, which names the object."""
     _, ref, trouble = fault
-    return Trouble(trouble.reason, f"{ref}: {trouble.sentence}", trouble.final)
+    return words.Trouble(trouble.reason, f"{ref}: {trouble.sentence}", trouble.final)

@@ -7,26 +7,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
+from tidegate.engine import vocabulary as words
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import SETTLES, Hold
+from tidegate.engine.hold import SETTLES, told_takeover
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
 from tidegate.engine.reach.errands import Errand, Errands, Pause
 from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import (
-    Begun,
-    Decision,
-    Gone,
-    Input,
-    Rung,
-    Stopped,
-    Superseded,
-)
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -36,7 +28,7 @@ from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
 from tidegate.world.refusals import refusal_error
 
 HELD = "Held"
-Decide: TypeAlias = Callable[[Rollout, Input, Ms], Decision]
+Decide: TypeAlias = Callable[[Rollout, words.Input, Ms], words.Decision]
 
 
 class Driver:
@@ -61,7 +53,7 @@ class Driver:
         self._party = world.party()
         self._errands = Errands(self._party, self._site.may_write_until)
         self._rollout = Rollout()
-        self._inbox: deque[Input] = deque()
+        self._inbox: deque[words.Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
         self._alarm: Ms | None = None
         self._begun = False
@@ -104,7 +96,7 @@ class Driver:
         self._errands.ring(now)
         self._keep(now)
         if self._alarm is not None and now >= self._alarm:
-            self._inbox.append(Rung())
+            self._inbox.append(words.Rung())
         self._work()
 
     @property
@@ -128,7 +120,7 @@ class Driver:
     def stop(self, reason: str) -> None:
         """Begin nothing more; what is under way ends in good order."""
         if self._begun:
-            self._inbox.append(Stopped(reason))
+            self._inbox.append(words.Stopped(reason))
             self._work()
         elif not self.result:
             self._errands.withdraw()
@@ -145,7 +137,7 @@ class Driver:
         self._site.enlist(plan.units, plan.steps, digest=plan.digest)
         self._site.holds.plan(plan.digest)
         if self._begun:
-            self._inbox.append(Superseded(None))
+            self._inbox.append(words.Superseded(None))
             self._errands.run(reopen_rollout(self._site, plan), self._opened)
             self._work()
             self._party.wake()
@@ -162,9 +154,11 @@ class Driver:
         if not opening.faults or keeps_going:
             self._tell_of(Told.OBJECT_TAKEN, opening.taken)
             left_out = {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
-            self._inbox.append(Superseded(plan) if self._begun else Begun(plan, left_out))
+            due = opening.due
+            begun = words.Superseded(plan, due) if self._begun else words.Begun(plan, left_out, due)
+            self._inbox.append(begun)
             self._begun, self._plan = True, plan
-            self._inbox += (Stopped(why, unit) for unit, why in self._site.holds.lost.items())
+            self._inbox += (words.Stopped(why, unit) for unit, why in self._site.holds.lost.items())
             return
         self._refuse()
 
@@ -179,7 +173,7 @@ class Driver:
         """Nothing of a plan is begun of which something cannot be taken."""
         now = self.world.now()
         if self._begun:
-            self._inbox.append(Stopped("the newer plan is refused"))
+            self._inbox.append(words.Stopped("the newer plan is refused"))
         else:
             self._end(Event(now, Told.ROLLOUT_ENDED, reason="invalid"))
 
@@ -209,16 +203,15 @@ class Driver:
     def _renewed(self, heartbeat: Heartbeat, life: int, _: None) -> None:
         if heartbeat.life != life:
             self._let_go(heartbeat.cluster)
-        for hold in self._site.holds.take_wishes(heartbeat):
-            self._asked_to_go(hold)
-
-    def _asked_to_go(self, hold: Hold) -> None:
-        """Somebody else wants a unit: it is let go of, and the others go on."""
-        self._lose(hold.unit, f"another rollout of `{hold.unit}` takes over")
+        wished = self._site.holds.take_wishes(heartbeat)
+        for unit in wished.given_up:
+            self._lose(unit, told_takeover(unit))
+        if self._site.holds.are_waiting:
+            self._inbox += map(words.Lent, wished.lendable)
 
     def _lose(self, unit: UnitId, reason: str) -> None:
         if self._begun:  # before that, what was lost is told behind the beginning
-            self._inbox.append(Stopped(reason, unit))
+            self._inbox.append(words.Stopped(reason, unit))
 
     def _tell_of_unit(self, told: Told, unit: UnitId, sentence: str) -> None:
         reason = HELD if told is Told.UNIT_WAITING else ""
@@ -230,7 +223,7 @@ class Driver:
             return  # what is about to be pruned is looked at before it has a step
         self._errands.run(self._site.judge(spot, fact.live), self._inbox.append)
         if fact.change is Change.DELETED:
-            self._inbox.append(Gone(spot, fact.live.uid))
+            self._inbox.append(words.Gone(spot, fact.live.uid))
 
     def _work(self) -> None:
         """Decide on everything that was heard, and do what was decided."""

@@ -44,13 +44,14 @@ GIVE_WAY = "give-way.tidegate.dev/"
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """Asks for a unit that was taken in this turn, to bring this plan there."""
+    """Asks for a unit that was taken in this turn, to bring this plan there; `holder` wants it."""
 
     turn: int
-    plan: str
+    plan: str = ""
+    holder: str = ""
 
 
-class _Meta(msgspec.Struct):
+class _LeaseMeta(msgspec.Struct):
     annotations: dict[str, str] = {}
 
 
@@ -62,7 +63,7 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 
 class Lease(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    metadata: _LeaseMeta = msgspec.field(default_factory=_LeaseMeta)
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
@@ -256,14 +257,14 @@ def read_wishes(lease: Lease) -> dict[str, Wish]:
     """What is asked for in our words; anybody may write annotations."""
     found: dict[str, Wish] = {}
     for key, note in lease.metadata.annotations.items():
-        turn, _, plan = note.partition(" ")
+        turn, *words = note.split(" ", 2)
         if key.startswith(GIVE_WAY) and turn.isdecimal():
-            found[key.removeprefix(GIVE_WAY)] = Wish(int(turn), plan)
+            found[key.removeprefix(GIVE_WAY)] = Wish(int(turn), *words)
     return found
 
 
 def note_of(wish: Wish) -> str:
-    return f"{wish.turn} {wish.plan}"
+    return f"{wish.turn} {wish.plan} {wish.holder}"
 
 
 def _written(at: Ms) -> str:

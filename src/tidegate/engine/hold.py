@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tidegate.engine.heartbeat import Wish
-from tidegate.engine.keeping import Keeping
-from tidegate.engine.neighbours import Neighbour
+from tidegate.engine.neighbours import Keeping, Neighbour
 from tidegate.engine.reach.errands import Errand, Pause
 from tidegate.engine.reach.hooks import free
 from tidegate.engine.record import LASTING, Now, Record
@@ -30,12 +29,16 @@ Tell = Callable[[Told, UnitId, str], None]
 """Says something of a unit, with a sentence."""
 
 
+def told_takeover(unit: UnitId) -> str:
+    return f"another rollout of `{unit}` takes over"
+
+
 class OvertakenError(ClusterError):
     """Somebody else brought another plan of a unit while we were away."""
 
 
 @dataclass(slots=True)
-class Hold:
+class UnitHold:
     """What the rollout of one unit keeps in its cluster."""
 
     unit: UnitId
@@ -56,10 +59,14 @@ class Hold:
     """The epoch of the record in which its objects were looked at last."""
     busy: bool = False
     """Its record is being taken or written."""
-    asked_to_go: str = ""
-    """The digest of the plan that somebody else wants to run."""
+    asked_to_go: Wish | None = None
+    """What somebody else with another plan wants."""
     tried: bool = False
     """Its record may say that we hold it."""
+    wanted: bool = False
+    """A step of it could begin: whoever else has it is asked, also for the same plan."""
+    leaving: bool = False
+    """It is being let go of: nobody waits for it meanwhile."""
     _life: int = -1
     """The life of our heartbeat in which it was taken."""
     _told: str = ""
@@ -91,24 +98,25 @@ class Hold:
 
     def is_taken(self, now: Ms) -> bool:
         """Whether its objects may be written."""
-        is_good = self.is_ours and self.keeping.heartbeat.is_good(now)
+        is_good = self.is_ours and not self.leaving and self.keeping.heartbeat.is_good(now)
         return is_good and self._counted == (len(self.refs), self.text)
 
-    def take(self, now: Now, *, waits: bool = True) -> Errand[None]:
+    def take(self, now: Now) -> Errand[None]:
         """Hold the unit, and count its objects as its own before they are written.
 
-        `waits`: also for another process that holds it. Otherwise it may not be taken then.
+        Another process that holds it is waited for, unless we let go of it meanwhile.
         """
-        while self.busy:
+        while self.busy or self.leaving:
             yield Pause(Ms(now() + SETTLES))
         self.busy = True
         try:
-            yield from self._take(now, waits=waits)
+            yield from self._take(now)
+            self.wanted = self.wanted and not self.is_taken(now())
         finally:
             self.busy = False
 
-    def _take(self, now: Now, *, waits: bool) -> Errand[None]:
-        while not self.is_taken(now()):
+    def _take(self, now: Now) -> Errand[None]:
+        while not self.leaving and not self.is_taken(now()):
             yield from self.be_alive(now)
             if self.is_ours:
                 yield from self._free_earlier(now)
@@ -116,9 +124,9 @@ class Hold:
                 continue
             if self._life >= 0:
                 yield from self._bear((yield from self.record.read(now)), "reading", now)
-            if not (yield from self.await_holder(now, waits=waits)):
-                break
-            yield from self._seize(now)
+            yield from self._await_holder(now)
+            if not self.leaving:
+                yield from self._seize(now)
 
     def be_alive(self, now: Now) -> Errand[None]:
         """Have our heartbeat go on before anything is taken by it."""
@@ -151,7 +159,7 @@ class Hold:
             text=self.text,
             source=self.source,
             now=begun,
-            goes_on=self._has_counted,
+            goes_on=self._has_counted or self.looked != self.record.epoch,
         )
         refused = yield from self.record.write(now)
         if refused is None:
@@ -159,39 +167,42 @@ class Hold:
             self._counted, self._told = known, self.record.plan
         return refused
 
-    def await_holder(self, now: Now, *, waits: bool = True) -> Errand[bool]:
-        """Wait until nobody else holds the unit. Whoever did may have written until then.
-
-        False: somebody holds it, and is not waited for.
-        """
-        record, keeping, unit = self.record, self.keeping, self.record.unit
+    def _await_holder(self, now: Now) -> Errand[None]:
+        """Wait until nobody else holds the unit. Whoever did may have written until then."""
+        record, keeping = self.record, self.keeping
         while (holder := record.holder) not in ("", keeping.heartbeat.holder):
             self._refuse_overtaken()
-            if keeping.neighbours.is_dead(holder, record.seen_at):
+            if self.leaving or keeping.neighbours.is_dead(holder, record.seen_at):
                 break
-            keeping.waiting[unit] = record
-            seen = yield from keeping.look(record, now)
-            if seen is not None and seen.dead_at is None:
-                if not waits:
-                    keeping.waiting.pop(unit, None)
-                    return False
-                yield from self._urge(seen)
-        keeping.waiting.pop(unit, None)
+            keeping.waiting[record.unit] = record
+            try:
+                seen = yield from keeping.look(record, now)
+                if seen is not None and seen.dead_at is None and not self.leaving:
+                    yield from self._urge(seen)
+            finally:
+                keeping.waiting.pop(record.unit, None)
         self._refuse_overtaken()
         record.epoch += holder != "" and not record.is_ours
-        return True
 
     def _urge(self, seen: Neighbour) -> Errand[None]:
-        """Have the holder know that another plan waits, and everybody that we wait."""
+        """Have the holder know that we wait, where that helps, and everybody else.
+
+        One with another plan is to give way, whoever asks for that. One with the same plan is asked
+        when a step could begin: it lets go of a unit in which it only waits, as we do.
+        """
         record, name = self.record, self.record.ref.name
-        if record.plan != self.plan and name not in seen.asked:
-            wish = Wish(record.turn, self.plan)
-            (asked,) = yield (self.keeping.neighbours.ask_to_go(record.holder, name, wish),)
-            if isinstance(asked, Forbidden):
-                raise refusal_error(asked, "asking for the unit", where=self._place)
-            seen.asked |= frozenset() if is_refusal(asked) else {name}
+        is_rival, asked = record.plan != self.plan, seen.asked.get(name)
+        was_asked = asked is not None and (not is_rival or asked.plan != record.plan)
+        if (is_rival or self.wanted) and not was_asked:
+            if is_rival:
+                self.keeping.rivals.ask(record.holder)
+            wish = Wish(record.turn, self.plan, self.keeping.heartbeat.holder)
+            (answer,) = yield (self.keeping.neighbours.ask_to_go(record.holder, name, wish),)
+            if isinstance(answer, Forbidden):
+                raise refusal_error(answer, "asking for the unit", where=self._place)
+            was_asked = not is_refusal(answer)
         since = datetime.fromtimestamp(seen.first // SECOND, UTC)
-        asked_to = ", and was asked to give way" if name in seen.asked else ""
+        asked_to = ", and was asked to give way" if is_rival and was_asked else ""
         self._say(f"`{record.holder}` holds it, as we see since {since:%H:%M:%S} UTC{asked_to}")
 
     def _say(self, sentence: str) -> None:
@@ -232,11 +243,13 @@ class Hold:
                 return
             yield from self._bear(refused, "writing", now)
 
-    def close(self, now: Now) -> Errand[None]:
+    def close(self, now: Now, *, lends: bool = False) -> Errand[None]:
         """Write what is not written yet and let go, with one write.
 
         That is safe though our time may be up: if somebody took the unit, nothing is written.
+        `lends`: we come back to it, and know what has been done of our text until then.
         """
+        self.leaving, self.wanted = True, False
         while self.busy:
             yield Pause(Ms(now() + SETTLES))
         ends = now() + CLOSES
@@ -248,21 +261,28 @@ class Hold:
             if refused is None:
                 break
             yield from self._bear(refused, "writing", now)
-        self.tried, self._life, self._has_counted = False, -1, False
+        self.tried, self.leaving, self._life = False, False, -1
+        self._has_counted = self._has_counted and lends
 
     def drop_errands(self) -> None:
         """Whoever was writing here was withdrawn."""
-        self.busy = False
+        self.busy = self.leaving = False
 
     @property
     def _place(self) -> Place:
         return Place(f"unit {self.record.unit}")
 
     def _refuse_overtaken(self) -> None:
-        """Who was away while another plan was brought leaves the unit alone: that is the newer."""
-        was_there = self._life < 0 and not self.record.was_away
-        if was_there or self.record.plan in ("", self.plan, self._told):
+        """Who was away while another plan was brought leaves the unit alone: that is the newer.
+
+        So does who gave way to its holder somewhere else.
+        """
+        record = self.record
+        if self.keeping.rivals.has_yielded(record.holder) and record.plan != self.plan:
+            raise OvertakenError("cluster.overtaken", told_takeover(self.unit), where=self._place)
+        was_there = self._life < 0 and not record.was_away
+        if was_there or record.plan in ("", self.plan, self._told):
             return
-        problem = f"another rollout of `{self.record.unit}` took over while this one was cut off"
+        problem = f"another rollout of `{record.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"
         raise OvertakenError("cluster.overtaken", problem, where=self._place, hint=hint)

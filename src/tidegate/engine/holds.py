@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import NamedTuple
 
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import FLUSHES, Hold, OvertakenError, Tell
-from tidegate.engine.keeping import Keeping, read_records
-from tidegate.engine.neighbours import Neighbours
-from tidegate.engine.reach.errands import Errand, Pause, together
+from tidegate.engine.hold import FLUSHES, OvertakenError, Tell, UnitHold
+from tidegate.engine.neighbours import Keeping, Neighbours, Rivals, read_records
+from tidegate.engine.reach.errands import Errand, together
 from tidegate.engine.record import Now, Record
 from tidegate.model.moment import Ms
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.unit import UnitId
-from tidegate.world.backoff import pause
 from tidegate.world.facts import Outcome
 
 PER_UNIT = Ms(10)
 """How much longer a journal waits to be written for each other one that does."""
 Lost = Callable[[UnitId, str], None]
 """Hears that a unit is somebody else's now, and why."""
+
+
+class Wished(NamedTuple):
+    """Units that others wait for: `lendable` with our plan, `given_up` for another one."""
+
+    lendable: list[UnitId]
+    given_up: list[UnitId]
 
 
 class Holds:
@@ -33,15 +38,16 @@ class Holds:
         """Units whose journals are not written as they are."""
         self._stirred_at = Ms(0)
         self._holder = holder
+        self._rivals = Rivals(holder)
         self._namespace = namespace
         self._now = now
         self._tell = tell
         self._tell_loss = lost
         self.lost: dict[UnitId, str] = {}
         """Units that somebody else has, and that do not come back; and why."""
-        self._all: dict[UnitId, Hold] = {}
+        self._all: dict[UnitId, UnitHold] = {}
 
-    def __getitem__(self, unit: UnitId) -> Hold:
+    def __getitem__(self, unit: UnitId) -> UnitHold:
         return self._all[unit]
 
     def names(self) -> list[UnitId]:
@@ -56,10 +62,10 @@ class Holds:
         cluster, place = unit.cluster, self._namespace
         if cluster not in self.keepings:
             heartbeat = Heartbeat(cluster, self._holder, place)
-            self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place))
+            self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place), self._rivals)
         record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
         keeping = self.keepings[cluster]
-        self._all[unit.id] = Hold(
+        self._all[unit.id] = UnitHold(
             unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
         )
 
@@ -90,58 +96,43 @@ class Holds:
             self._all[unit].looked = self._all[unit].record.epoch
         return found
 
-    def take(self, unit: UnitId) -> Errand[None]:
-        """Hold a unit, whose objects are counted as its own before they are written."""
-        if not self._all[unit].is_taken(self._now()):
-            yield from self._take(self._all[unit], waits=True)
+    def take(self, unit: UnitId, *, wanted: bool = True) -> Errand[None]:
+        """Hold a unit, whose objects are counted as its own before they are written.
 
-    def _take(self, hold: Hold, *, waits: bool) -> Errand[None]:
-        """Try to hold a unit; one that somebody else has taken over is lost, and not an error."""
-        if hold.unit in self.lost:
-            return
-        try:
-            yield from hold.take(self._now, waits=waits)
-        except OvertakenError as error:
-            self._lose(hold.unit, error)
-
-    def take_all(self, units: Iterable[UnitId]) -> Errand[None]:
-        """Hold units side by side.
-
-        Nobody is waited for while we hold units that we have not begun with: somebody else may
-        wait for those, and for nothing else.
+        One that somebody else has taken over is lost, and not an error.
         """
-        now = self._now
-        holds = [self._all[unit] for unit in units]
-        begun = {hold.unit for hold in holds if hold.is_ours}
-        tries, seed = 0, zlib.crc32(self._holder.encode())
-        firsts = {hold.record.cluster: hold for hold in reversed(holds)}
-        while True:
-            yield from together(hold.be_alive(now) for hold in firsts.values())
-            yield from together(self._take(hold, waits=False) for hold in holds)
-            holds = [hold for hold in holds if hold.unit not in self.lost]
-            left = [hold for hold in holds if not hold.is_taken(now())]
-            if not left:
-                break
-            fresh = [hold for hold in holds if hold.is_ours and hold.unit not in begun]
-            yield from together(hold.close(now) for hold in fresh)
-            yield from together(self._await_holder(hold) for hold in left)
-            tries += 1
-            yield Pause(Ms(now() + pause(tries, seed=seed, ticket=0)))
-
-    def _await_holder(self, hold: Hold) -> Errand[None]:
+        hold = self._all[unit]
+        if unit in self.lost or hold.is_taken(self._now()):
+            return
+        hold.wanted |= wanted
         try:
-            yield from hold.await_holder(self._now)
+            yield from hold.take(self._now)
         except OvertakenError as error:
-            self._lose(hold.unit, error)
+            self._lose(unit, error)
+
+    def has(self, unit: UnitId) -> bool:
+        """Whether a unit is ours and stays so, though we may not write at the moment."""
+        hold = self._all[unit]
+        return unit not in self.lost and hold.is_ours and not hold.leaving
+
+    def be_alive(self, units: Iterable[UnitId]) -> Errand[None]:
+        """Be known as alive in the clusters of these units, before any of them is taken."""
+        firsts = {self._all[unit].record.cluster: self._all[unit] for unit in units}
+        yield from together(hold.be_alive(self._now) for hold in firsts.values())
+
+    @property
+    def are_waiting(self) -> bool:
+        """Whether we wait for a unit that somebody else holds."""
+        return any(keeping.waiting for keeping in self.keepings.values())
 
     def _lose(self, unit: UnitId, error: OvertakenError) -> None:
         self.lost[unit] = error.problem
         self._tell_loss(unit, error.problem)
 
-    def take_wishes(self, heartbeat: Heartbeat) -> list[Hold]:
-        """The units that others have come to ask for; what we do not hold is nobody's wish."""
+    def take_wishes(self, heartbeat: Heartbeat) -> Wished:
+        """The units that others ask for; what we do not hold is nobody's wish."""
         if not heartbeat.wishes:
-            return []
+            return Wished([], [])
         names = {hold.record.ref.name: hold for hold in self._all.values() if hold.is_ours}
         heartbeat.wishes = {
             name: wish
@@ -149,10 +140,13 @@ class Holds:
             if name in names and names[name].record.turn == wish.turn
         }
         wanted = [(names[name], wish) for name, wish in heartbeat.wishes.items()]
-        fresh = [hold for hold, wish in wanted if hold.asked_to_go != wish.plan]
+        wished = Wished([hold.unit for hold, wish in wanted if wish.plan == hold.plan], [])
         for hold, wish in wanted:
-            hold.asked_to_go = wish.plan
-        return fresh
+            if wish.plan != hold.plan and wish != hold.asked_to_go:
+                hold.asked_to_go = wish
+                if self._rivals.yields_to(wish.holder):
+                    wished.given_up.append(hold.unit)
+        return wished
 
     @property
     def flush_at(self) -> Ms | None:
@@ -161,7 +155,7 @@ class Holds:
             return None
         return Ms(self._stirred_at + max(FLUSHES, len(self._dirty) * PER_UNIT))
 
-    def due(self, now: Ms) -> list[Hold]:
+    def due(self, now: Ms) -> list[UnitHold]:
         """The holds whose journals are to be written now."""
         if self.flush_at is None or now < self.flush_at:
             return []
@@ -170,7 +164,7 @@ class Holds:
 
     def close(self) -> Errand[None]:
         """Let go of all units, then of our name: whatever still bears it is free."""
-        tried = [hold for hold in self._all.values() if hold.tried]
+        tried = [hold for hold in self._all.values() if hold.tried or hold.busy]
         yield from together(hold.close(self._now) for hold in tried)
         used = [one.heartbeat for one in self.keepings.values() if one.heartbeat.is_used]
         yield from together(heartbeat.end(self._now) for heartbeat in used)

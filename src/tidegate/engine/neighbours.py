@@ -1,26 +1,29 @@
-"""The other processes: whether they live, and how they are asked for a unit.
+"""The other processes, and what the units of one cluster share: our heartbeat, and who waits.
 
 A process is seen once for all units that it holds, and by our own clock only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
 
 from tidegate.engine.heartbeat import (
+    ASKS_AGAIN,
     GIVE_WAY,
     LASTS,
+    Heartbeat,
     Wish,
     lease_ref,
     note_of,
     read_lease,
     read_wishes,
 )
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.record import LASTING, Now
-from tidegate.engine.stored import NAMESPACE
+from tidegate.engine.reach.errands import Ask, Errand, Pause, together
+from tidegate.engine.record import LASTING, Now, Record
+from tidegate.engine.stored import NAMESPACE, list_heads
 from tidegate.errors import Place
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
@@ -41,8 +44,35 @@ class Neighbour:
     """When we first saw the process at all."""
     dead_at: Ms | None = None
     """It was dead at this moment, and could hold nothing that was written before."""
-    asked: frozenset[str] = frozenset()
-    """The records whose units it has been asked for."""
+    asked: dict[str, Wish] = field(default_factory=dict)
+    """What it has been asked for, by the names of records."""
+
+
+@dataclass(slots=True)
+class Rivals:
+    """Processes with other plans for our units: one of two gives way to the other, everywhere.
+
+    Who is asked gives way. Two that have asked each other go by their names, so that both come to
+    the same.
+    """
+
+    ours: str
+    _asked: set[str] = field(default_factory=set)
+    _yielded: set[str] = field(default_factory=set)
+
+    def ask(self, holder: str) -> None:
+        """Note it before they can know, so that neither takes the other for the one who asks."""
+        self._asked.add(holder)
+
+    def yields_to(self, holder: str) -> bool:
+        """Whether one who asks is given way to, now and from now on."""
+        if holder in self._asked and self.ours > holder:
+            return False
+        self._yielded.add(holder)
+        return True
+
+    def has_yielded(self, holder: str) -> bool:
+        return holder in self._yielded
 
 
 @dataclass(slots=True)
@@ -77,7 +107,7 @@ class Neighbours:
         live, lease = found.live, read_lease(found.live)
         spec = lease.spec
         mark = (live.uid, spec.renew_time or "", spec.lease_transitions or 0)
-        seen.asked = frozenset(read_wishes(lease))
+        seen.asked = read_wishes(lease)
         if mark != seen.mark:
             seen.mark, seen.since = mark, now()
         elif asked >= seen.since + (spec.lease_duration_seconds or LASTS // SECOND) * SECOND:
@@ -99,3 +129,51 @@ class Neighbours:
         note: Json = {"metadata": {"annotations": {GIVE_WAY + record: note_of(wish)}}}
         ref, body = lease_ref(holder, self.namespace), msgspec.json.encode(note)
         return Ask(self.cluster, Write(verb=Verb.PATCH, ref=ref, body=body))
+
+
+FEW = 4
+"""So many records are asked for by their names; more are listed."""
+
+
+@dataclass(slots=True)
+class Keeping:
+    """By unit, `waiting` are the records that somebody else holds and we want."""
+
+    heartbeat: Heartbeat
+    neighbours: Neighbours
+    rivals: Rivals
+    waiting: dict[str, Record] = field(default_factory=dict)
+    looked: Ms = Ms(0)
+
+    def look(self, record: Record, now: Now) -> Errand[Neighbour | None]:
+        """See what has become of everything that is waited for; once a moment for all units.
+
+        Who holds this one then; None if nobody does, or nothing is known of its holder yet.
+        """
+        if now() < self.looked + ASKS_AGAIN:
+            yield Pause(Ms(self.looked + ASKS_AGAIN))
+        if now() >= self.looked + ASKS_AGAIN:
+            self.looked = now()
+            records = list(self.waiting.values())
+            yield from read_records(records, now)
+            holders = dict.fromkeys(one.holder for one in records if one.holder)
+            yield from together(self.neighbours.look(holder, now) for holder in holders)
+        return self.neighbours.known.get(record.holder)
+
+
+def read_records(records: Iterable[Record], now: Now) -> Errand[Outcome | None]:
+    """Read many records of one cluster and namespace with few calls."""
+    wanted = {one.ref.name: one for one in records}
+    found = None
+    if len(wanted) > FEW:
+        first = next(iter(wanted.values()))
+        found = yield from list_heads(first.cluster, first.ref.namespace)
+    if found is None:
+        asks = tuple(Ask(one.cluster, Get(one.ref)) for one in wanted.values())
+        outcomes: tuple[Outcome, ...] = yield asks
+    else:
+        lives = (found.get(name) for name in wanted)
+        outcomes = tuple(Missing("") if live is None else Done(live) for live in lives)
+    pairs = zip(wanted.values(), outcomes, strict=True)
+    refusals = yield from together(one.found(outcome, now) for one, outcome in pairs)
+    return next((one for one in refusals if one is not None), None)

@@ -1,14 +1,18 @@
 """Before the first write: look at what lives, add it to the plan, check everything.
 
-Only then are the units held that have something to do. A plan with a fault in it writes nothing.
+A plan with a fault in it writes nothing. Units with something to do are held afterwards, each by
+itself. Where somebody else was at work in one until then, it alone is looked at again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import msgspec
 
 from tidegate.engine.belongings import losses, refuse_names, taken_over, written_twice
-from tidegate.engine.forgetting import forget_gone
+from tidegate.engine.forgetting import forget_gone, forget_hooks
 from tidegate.engine.heartbeat import ASKS_AGAIN
 from tidegate.engine.means import FoundUnit
 from tidegate.engine.reach.checking import Examined
@@ -21,7 +25,7 @@ from tidegate.engine.site import Site, refuse
 from tidegate.errors import ClusterError
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
-from tidegate.model.plan import Plan, items_of
+from tidegate.model.plan import Edge, Plan, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.world.facts import is_refusal
 from tidegate.world.refusals import refusal_error
@@ -41,17 +45,30 @@ class Opening(msgspec.Struct, frozen=True):
     faults: list[Fault]
     taken: list[Fault] = []
     """Objects that belong to other units until now."""
+    due: tuple[UnitId, ...] = ()
+    """The units with something to do, but for those at fault."""
 
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
-    """Look, complete, check, and hold what has something to do: for a plan, or a part of one."""
-    spots = [Spot(step.cluster, item.ref) for step in asked.steps for item in items_of(step)]
+    """Look, complete and check: a plan, or a part of one that comes later."""
     clusters = (unit.cluster for unit in asked.units)
     refuse((yield from site.outlook.catalogue(clusters)), site)
     unread = yield from site.load(unit.id for unit in asked.units)
     if unread is not None and is_refusal(unread):
         raise refusal_error(unread, "reading the journal", where=site.place)
+    site.parts |= _parts(asked)
+    before = [site.holds[unit.id].looked for unit in asked.units]
+    opening = yield from _open(site, asked)
+    yield from site.holds.be_alive(opening.due)
+    if before != [site.holds[unit.id].looked for unit in asked.units]:
+        # A unit for which an earlier plan had waited was taken meanwhile.
+        return (yield from open_rollout(site, asked))
+    return opening
+
+
+def _open(site: Site, asked: Plan) -> Errand[Opening]:
     refuse_names(site, asked)
+    spots = [Spot(step.cluster, item.ref) for step in asked.steps for item in items_of(step)]
     stale = site.stale(asked)
     leaving = [spot for gone in stale.values() for spot in gone]
     site.outlook.want(leaving)
@@ -68,22 +85,58 @@ def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     due = dict.fromkeys((*_due(site, examined), *forgetful))
     if faults and not site.settings.keeps_going:
         due = {}
-    if (yield from site.take_all(name for name in due if name not in wrong)):
-        # Another rollout was at work until now: what it left is what counts.
-        return (yield from open_rollout(site, asked))
     taken = [] if faults else taken_over(site, examined)
-    return Opening(asked, plan, [_placed(fault, plan) for fault in faults], taken)
+    placed = [_placed(fault, plan) for fault in faults]
+    return Opening(asked, plan, placed, taken, tuple(name for name in due if name not in wrong))
 
 
 def reopen_rollout(site: Site, asked: Plan) -> Errand[Opening]:
     """The same while another plan is under way: troubles of the cluster are waited out."""
+    return (yield from _patient(site, partial(open_rollout, site, asked)))
+
+
+def reopen_unit(site: Site, unit: UnitId) -> Errand[Opening]:
+    """What a unit of ours comes to after somebody else was at work in it."""
+    while True:
+        asked = site.parts[unit]
+        opening = yield from _patient(site, partial(_open, site, asked))
+        if site.parts[unit] is asked:
+            break
+    record = site.holds[unit].record
+    if opening.due and record.is_done(asked.units[0].digest):
+        forget_hooks(site, opening.plan.steps)  # they ran for another rollout, which has ended
+    return opening
+
+
+def _patient(site: Site, errand: Callable[[], Errand[Opening]]) -> Errand[Opening]:
     while True:
         try:
-            return (yield from open_rollout(site, asked))
+            return (yield from errand())
         except ClusterError as error:
             if error.code not in PASSING:
                 raise
         yield Pause(Ms(site.world.now() + ASKS_AGAIN))
+
+
+def _parts(plan: Plan) -> dict[UnitId, Plan]:
+    """Each unit of a plan by itself, with the edges between its own steps."""
+    steps: dict[UnitId, list[Step]] = {unit.id: [] for unit in plan.units}
+    edges: dict[UnitId, list[Edge]] = {unit.id: [] for unit in plan.units}
+    units = {step.id: step.unit for step in plan.steps}
+    for step in plan.steps:
+        steps[step.unit].append(step)
+    for edge in plan.edges:
+        if edge.after in units and units.get(edge.before) == units[edge.after]:
+            edges[units[edge.after]].append(edge)
+    return {
+        unit.id: Plan(
+            digest=plan.digest,
+            units=(unit,),
+            steps=tuple(steps[unit.id]),
+            edges=tuple(edges[unit.id]),
+        )
+        for unit in plan.units
+    }
 
 
 def _placed(fault: Fault, plan: Plan) -> Fault:

@@ -15,7 +15,7 @@ import msgspec
 
 from tidegate.engine import stored
 from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalLine, JournalPart, resource_name
+from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalPart, StoredLine, resource_name
 from tidegate.model.journal import Entry, Journal
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
@@ -178,7 +178,7 @@ class Record:
         """Count these objects as the unit's before they are written; nothing is forgotten yet.
 
         What is remembered of hooks counts only for the rollout that ran them. One that `goes_on`
-        has counted them before: somebody else may have brought the same text to its end since.
+        began before: somebody else may have brought the same text to its end since.
         """
         begun = self.begun(text, now)
         if not self._is_under_way(text) and not (goes_on and self._head.text == text):
@@ -257,7 +257,8 @@ class Record:
         """Write the head over what is known. Whatever is answered, what is then stored counts."""
         outcome: Outcome | None = None
         for _ in range(TRIES):
-            write = stored.put(self.ref, self.unit, head, self._version)
+            # Whatever is read until the answer comes counts: by then the unit may be another's.
+            known, write = self.epoch, stored.put(self.ref, self.unit, head, self._version)
             (outcome,) = yield (Ask(self.cluster, write),)
             if isinstance(outcome, Done) and outcome.live is not None:
                 self._version, self._stored = outcome.live.version, head
@@ -265,7 +266,6 @@ class Record:
                 return None
             if isinstance(outcome, LASTING):
                 return outcome
-            known = self.epoch
             refused = yield from self.read(now)
             if refused is not None or self.epoch != known:
                 return outcome
@@ -302,8 +302,8 @@ class Record:
         part, version = JournalPart(head.turn, self._lines(refs)), self._versions.get(number, "")
         return Ask(self.cluster, stored.put(self._part(number), self.unit, part, version))
 
-    def _lines(self, refs: Iterable[Ref]) -> tuple[JournalLine, ...]:
-        return tuple(JournalLine(ref, self.entries[ref]) for ref in sorted(refs))
+    def _lines(self, refs: Iterable[Ref]) -> tuple[StoredLine, ...]:
+        return tuple(StoredLine(ref, self.entries[ref]) for ref in sorted(refs))
 
     def _number(self, ref: Ref) -> int:
         return zlib.crc32(msgspec.json.encode(ref)) % max(1, self._head.parts)

@@ -60,6 +60,8 @@ class Site:
         self.owner: dict[Spot, PlannedUnit] = {}
         self.writers: dict[Spot, set[UnitId]] = {}
         """All units that write an object; there should be one."""
+        self.parts: dict[UnitId, Plan] = {}
+        """What was asked for of each unit."""
         self.holds = Holds(settings.holder, settings.namespace, world.now, tell, lost)
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
@@ -146,27 +148,24 @@ class Site:
         Hooks are not kept. What was written in a version that is no longer served is known by
         another one from now on.
         """
-        items = ((step.cluster, item) for step in self._all_steps(plan) for item in items_of(step))
-        wanted = {
-            (cluster, *identity(item.ref)) for cluster, item in items if item.deed is not Deed.AWAIT
-        }
+        own, left = {unit.id for unit in plan.units}, _spoken_of(plan.steps)
+        unspoken = [
+            (name, ref)
+            for name in (unit.id for unit in plan.units if unit.policy.prunes)
+            for ref, entry in self.holds[name].record.entries.items()
+            if not entry.hook and (self.holds[name].record.cluster, *identity(ref)) not in left
+        ]
+        others = (step for step in self.steps.values() if step.unit not in own)
+        left = _spoken_of(others if unspoken else ())
         found: dict[UnitId, dict[Spot, None]] = {}
-        for name in (unit.id for unit in plan.units if unit.policy.prunes):
+        for name, ref in unspoken:
             record = self.holds[name].record
             cluster = record.cluster
-            known = [ref for ref, entry in record.entries.items() if not entry.hook]
-            for ref in known:
-                if (cluster, *identity(ref)) not in wanted:
-                    served = as_served(ref, self.outlook.served.get(cluster, {}))
-                    record.rename(ref, served)
-                    found.setdefault(name, {})[Spot(cluster, served)] = None
+            if (cluster, *identity(ref)) not in left:
+                served = as_served(ref, self.outlook.served.get(cluster, {}))
+                record.rename(ref, served)
+                found.setdefault(name, {})[Spot(cluster, served)] = None
         return {name: list(spots) for name, spots in found.items()}
-
-    def _all_steps(self, plan: Plan) -> Iterable[Step]:
-        """The steps of a plan, and of what else is rolled out beside it."""
-        own = {unit.id for unit in plan.units}
-        yield from plan.steps
-        yield from (step for step in self.steps.values() if step.unit not in own)
 
     @property
     def place(self) -> Place:
@@ -182,26 +181,20 @@ class Site:
         self._look_again(units)
         return refused
 
-    def take(self, unit: UnitId) -> Errand[bool]:
+    def take(self, unit: UnitId, *, wanted: bool = True) -> Errand[bool]:
         """Hold a unit. True: somebody else was at work there, and what we know of it is old."""
         before = self.holds[unit].looked
-        yield from self.holds.take(unit)
+        yield from self.holds.take(unit, wanted=wanted)
         self._look_again((unit,))
         return self.holds[unit].looked != before or unit in self.holds.lost
 
-    def take_all(self, units: Iterable[UnitId]) -> Errand[bool]:
-        """Hold units side by side; the same is true."""
-        units = tuple(units)
-        before = [self.holds[unit].looked for unit in units]
-        yield from self.holds.take_all(units)
-        self._look_again(units)
-        return [self.holds[unit].looked for unit in units] != before
-
     def _look_again(self, units: Iterable[UnitId]) -> None:
         """Have the objects of units looked at again where others have been at work since."""
-        news = self.holds.news(units)
-        if news:
-            self.outlook.forget(spot for spot, owner in self.owner.items() if owner.id in news)
+        for unit in self.holds.news(units):
+            steps = self.steps_of(unit)
+            self.outlook.forget(
+                Spot(one.cluster, item.ref) for one in steps for item in items_of(one)
+            )
 
     def may_write_until(self, ask: Ask) -> Ms | None:
         """The moment after which a write of ours must not leave; None where there is none."""
@@ -213,6 +206,12 @@ class Site:
     def is_of(self, cluster: str, ref: Ref) -> bool:
         """Whether an object is of this rollout."""
         return Spot(cluster, ref) in self.owner
+
+
+def _spoken_of(steps: Iterable[Step]) -> set[tuple[object, ...]]:
+    """The objects that steps write or delete, in whichever version."""
+    items = ((step.cluster, item) for step in steps for item in items_of(step))
+    return {(cluster, *identity(one.ref)) for cluster, one in items if one.deed is not Deed.AWAIT}
 
 
 def refuse(refused: Refusal | None, site: Site) -> None:

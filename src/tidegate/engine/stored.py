@@ -31,7 +31,7 @@ PAGE = 500
 Content = TypeVar("Content", "Head", "JournalPart")
 
 
-class JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
+class StoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
     ref: Ref
     entry: Entry
 
@@ -53,7 +53,7 @@ class Head(msgspec.Struct, frozen=True):
     begun: Ms = Ms(0)
     done: str = ""
     parts: int = 0
-    entries: tuple[JournalLine, ...] = ()
+    entries: tuple[StoredLine, ...] = ()
 
 
 class JournalPart(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class JournalPart(msgspec.Struct, frozen=True):
 
     role: ClassVar[str] = "part"
     turn: int = 0
-    entries: tuple[JournalLine, ...] = ()
+    entries: tuple[StoredLine, ...] = ()
 
 
 class _Secret(msgspec.Struct):

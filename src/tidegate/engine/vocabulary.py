@@ -1,10 +1,4 @@
-"""What `decide` hears and what it asks for.
-
-Input    Begun | Checked | Foreseen | Wrote | Judged | Gone | Looked | Expanded | Probed
-         | Verified | Journaled | Collected | Superseded | Stopped | Approved | Rung
-Command  CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe | Verify | Remember
-         | Collect
-"""
+"""What `decide` hears, `Input`, and what it asks for, `Command`."""
 
 from __future__ import annotations
 
@@ -79,10 +73,25 @@ class Trouble(msgspec.Struct, frozen=True, gc=False):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """`left_out`: units with a fault, which are not begun."""
+    """`left_out`: units with a fault, which are not begun. `due`: those to be held before."""
 
     plan: Plan
     left_out: dict[UnitId, Trouble] = {}
+    due: tuple[UnitId, ...] = ()
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A unit is ours. `part`: what it comes to by now, where somebody else was at work in it."""
+
+    unit: UnitId
+    part: Plan | None = None
+    trouble: Trouble | None = None
+
+
+class Lent(msgspec.Struct, frozen=True):
+    """Another rollout of our plan waits for a unit, and we wait ourselves."""
+
+    unit: UnitId
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -128,6 +137,7 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
 class Expanded(msgspec.Struct, frozen=True):
     step: str
     outcome: Fragment | Trouble
+    due: tuple[UnitId, ...] = ()
 
 
 class Probed(msgspec.Struct, frozen=True, gc=False):
@@ -174,6 +184,7 @@ class Superseded(msgspec.Struct, frozen=True):
     """A newer plan takes over. Until it is known, nothing more of the present one is begun."""
 
     plan: Plan | None
+    due: tuple[UnitId, ...] = ()
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -194,24 +205,26 @@ class Rung(msgspec.Struct, frozen=True):
     """The alarm rang."""
 
 
-Input = (
-    Begun
-    | Checked
-    | Foreseen
-    | Wrote
-    | Judged
-    | Gone
-    | Looked
-    | Expanded
-    | Probed
-    | Verified
-    | Journaled
-    | Collected
-    | Superseded
-    | Stopped
-    | Approved
-    | Rung
-)
+AboutObjects = Checked | Wrote | Judged | Gone | Looked | Probed | Verified
+AboutOrder = Begun | Expanded | Superseded | Stopped | Approved | Rung
+Input = AboutObjects | AboutOrder | Taken | Lent | Foreseen | Journaled | Collected
+
+
+class Take(msgspec.Struct, frozen=True):
+    """Hold a unit, however long that takes; `wanted`: a step of it could begin.
+
+    `anew`: none has. Where others were at work in it, what it comes to is found out again.
+    """
+
+    unit: UnitId
+    wanted: bool
+    anew: bool
+
+
+class LetGo(msgspec.Struct, frozen=True):
+    """Hold a unit no longer, nor wait for it, until it is asked for again."""
+
+    unit: UnitId
 
 
 class CheckStep(msgspec.Struct, frozen=True):
@@ -287,9 +300,8 @@ class Collect(msgspec.Struct, frozen=True):
     failed: bool
 
 
-Command = (
-    CheckStep | Foresee | Apply | Delete | LookAgain | Expand | Probe | Verify | Remember | Collect
-)
+ToObjects = Apply | Delete | LookAgain | Probe | Verify
+Command = ToObjects | Take | LetGo | CheckStep | Foresee | Expand | Remember | Collect
 
 
 class Decision(msgspec.Struct):

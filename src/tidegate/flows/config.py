@@ -41,7 +41,7 @@ def read_config(path: Path, root: Path) -> Config:
     root, file = root.resolve(), _nearest(path.resolve(), root.resolve())
     if file is None:
         return Config()
-    ground, name = Ground(file.parent, root), _called(file)
+    ground, name = Ground(file.parent, root), called(file)
     text = _read(file, root, name)
     form, place_of = decode_placed(
         text, name, ConfigForm, noun="configuration", check=lambda form: flaws(form, ground)
@@ -80,13 +80,13 @@ def _nearest(path: Path, root: Path) -> Path | None:
             return folder / CONFIG_FILE
         if (folder / MISSPELT).is_file():
             problem, hint = f"`{MISSPELT}` is not looked at", f"call it `{CONFIG_FILE}`"
-            where = Place(_called(folder / MISSPELT))
+            where = Place(called(folder / MISSPELT))
             raise DocumentError("documents.file", problem, where=where, hint=hint)
     return None
 
 
-def _called(file: Path) -> str:
-    """From here if it lies below, else in full."""
+def called(file: Path) -> str:
+    """How people find a file: from here if it lies below, else in full."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 

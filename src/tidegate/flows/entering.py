@@ -6,11 +6,14 @@ async with open_found(pointed, target, setting) as (session, found):
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
+from tidegate.dialect.semantics import told_policy
 from tidegate.errors import PlanError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
@@ -18,6 +21,7 @@ from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.session import Session, Target, open_session
+from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 
 UNKNOWN = Capabilities()
@@ -33,7 +37,7 @@ class Found:
 
     @classmethod
     def of(cls, found: Discovered, pointed: Pointed) -> Found:
-        families = choose(found, pointed)
+        families = tuple(_told(one, found.settings) for one in choose(found, pointed))
         return cls(families, found.findings, Discovered(families).are_alternatives)
 
     @property
@@ -44,9 +48,9 @@ class Found:
     def one(self) -> tuple[Family, ...]:
         """All families, where they can be rolled out together. Raises where only one is meant."""
         if self.are_alternatives:
-            names = ", ".join(f"`{one.entry}`" for one in self.families)
-            problem = f"several entries bring the same units: {names}"
-            hint = "`--entry NAME` says which one is meant"
+            names = [f"`{one.entry}` ({one.members[0].unit.where})" for one in self.families]
+            problem = f"several entries bring the same units: {', '.join(names)}"
+            hint = "`--entry NAME` or `--entry FILE` says which one is meant"
             raise PlanError("plan.entry", problem, hint=hint)
         return self.families
 
@@ -73,6 +77,18 @@ class Found:
             )
             hint = "`--keep-going` leaves out the units at fault, and what waits for them"
             raise PlanError("plan.faults", problem, hint=hint)
+
+
+def _told(family: Family, settings: Mapping[str, Switch]) -> Family:
+    """The units as their controllers run them, by what these are told."""
+    members = tuple(
+        replace(
+            one,
+            unit=structs.replace(one.unit, policy=told_policy(one.unit.policy, settings)),
+        )
+        for one in family.members
+    )
+    return replace(family, members=members)
 
 
 @asynccontextmanager

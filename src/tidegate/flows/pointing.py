@@ -96,6 +96,9 @@ class Words(TypedDict, total=False):
     parameters: tuple[tuple[str, str], ...]
     kube_version: str
     api_versions: tuple[str, ...]
+    recurse: bool
+    include: str
+    exclude: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +222,12 @@ def _request(tree: _Tree, words: Words) -> Release | Detected:
     if tree.inside.endswith(PACKED_CHART):
         return chart
     overlay = Overlay(path=tree.inside, helm=Helm(kube_version=version, api_versions=served))
-    directory = Directory(path=tree.inside, recurse=True)
+    directory = Directory(
+        path=tree.inside,
+        recurse=words.get("recurse", True),
+        include=words.get("include", ""),
+        exclude=words.get("exclude", ""),
+    )
     return Detected(path=tree.inside, chart=chart, overlay=overlay, directory=directory)
 
 

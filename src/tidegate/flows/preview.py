@@ -17,7 +17,7 @@ from tidegate.flows.journal import read_journal
 from tidegate.flows.leaving import find_contents, with_prunes
 from tidegate.flows.planning import make_plan
 from tidegate.flows.session import Session
-from tidegate.model.change import Difference, Fate
+from tidegate.model.change import Difference, Fate, mask_fields
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, items_of
@@ -91,6 +91,10 @@ async def preview_with_lives(
         else find_difference(unit, item, bodies.get(spot), jq, seals.get(spot, ""))
         for spot, (item, unit) in owners.items()
     }
+    for one in planned.read:
+        for spot, fields in one.hidden():
+            if spot in found:
+                found[spot] = mask_fields(found[spot], fields)
     notes = (*planned.notes, *await find_contents(plan, session))
     return Preview(plan, found, notes, planned.findings), lives
 

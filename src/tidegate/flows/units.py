@@ -30,7 +30,7 @@ def _rows(family: Family) -> list[UnitRow]:
     def walk(parent: UnitId | None, depth: int) -> None:
         waves = _waves(members.get(parent) if parent else None)
         if parent is None and family.own is not None:
-            waves = _waves_of((family.own,))
+            waves = {name: wave for name, wave in _waves_of((family.own,)).items() if wave}
         mine = children.get(parent, [])
         for one in sorted(mine, key=lambda one: waves.get(_key(one.unit), 0)):
             count = len(one.documents) if isinstance(one.rendered, Rendered) else None

@@ -6,7 +6,6 @@ values and never asks whose they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -52,6 +51,8 @@ class Order(StrEnum):
     """Argo CD's phases and waves."""
     STAGES = "stages"
     """Flux's: definitions, classes, everything else."""
+    HELM = "helm"
+    """Helm's: hooks by their weights, everything else at once."""
     NONE = "none"
     """Argo CD's phases, and everything of a phase at once."""
 
@@ -121,5 +122,5 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     heals: bool = False
     timeout: Ms = Ms(0)
     retry: Retry | None = None
-    namespace_labels: Mapping[str, str] = {}
-    namespace_notes: Mapping[str, str] = {}
+    namespace_labels: tuple[tuple[str, str], ...] = ()
+    namespace_notes: tuple[tuple[str, str], ...] = ()

@@ -120,7 +120,7 @@ class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
 
     Of a Helm repository the `source` has the address alone. A HelmChart stands for a part of
     another object. `ignore`: patterns of what is no part of the tree. `secret`: what opens it, in
-    its namespace. `includes`: trees of other objects, each with the directory that it is put into.
+    its namespace.
     `optional_values`: the values files need not be there.
     """
 
@@ -130,7 +130,6 @@ class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
     where: Place | None = None
     ignore: str = ""
     secret: str = ""
-    includes: tuple[tuple[SourceObject, str, str], ...] = ()
     values_files: tuple[str, ...] = ()
     optional_values: bool = False
     suspended: bool = False

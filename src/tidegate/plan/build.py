@@ -27,8 +27,7 @@ from tidegate.plan.cycles import put_in_order, refuse_circles
 from tidegate.plan.gates import FIRST, await_step, set_gates
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import with_joints
-from tidegate.plan.parting import part_steps
-from tidegate.plan.precedence import make_edges
+from tidegate.plan.precedence import make_edges, part_steps
 from tidegate.plan.stages import group_by_stage
 from tidegate.plan.waves import StepGroup, group_by_wave
 

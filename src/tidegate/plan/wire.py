@@ -42,7 +42,7 @@ class _Step(msgspec.Struct):
     batches: tuple[tuple[_Item, ...], ...]
 
 
-class _Head(msgspec.Struct):
+class _PlanHead(msgspec.Struct):
     kind: str = ""
     version: int = 0
 
@@ -87,7 +87,7 @@ def from_json(text: bytes, *, name: str, bodies: dict[Ref, bytes]) -> Plan:
 def _read_document(text: bytes, where: Place) -> _Document:
     """The document before anything in it is believed."""
     try:
-        head = msgspec.json.decode(text, type=_Head)
+        head = msgspec.json.decode(text, type=_PlanHead)
         if head.kind == KIND and head.version != VERSION:
             problem = f"this plan has version {head.version}, and {VERSION} is read here"
             raise PlanError("plan.version", problem, where=where, hint="make the plan again")

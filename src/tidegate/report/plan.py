@@ -63,7 +63,8 @@ def _reason(edge: Edge, before: Step) -> str:
     """Why a unit comes where it does, by one of the edges to its first step."""
     if edge.because is Because.PARENT:
         return f"{'in' if before.is_joint else 'after'} {step_name(before)} of {before.unit}"
-    where = f", {edge.where}" if edge.where else ""
+    file, _, _ = edge.where.partition(" (")  # the field is what the reason is called after
+    where = f", {file}" if file else ""
     return f"after {before.unit} ({edge.because}{where})"
 
 

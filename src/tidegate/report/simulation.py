@@ -110,6 +110,7 @@ def side_by_side(runs: Sequence[EngineRun]) -> Iterator[str]:
         yield ""
     for run in runs:
         yield f"{run.name}: {_end(run.events)}"
+        yield from _retries(run)
         yield from _reasons(run)
 
 
@@ -138,6 +139,21 @@ def _table(runs: Sequence[EngineRun]) -> Iterator[str]:
 def _cell(times: StepTimes) -> str:
     opens = f"{times.how} {seconds(times.ended)}" if times.how == "failed" else times.how
     return f"{seconds(times.applied):>18}  {opens or seconds(times.ended):>14}"
+
+
+def _retries(run: EngineRun) -> Iterator[str]:
+    """Which steps were not applied once and for all, and why."""
+    start, several = run.events[0].at, len(run.plan.units) > 1
+    steps = {step.id: step for step in run.plan.steps}
+    tries: dict[str, list[Event]] = {}
+    for event in run.events:
+        if event.told is Told.RETRY_PLANNED and event.step in steps:
+            tries.setdefault(event.step, []).append(event)
+    for name, told in tries.items():
+        last, times = told[-1], f"{len(told)} times, last " if len(told) > 1 else ""
+        at = seconds(Ms((last.until or last.at) - start))
+        step = step_name(steps[name], several=several)
+        yield f"  {step}: tried again {times}at {at}: {last.sentence}"
 
 
 def _reasons(run: EngineRun) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
-from tidegate.model.unit import Unit
+from tidegate.model.unit import Unit, UnitId
 from tidegate.report.rollout.rows import cells
 
 
@@ -22,15 +22,27 @@ class UnitRow:
 
 
 HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "OBJECTS", "PLACE")
+SPARED = ("PLACE", "SOURCE", "TO")
+"""What is left out where it does not fit, the first of these first."""
+GAP = "  "
 
 
-def unit_lines(rows: Iterable[UnitRow]) -> Iterator[str]:
-    """A table: children below their parents."""
+def unit_lines(rows: Iterable[UnitRow], room: int | None = None) -> Iterator[str]:
+    """A table: children below their parents. With less room than it needs, columns are left out."""
     table = [HEADS, *(_cells(row) for row in rows)]
-    widths = [max(map(cells, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        padded = (one + " " * (width - cells(one)) for one, width in zip(line, widths, strict=True))
-        yield "  ".join(padded).rstrip()
+    columns = dict(zip(HEADS, zip(*table, strict=True), strict=True))
+    widths = {head: max(map(cells, column)) for head, column in columns.items()}
+    spared: list[str] = []
+    for head in SPARED if room is not None else ():
+        if sum(widths.values()) + len(GAP) * (len(widths) - 1) > (room or 0):
+            spared.append(head)
+            del widths[head]
+    for line in zip(*(columns[head] for head in widths), strict=True):
+        pairs = zip(line, widths.values(), strict=True)
+        yield GAP.join(one + " " * (width - cells(one)) for one, width in pairs).rstrip()
+    if spared:
+        named = " and ".join(reversed(spared)) if len(spared) < len(SPARED) else ", ".join(SPARED)
+        yield f"(no room for {named})"
 
 
 def _cells(row: UnitRow) -> tuple[str, ...]:
@@ -41,7 +53,7 @@ def _cells(row: UnitRow) -> tuple[str, ...]:
         "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
         or "-",
         _after(row) or "-",
-        "?" if row.objects is None else str(row.objects),
+        f"{'?' if row.objects is None else row.objects}{' (suspended)' if unit.suspended else ''}",
         str(unit.where or "-"),
     )
 
@@ -55,7 +67,14 @@ def _short(place: str) -> str:
 
 def _after(row: UnitRow) -> str:
     waves = [f"wave {row.wave}"] if row.wave is not None else []
-    return ", ".join([*waves, *(str(one.unit) for one in row.unit.dependencies if one.unit)])
+    own, awaited = row.unit.id, [one.unit for one in row.unit.dependencies if one.unit]
+    return ", ".join([*waves, *(_seen_from(own, one) for one in awaited)])
+
+
+def _seen_from(own: UnitId, other: UnitId) -> str:
+    """The name alone is enough for one of the same kind in the same place."""
+    is_near = (own.kind, own.cluster, own.namespace) == (other.kind, other.cluster, other.namespace)
+    return other.name if is_near else str(other)
 
 
 def units_document(rows: Iterable[UnitRow], findings: Iterable[Finding]) -> dict[str, Json]:

@@ -7,7 +7,7 @@ snapshot = await fetch(GitSource("https://example.com/shop.git"), access)
 from tidegate.source.access import Access, Checkout
 from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
 from tidegate.source.credentials import keyring_of, keyring_of_secret
-from tidegate.source.fetch import fetch, fetch_all, leave_out, with_digest
+from tidegate.source.fetch import fetch, leave_out, with_digest
 from tidegate.source.local import find_checkouts, read_repository_map
 from tidegate.source.vendored import VendoredChart, find_vendored
 from tidegate.source.web import fetch_file
@@ -21,7 +21,6 @@ __all__ = [
     "VendoredChart",
     "default_cache_root",
     "fetch",
-    "fetch_all",
     "fetch_file",
     "find_checkouts",
     "find_vendored",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, TidegateError, foreign
+from tidegate.errors import Place, SourceError, foreign
 from tidegate.files import StrayPathError, tidy
 from tidegate.model.source import (
     ChartSource,
@@ -33,8 +33,6 @@ from tidegate.source.urls import same_repository
 from tidegate.source.vendored import pick_vendored
 from tidegate.source.web import shown
 
-AT_ONCE = 8
-
 
 async def fetch(source: SourceRef, access: Access) -> Snapshot:
     """Get the tree of files that a source means now."""
@@ -50,27 +48,6 @@ async def fetch(source: SourceRef, access: Access) -> Snapshot:
             return await _fetch_chart(source, access)
         case OciSource():
             return await fetch_oci(source, access)
-
-
-async def fetch_all(
-    sources: Iterable[SourceRef], access: Access
-) -> dict[SourceRef, Snapshot | TidegateError]:
-    """Get many, several at once, each only once; what could not be had is told beside the rest."""
-    found: dict[SourceRef, Snapshot | TidegateError] = {}
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def one(source: SourceRef) -> None:
-        async with room:
-            try:
-                found[source] = await fetch(source, access)
-            except TidegateError as error:
-                found[source] = error
-
-    wanted = tuple(dict.fromkeys(sources))
-    async with asyncio.TaskGroup() as group:
-        for source in wanted:
-            group.create_task(one(source), name=f"fetch {source}")
-    return {source: found[source] for source in wanted}
 
 
 async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:

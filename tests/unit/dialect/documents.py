@@ -45,10 +45,9 @@ def a_document(
 
 
 def read(
-    *documents: Document, ignores_waves: bool = False, options: tuple[str, ...] = ()
+    *documents: Document, order: Order = Order.WAVES, options: tuple[str, ...] = ()
 ) -> Manifests:
     """The unit `shop/web` of these documents, in the namespace `shop`."""
-    order = Order.NONE if ignores_waves else Order.WAVES
     policy = with_options(Policy(order=order), options)
     unit = Unit(id=SHOP, destination=Destination(namespace="shop"), policy=policy)
     return read_manifests(unit, documents, _is_namespaced)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.applications import Body
-from tidegate.dialect.argo.settings import KNOWN, read_chart_values, read_settings
+from tidegate.dialect.argo.settings import read_chart_values, read_settings
 from tidegate.documents import read
 from tidegate.errors import Place
 
@@ -41,12 +41,11 @@ def test_settings_are_found_in_the_config_maps_with_their_place() -> None:
     found = read_settings(read(MAPS.encode(), "argo.yaml"))
 
     assert [(one.name, one.value) for one in found] == [
-        ("tracking", "label"),
-        ("customizations", "hs = {}"),
-        ("kustomize options", "--enable-helm"),
-        ("progressive syncs", "true"),
+        ("application.resourceTrackingMethod", "label"),
+        ("resource.customizations.health.argoproj.io_Application", "hs = {}"),
+        ("kustomize.buildOptions.v5", "--enable-helm"),
+        ("applicationsetcontroller.enable.progressive.syncs", "true"),
     ]
-    assert found[1].key == "resource.customizations.health.argoproj.io_Application"
     assert str(found[0].where) == 'argo.yaml:1:1 (data["application.resourceTrackingMethod"])'
 
 
@@ -61,9 +60,9 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
     found = read_chart_values(values, Place("values.yaml"))
 
     assert [(one.name, one.value) for one in found] == [
-        ("kustomize options", "--enable-helm"),
-        ("wave pause", "0"),
-        ("helm", "false"),
+        ("kustomize.buildOptions", "--enable-helm"),
+        ("controller.sync.wave.delay.seconds", "0"),
+        ("helm.enable", "false"),
     ]
     assert str(found[0].where) == 'values.yaml (configs.cm["kustomize.buildOptions"])'
 
@@ -71,8 +70,3 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
 @pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])
 def test_values_that_say_nothing_have_no_settings(values: Body) -> None:
     assert read_chart_values(values, Place("values.yaml")) == ()
-
-
-def test_each_setting_has_a_word_of_its_own_and_a_meaning() -> None:
-    assert len({known.name for known in KNOWN.values()}) == len(KNOWN)
-    assert all(known.meaning for known in KNOWN.values())

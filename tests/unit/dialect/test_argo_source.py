@@ -116,7 +116,7 @@ def test_a_source_among_others_may_have_a_ref_alone() -> None:
     assert findings == ()
     assert source is not None
     assert source.request is None
-    assert source.path == "."
+    assert source.path == ""
 
 
 def test_without_a_block_the_files_will_decide() -> None:
@@ -320,8 +320,6 @@ def test_a_plugin_goes_by_its_name() -> None:
         ("helm", "skipTests", True),
         ("helm", "version", "v3"),
         ("kustomize", "version", "v5"),
-        ("kustomize", "kubeVersion", "1.30"),
-        ("kustomize", "apiVersions", ["v1"]),
     ],
 )
 def test_what_cannot_be_played_is_told(block: str, field: str, value: Json) -> None:

@@ -136,8 +136,8 @@ def test_a_namespace_that_is_created_has_labels_and_annotations() -> None:
 
     found = policy(syncOptions=["CreateNamespace=true"], managedNamespaceMetadata=metadata)
 
-    assert found.namespace_labels == {"team": "a"}
-    assert found.namespace_notes == {"note": "b"}
+    assert found.namespace_labels == (("team", "a"),)
+    assert found.namespace_notes == (("note", "b"),)
 
 
 def test_labels_of_a_namespace_that_nobody_creates_are_told() -> None:

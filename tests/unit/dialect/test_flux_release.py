@@ -154,7 +154,7 @@ def test_what_is_done_to_the_rendered_chart_comes_in_its_order() -> None:
 def test_a_policy_is_that_of_fluxs_controller() -> None:
     policy = the_unit(declared(LEAST)).policy
 
-    assert (policy.semantics.name, policy.rules, policy.order) == ("flux", "kstatus", Order.WAVES)
+    assert (policy.semantics.name, policy.rules, policy.order) == ("flux", "kstatus", Order.HELM)
     assert (policy.tracking, policy.manager) == (Tracking.FLUX, "helm-controller")
     assert policy.gates is Gates.ALL
     assert policy.prunes
@@ -207,12 +207,18 @@ upgrade:
     assert unit.suspended
 
 
+def test_post_renderers_may_spare_hooks() -> None:
+    strategies = ("combined", "nohooks", "separate")
+    found = [details(declared(f"{LEAST}postRenderStrategy: {one}")) for one in strategies]
+
+    assert [one.spares_hooks for one in found] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
         ("test: {enable: true}", "spec.test.enable"),
         ("storageNamespace: x", "spec.storageNamespace"),
-        ("postRenderStrategy: nohooks", "spec.postRenderStrategy"),
         ("waitStrategy: {name: legacy}", "spec.waitStrategy.name"),
         ("install: {disableHooks: true}", "spec.install.disableHooks"),
         ("install: {serverSideApply: false}", "spec.install.serverSideApply"),

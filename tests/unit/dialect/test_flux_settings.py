@@ -49,7 +49,7 @@ spec: {template: {spec: {containers: [{name: manager, args: [--concurrent=3]}]}}
 def test_flags_are_read_of_fluxs_controllers_alone() -> None:
     found = read_settings(read(COMPONENTS.encode(), "gotk.yaml"))
 
-    assert [(one.word, one.value) for one in found] == [
+    assert [(one.name, one.value) for one in found] == [
         ("kustomize-controller.concurrent", "8"),
         ("kustomize-controller.requeue-dependency", "5s"),
         ("kustomize-controller.no-remote-bases", "true"),

@@ -58,17 +58,14 @@ def test_a_commit_may_name_its_branch_and_other_pairs_are_told() -> None:
 def test_a_git_repository_says_what_is_part_of_its_tree_and_what_opens_it() -> None:
     spec = GIT + (
         "recurseSubmodules: true\nignore: '*.md'\nsuspend: true\nsecretRef: {name: key}\n"
-        "include: [{repository: {name: lib}}, {repository: {name: a}, fromPath: x, toPath: to}]"
+        "include: [{repository: {name: lib}}]"
     )
     found = the_source(declared("GitRepository", spec))
 
     assert found.id == SourceObject("GitRepository", "flux-system", "apps")
     assert found.source == GitSource(URL, GitRef(RefKind.BRANCH, "master"), submodules=True)
     assert (found.ignore, found.secret, found.suspended) == ("*.md", "key", True)
-    assert found.includes == (
-        (SourceObject("GitRepository", "flux-system", "lib"), "", "lib"),
-        (SourceObject("GitRepository", "flux-system", "a"), "x", "to"),
-    )
+    assert told(declared("GitRepository", spec)) == {"spec.include": "flux.unplayed"}
 
 
 def test_an_artifact_is_chosen_by_its_ref_and_its_layer() -> None:

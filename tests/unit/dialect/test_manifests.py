@@ -11,6 +11,7 @@ from tests.unit.dialect.documents import (
     OPTIONS,
     POLICY,
     WAVE,
+    WEIGHT,
     a_document,
     read,
 )
@@ -19,8 +20,10 @@ from tidegate.errors import DialectError, Place
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import HookPolicy
+from tidegate.model.policy import Consent, Order
 from tidegate.model.reading import mapping, part
 
+KEEP = "helm.sh/resource-policy"
 UNIT = "tidegate.dev/unit"
 CRD = "apiextensions.k8s.io/v1 CustomResourceDefinition"
 
@@ -97,7 +100,7 @@ def test_waves_and_options_are_read_from_annotations() -> None:
 def test_waves_can_be_ignored_even_wrong_ones() -> None:
     first, second = a_document(notes={WAVE: "2"}), a_document(name="b", notes={WAVE: "late"})
 
-    manifests = read(first, second, ignores_waves=True).manifests
+    manifests = read(first, second, order=Order.NONE).manifests
 
     assert [one.wave for one in manifests] == [0, 0]
 
@@ -218,3 +221,20 @@ def test_no_namespace_is_made_where_the_unit_brings_its_own() -> None:
 
 def test_no_namespace_is_made_unless_it_is_asked_for() -> None:
     assert [one.ref.kind.name for one in read(a_document()).manifests] == ["ConfigMap"]
+
+
+def test_where_helm_orders_a_unit_only_its_own_annotations_count() -> None:
+    hooked = a_document(name="hooked", notes={HELM_HOOK: "pre-install", WEIGHT: "5", WAVE: "7"})
+    waved = a_document(name="waved", notes={WAVE: "3", HOOK: "PreSync", OPTIONS: "Prune=false"})
+    weighed = a_document(name="weighed", notes={WEIGHT: "4", KEEP: "keep"})
+
+    found = {one.ref.name: one for one in read(hooked, waved, weighed, order=Order.HELM).manifests}
+
+    assert {name: (one.phase, one.wave) for name, one in found.items()} == {
+        "hooked": (Phase.PRE_SYNC, 5),
+        "waved": (Phase.SYNC, 0),
+        "weighed": (Phase.SYNC, 0),
+    }
+    assert found["waved"].hook is None
+    assert found["waved"].handling.prune is Consent.YES
+    assert found["weighed"].handling.delete is Consent.NO

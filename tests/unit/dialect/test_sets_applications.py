@@ -70,11 +70,11 @@ def test_a_patch_removes_what_is_null_and_joins_finalizers() -> None:
 @pytest.mark.parametrize(
     ("elements", "told"),
     [
-        ([{"name": "a"}, {"name": "a"}], ["error argo.set.twice"]),
-        ([{"name": "No Name"}], ["error argo.set.name"]),
-        ([{"name": ""}], ["error argo.set.name"]),
-        ([{"name": 3}], ["error argo.set.element"]),
-        ([], ["warning argo.set.nothing", "note argo.set.empty"]),
+        ([{"name": "a"}, {"name": "a"}], ["error argo.set-twice"]),
+        ([{"name": "No Name"}], ["error argo.set-name"]),
+        ([{"name": ""}], ["error argo.set-name"]),
+        ([{"name": 3}], ["error argo.set-element"]),
+        ([], ["warning argo.set-nothing", "note argo.set-empty"]),
     ],
 )
 async def test_what_is_wrong_with_a_set_is_told(elements: list[Json], told: list[str]) -> None:
@@ -114,16 +114,16 @@ async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ({"generators": []}, ["error argo.set.generator"]),
+        ({"generators": []}, ["error argo.set-generator"]),
         (
             {"generators": [WEB], "syncPolicy": {"applicationsSync": "creat"}},
-            ["error argo.set.policy"],
+            ["error argo.set-policy"],
         ),
         (
             {"generators": [WEB], "syncPolicy": {"applicationsSync": "create-only"}},
-            ["note argo.set.policy", "note argo.set.policy"],
+            ["note argo.set-policy", "note argo.set-policy"],
         ),
-        ({"generators": [WEB], "preservedFields": {"labels": ["a"]}}, ["note argo.set.ignored"]),
+        ({"generators": [WEB], "preservedFields": {"labels": ["a"]}}, ["note argo.set-ignored"]),
         ({"generators": [WEB]}, []),
     ],
 )

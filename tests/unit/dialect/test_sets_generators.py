@@ -261,14 +261,14 @@ async def test_a_selector_chooses_by_flat_parameters(selector: Body, names: list
 @pytest.mark.parametrize(
     ("entry", "code"),
     [
-        ({"lists": {}}, "argo.set.generator"),
-        ({}, "argo.set.generator"),
-        ({"git": {"repoURL": URL}}, "argo.set.git"),
-        (git(files=[{"path": "[a"}]), "argo.set.pattern"),
-        ({"pullRequest": {}}, "argo.set.unknown"),
+        ({"lists": {}}, "argo.set-generator"),
+        ({}, "argo.set-generator"),
+        ({"git": {"repoURL": URL}}, "argo.set-git"),
+        (git(files=[{"path": "[a"}]), "argo.set-pattern"),
+        ({"pullRequest": {}}, "argo.set-unknown"),
         (
             {**a_list(), "selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}},
-            "argo.set.selector",
+            "argo.set-selector",
         ),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.engine.reach.admission import Guard, Sight, covers, guards_of, takes
+from tidegate.engine.reach.admission import Guard, GuardSight, covers, guards_of, takes
 from tidegate.model.objects import Json, Kind, Ref, Served, Spot
 from tidegate.testing import Body
 
@@ -70,8 +70,8 @@ def test_a_rule_for_another_version_of_the_same_objects_counts() -> None:
 def test_selectors_say_which_objects() -> None:
     guard = a_webhook(objectSelector={"matchLabels": {"tier": "front"}})
 
-    assert takes(guard, Sight({"tier": "front"}))
-    assert not takes(guard, Sight({"tier": "back"}))
+    assert takes(guard, GuardSight({"tier": "front"}))
+    assert not takes(guard, GuardSight({"tier": "back"}))
 
 
 IN_SHOP: Body = {
@@ -80,12 +80,12 @@ IN_SHOP: Body = {
         {"key": "guarded", "operator": "Exists"},
     ]
 }
-PLACES: dict[str, tuple[Sight, bool]] = {
-    "a namespace with the labels": (Sight({}, "shop", {"guarded": "yes"}), True),
-    "a namespace without": (Sight({}, "shop", {}), False),
-    "a namespace of which only the name is known": (Sight({}, "shop", None), True),
-    "another of which only the name is known": (Sight({}, "bank", None), False),
-    "no namespace": (Sight({}), True),
+PLACES: dict[str, tuple[GuardSight, bool]] = {
+    "a namespace with the labels": (GuardSight({}, "shop", {"guarded": "yes"}), True),
+    "a namespace without": (GuardSight({}, "shop", {}), False),
+    "a namespace of which only the name is known": (GuardSight({}, "shop", None), True),
+    "another of which only the name is known": (GuardSight({}, "bank", None), False),
+    "no namespace": (GuardSight({}), True),
 }
 
 
@@ -110,8 +110,8 @@ def test_a_policy_counts_where_it_and_its_binding_match() -> None:
 
     assert covers(guard, [DEPLOYMENT], "CREATE")
     assert not covers(guard, [NODE], "CREATE")
-    assert takes(guard, Sight({"tier": "front"}))
-    assert not takes(guard, Sight({}))
+    assert takes(guard, GuardSight({"tier": "front"}))
+    assert not takes(guard, GuardSight({}))
 
 
 def test_what_a_policy_leaves_out_is_none_of_its_business() -> None:

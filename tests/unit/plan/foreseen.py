@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from tests.fakes.sequence_runs import NAMESPACE, Run, prepare
 from tests.fakes.write_sequences import GATE, Deed, Sequence, Step
+from tests.unit.plan.lives import fields_of
 from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.owned import fields_of
 from tidegate.plan.diff.seal import digest_of, seal
 from tidegate.testing import Body, Desk, body_of
 from tidegate.world.calls import Write

@@ -8,6 +8,7 @@ from tidegate.flows.jq_machine import JqQuestion, JqReply, answer
 from tidegate.model.ignoring import Paths
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
+from tidegate.plan.diff.owned import Fields, entries_of, fields_in, is_entry_of
 from tidegate.testing import Body
 
 OURS = "tidegate"
@@ -23,6 +24,12 @@ def find_paths(expressions: tuple[str, ...], bodies: tuple[Body, ...]) -> tuple[
 def an_entry(manager: str, fields: Body, *, operation: str = "Apply", **parts: Json) -> Body:
     head: Body = {"manager": manager, "operation": operation, "apiVersion": "v1"}
     return {**head, "fieldsType": "FieldsV1", "fieldsV1": fields, **parts}
+
+
+def fields_of(live: Body, manager: str) -> Fields:
+    """What a manager owns by having applied it."""
+    ours = (entry for entry in entries_of(live) if is_entry_of(entry, manager))
+    return next(map(fields_in, ours), {})
 
 
 def a_live(body: Body, *entries: Body, **metadata: Json) -> Body:

@@ -4,12 +4,13 @@ import msgspec
 import pytest
 
 from tests.promises.objects import a_config_map, a_namespace
+from tests.unit.plan.lives import fields_of
 from tests.unit.plan.takeover import OURS, take_over
 from tidegate.model.change import Fate
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, part
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
-from tidegate.plan.diff.owned import entries_of, fields_of
+from tidegate.plan.diff.owned import entries_of
 from tidegate.testing import Body, Desk, body_of, sandbox_world
 from tidegate.world.calls import PatchForm
 from tidegate.world.exchange import Exchange

@@ -54,12 +54,12 @@ def simulate(what: str, **told: Unpack[Told]) -> int:
     runs = asyncio.run(run(pointed, engines, target, setting_of(told), until=told["until"]))
     doing.clear()
     options.say_notes(runs[0].notes)
-    options.say_findings(runs[0].findings)
+    code = options.say_findings(runs[0].findings)
     shown = [EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited) for one in runs]
     options.show(told["output"], _documents(shown), side_by_side(shown))
     results = {one.result for one in runs}
     if results == {Result.PASSED}:
-        return CODES[Result.PASSED]
+        return code
     return CODES[Result.INVALID if Result.INVALID in results else Result.FAILED]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -10,12 +10,17 @@ from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import CLUSTER, HEALTH, NARROWING, UNIT, Told, takes
 
+if TYPE_CHECKING:
+    from tidegate.flows.entering import Found
+    from tidegate.flows.session import Session
+    from tidegate.flows.status import ObjectStatus
+
 
 @click.command()
 @click.argument("what", metavar="PATH")
 @takes(NARROWING, UNIT, CLUSTER, HEALTH)
 @options.text_or_json
-def status(what: str, **told: Unpack[Told]) -> None:
+def status(what: str, **told: Unpack[Told]) -> int:
     """Show how the objects of PATH stand in the cluster: as wanted or not, healthy or not.
 
     \b
@@ -25,11 +30,16 @@ def status(what: str, **told: Unpack[Told]) -> None:
     """
     doing = say_first(f"looking at {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.flows.status import read_status
     from tidegate.report.status import status_lines
 
-    pointed = pointed_of(what, told)
-    found = in_found(pointed, told, lambda session, found: read_status(found.one, session))
+    found, stands = in_found(pointed_of(what, told), told, _read)
     doing.clear()
-    rows = [(one.ref, one.wave, one.is_synced, one.verdict) for one in found]
-    options.show(told["output"], found, status_lines(rows))
+    rows = [(one.ref, one.wave, one.is_synced, one.verdict) for one in stands]
+    options.show(told["output"], stands, status_lines(rows))
+    return options.say_findings(found.findings)
+
+
+async def _read(session: Session, found: Found) -> tuple[Found, list[ObjectStatus]]:
+    from tidegate.flows.status import read_status
+
+    return found, await read_status(found.one, session)

@@ -31,8 +31,10 @@ def units(what: str, **told: Unpack[Told]) -> int:
     """
     doing = say_first(f"looking for units in {what}", quiet=told["output"] == "json")
     import asyncio
+    import sys
 
     from tidegate.cli.asking import pointed_of, setting_of
+    from tidegate.cli.window import room_on
     from tidegate.flows.entering import find
     from tidegate.flows.units import unit_rows
     from tidegate.report.findings import is_error
@@ -42,7 +44,7 @@ def units(what: str, **told: Unpack[Told]) -> int:
     doing.clear()
     rows = unit_rows(found.families)
     document = units_document(rows, found.findings)
-    options.show(told["output"], [document], unit_lines(rows))
+    options.show(told["output"], [document], unit_lines(rows, room_on(sys.stdout)))
     if told["output"] != "json":
         return options.say_findings(found.findings)
     return options.INPUT if any(map(is_error, found.findings)) else 0

@@ -16,12 +16,14 @@ import msgspec
 from tidegate.dialect.argo.options import Body, notes_of, read_list
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import HookPolicy
+from tidegate.model.reading import mapping
 
 HOOK = "argocd.argoproj.io/hook"
 POLICY = "argocd.argoproj.io/hook-delete-policy"
 HELM_HOOK = "helm.sh/hook"
 HELM_POLICY = "helm.sh/hook-delete-policy"
 CRD_INSTALL = "crd-install"
+HELM_NOTES = "helm.sh/"
 Word = TypeVar("Word")
 
 
@@ -74,6 +76,13 @@ def read_hook(body: Body) -> Hook | None:
     return Hook(
         tuple(phase for phase in phases if phase is not None), tuple(ends), _policies(notes)
     )
+
+
+def as_helm_reads(body: Body) -> Body:
+    """The body with no annotations but Helm's: those of others are notes to it."""
+    metadata = mapping(body, "metadata")
+    notes = {key: one for key, one in notes_of(body).items() if key.startswith(HELM_NOTES)}
+    return {**body, "metadata": {**metadata, "annotations": {**notes}}}
 
 
 def _policies(notes: dict[str, str]) -> tuple[HookPolicy, ...]:

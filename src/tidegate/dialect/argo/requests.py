@@ -17,6 +17,7 @@ from tidegate.model.rendering import (
     ArgoOverrides,
     Detected,
     Directory,
+    Helm,
     Jsonnet,
     Overlay,
     Patch,
@@ -46,8 +47,6 @@ SILENT = frozenset(
 UNPLAYED = {
     ("helm", "skipTests"): "Argo CD applies no tests of charts, with or without it",
     ("helm", "version"): "charts are rendered by the Helm that is built in",
-    ("kustomize", "apiVersions"): "it counts only where kustomize inflates charts",
-    ("kustomize", "kubeVersion"): "it counts only where kustomize inflates charts",
     ("kustomize", "version"): "overlays are built by the kustomize that is found here",
 }
 """Fields that change nothing here, and why."""
@@ -77,7 +76,7 @@ def read_request(
             return _release(source, build, inside)
         case [Tool.KUSTOMIZE]:
             overrides = _overrides(mapping(source, "kustomize"), build)
-            return Overlay(path=inside, overrides=overrides)
+            return Overlay(path=inside, overrides=overrides, helm=_inflation(source))
         case [Tool.DIRECTORY]:
             return _directory(mapping(source, "directory"), build, inside)
         case [Tool.PLUGIN]:
@@ -86,7 +85,7 @@ def read_request(
             return Detected(
                 path=inside,
                 chart=_release(source, build, inside),
-                overlay=Overlay(path=inside),
+                overlay=Overlay(path=inside, helm=_inflation(source)),
                 directory=_directory({}, build, inside),
             )
 
@@ -167,6 +166,12 @@ def _release(source: Body, build: ArgoBuild, inside: str) -> Release:
         include_crds=not is_set(helm, "skipCrds"),
         skip_schema=is_set(helm, "skipSchemaValidation"),
     )
+
+
+def _inflation(source: Body) -> Helm:
+    """What charts see that an overlay inflates: most installations allow that."""
+    block = mapping(source, "kustomize")
+    return Helm(kube_version=text(block, "kubeVersion"), api_versions=texts(block, "apiVersions"))
 
 
 def _overrides(block: Body, build: ArgoBuild) -> ArgoOverrides:

@@ -42,8 +42,8 @@ def read_policy(spec: Body, telling: Telling) -> Policy:
         allows_empty=starts and is_set(automated, "allowEmpty"),
         retry=_retry(sync, telling),
         ignores=_ignores(spec, telling),
-        namespace_labels=text_map(sync, "managedNamespaceMetadata", "labels"),
-        namespace_notes=text_map(sync, "managedNamespaceMetadata", "annotations"),
+        namespace_labels=_pairs(sync, "labels"),
+        namespace_notes=_pairs(sync, "annotations"),
     )
     policy = with_options(policy, _options(sync, telling))
     if part(sync, "managedNamespaceMetadata") and not policy.creates_namespace:
@@ -51,6 +51,10 @@ def read_policy(spec: Body, telling: Telling) -> Policy:
         why, fix = "Argo CD creates no namespace here", "add `CreateNamespace=true` to syncOptions"
         telling.warn("argo.namespace", (*SYNC, "managedNamespaceMetadata"), said, why, fix)
     return policy
+
+
+def _pairs(sync: Body, name: str) -> tuple[tuple[str, str], ...]:
+    return tuple(text_map(sync, "managedNamespaceMetadata", name).items())
 
 
 def _options(sync: Body, telling: Telling) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from tidegate.documents import Document
 from tidegate.model.finding import Severity
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.policy import Gates, Handling, Policy, Tracking
+from tidegate.model.policy import Gates, Handling, Order, Policy, Tracking
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import FluxDetails, FluxOverrides
 from tidegate.model.semantics import FLUX, Retry
@@ -164,12 +164,13 @@ def _actions(spec: Part) -> tuple[Part, Part]:
 
 
 def _policy(spec: Part, own: UnitId) -> Policy:
-    """Hooks go by their weights, as waves do, and the rest by kinds."""
+    """Hooks go by their weights, and the rest by kinds."""
     install, upgrade = _actions(spec)
     timeout, own_time = spec.span("timeout"), install.span("timeout")
     return Policy(
         semantics=FLUX,
         rules=KSTATUS,
+        order=Order.HELM,
         gates=Gates.NONE if install.flag("disableWait") else Gates.ALL,
         prunes=True,
         tracking=Tracking.FLUX,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from tidegate.documents import Document
 from tidegate.documents.document import path_text
-from tidegate.errors import Place
+from tidegate.model.config import Switch
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import listed, mapping, text
 
@@ -25,20 +24,12 @@ PART_OF, COMPONENT = "app.kubernetes.io/part-of", "app.kubernetes.io/component"
 SPOT = ("spec", "template", "spec", "containers")
 
 
-class Setting(NamedTuple):
-    """What a controller is told: `kustomize-controller.concurrent`, the value, its place."""
-
-    word: str
-    value: str
-    where: Place
-
-
-def read_settings(documents: Iterable[Document]) -> tuple[Setting, ...]:
+def read_settings(documents: Iterable[Document]) -> tuple[Switch, ...]:
     """All that the controllers among these are told, in that order; the last word counts."""
     return tuple(setting for document in documents for setting in _of_deployment(document))
 
 
-def _of_deployment(document: Document) -> Iterator[Setting]:
+def _of_deployment(document: Document) -> Iterator[Switch]:
     body = document.body
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     if (kind.group, kind.name) != ("apps", "Deployment"):
@@ -51,7 +42,7 @@ def _of_deployment(document: Document) -> Iterator[Setting]:
         controller = next((one for one in (*own, *names) if one in CONTROLLERS), "")
         for at, word, value in _told(listed(container, "args")) if controller else ():
             field = path_text((*SPOT, index, "args", at))
-            yield Setting(f"{controller}.{word}", value, replace(document.place, field=field))
+            yield Switch(f"{controller}.{word}", value, replace(document.place, field=field))
 
 
 def _program(image: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -40,6 +40,7 @@ NOWHERE = {
     "ExternalArtifact": "another controller makes it, and only a cluster has it",
 }
 UNPLAYED = {
+    "include": "trees of other repositories are not put into it",
     "certSecretRef": "certificates come from this machine",
     "provider": "no cloud is asked for credentials",
     "proxySecretRef": "the proxy is that of this machine",
@@ -136,7 +137,7 @@ def _fetched(declared: DeclaredSource, resource: Resource) -> DeclaredSource:
         spec.tell("flux.address", "url", "is an address of another kind", fix=fix)
     if not url.startswith(schemes):
         return replace(declared, problem="it has no address that Flux would take")
-    return replace(declared, source=source, includes=tuple(_includes(spec, resource.home)))
+    return replace(declared, source=source)
 
 
 def _repository_schemes(spec: Part) -> tuple[str, ...]:
@@ -180,12 +181,3 @@ def _artifact(spec: Part, url: str, *, plain: bool) -> OciSource:
         copies=layer.text("operation", among=("extract", "copy")) == "copy",
         plain=plain,
     )
-
-
-def _includes(spec: Part, home: str) -> Iterator[tuple[SourceObject, str, str]]:
-    """Trees of other GitRepositories: which, from where in them, and to where in this one."""
-    for one in spec.parts("include"):
-        name = one.part("repository").text("name", needed=True)
-        if name:
-            tree = SourceObject("GitRepository", home, name)
-            yield tree, one.text("fromPath"), one.text("toPath", default=name)

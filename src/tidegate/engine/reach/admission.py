@@ -47,7 +47,7 @@ class Guard(msgspec.Struct, frozen=True):
     harmless: bool = True
 
 
-class Sight(msgspec.Struct, frozen=True):
+class GuardSight(msgspec.Struct, frozen=True):
     """What selectors see of an object: its labels, and those of its namespace, if they are known.
 
     A Namespace is in itself. What is in none, selectors of namespaces take.
@@ -93,7 +93,7 @@ def covers(guard: Guard, kinds: Sequence[Served], operation: str) -> bool:
     return all(_covers(scope, kinds, operation) for scope in guard.scopes)
 
 
-def takes(guard: Guard, sight: Sight) -> bool:
+def takes(guard: Guard, sight: GuardSight) -> bool:
     """Whether an object of such a kind is its business."""
     return all(
         matches(mapping(scope, "objectSelector"), sight.labels)
@@ -135,7 +135,7 @@ def _covers(scope: Body, kinds: Sequence[Served], operation: str) -> bool:
     return is_meant and not any(is_asked(excluded, served, operation) for served in kinds)
 
 
-def _takes_namespace(selector: Body, sight: Sight) -> bool:
+def _takes_namespace(selector: Body, sight: GuardSight) -> bool:
     if not sight.place:
         return True
     own: Body = {NAME_LABEL: sight.place}

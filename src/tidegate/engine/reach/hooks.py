@@ -20,23 +20,14 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Live, Propagation, Spot
 from tidegate.model.plan import FINALIZER, HookPolicy, Item, Step, items_of
 from tidegate.model.reading import listed
+from tidegate.world import facts
 from tidegate.world.calls import Get, Verb, Write
-from tidegate.world.facts import (
-    Conflict,
-    Done,
-    Failed,
-    Lost,
-    Missing,
-    Outcome,
-    Throttled,
-    is_refusal,
-)
 
 WITHIN = Ms(30 * SECOND)
 """How long troubles of a cluster may keep us from letting a hook go."""
 AGAIN = Ms(SECOND // 5)
 Now: TypeAlias = Callable[[], Ms]
-Passing: TypeAlias = Lost | Throttled | Failed
+Passing: TypeAlias = facts.Lost | facts.Throttled | facts.Failed
 
 
 def stand_of_hook(item: Item, live: Live | None, known: Entry) -> Stand | None:
@@ -91,9 +82,9 @@ def _let_go(lives: dict[Spot, Live], now: Now) -> Errand[dict[Spot, Live]]:
         outcomes = yield tuple(_release(spot, live) for spot, live in held.items())
         left: dict[Spot, Live] = {}
         for (spot, live), outcome in zip(held.items(), outcomes, strict=True):
-            if isinstance(outcome, Done) and outcome.live is not None:
+            if isinstance(outcome, facts.Done) and outcome.live is not None:
                 freed[spot] = outcome.live
-            elif isinstance(outcome, Conflict | Passing):
+            elif isinstance(outcome, facts.Conflict | Passing):
                 left[spot] = live
         if not left or now() >= ends:
             break
@@ -108,9 +99,9 @@ def _find(known: Mapping[Spot, Live | None]) -> Errand[dict[Spot, Live]]:
     outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in known)
     found: dict[Spot, Live] = {}
     for (spot, before), outcome in zip(known.items(), outcomes, strict=True):
-        live = outcome.live if isinstance(outcome, Done) else before
+        live = outcome.live if isinstance(outcome, facts.Done) else before
         is_same = before is None or live is None or before.uid == live.uid
-        if live is not None and is_same and not isinstance(outcome, Missing):
+        if live is not None and is_same and not isinstance(outcome, facts.Missing):
             found[spot] = live
     return found
 
@@ -143,12 +134,12 @@ def collect(
     deleted: list[Spot] = []
     for spot, how in {spot: how for spot, how, goes in hooks if goes}.items():
         live = outlook.lives.get(spot)
-        if live is not None and not is_refusal((yield from _delete(spot, live, how, now))):
+        if live is not None and not facts.is_refusal((yield from _delete(spot, live, how, now))):
             deleted.append(spot)
     return tuple(deleted)
 
 
-def _delete(spot: Spot, live: Live, how: Propagation, now: Now) -> Errand[Outcome]:
+def _delete(spot: Spot, live: Live, how: Propagation, now: Now) -> Errand[facts.Outcome]:
     ends = now() + WITHIN
     while True:
         outcome = yield from delete(spot, live.uid, how, live)

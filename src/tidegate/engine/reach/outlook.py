@@ -13,18 +13,8 @@ from typing import TypeAlias
 from tidegate.engine.fences import is_older
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.model.objects import Kind, Live, Served, Spot
+from tidegate.world import facts
 from tidegate.world.calls import Get, Kinds, Selection, Watch
-from tidegate.world.facts import (
-    Catalogue,
-    Change,
-    Changed,
-    Done,
-    Missing,
-    NotServed,
-    Outcome,
-    Refusal,
-    is_refusal,
-)
 
 Group: TypeAlias = tuple[str, Kind]
 """A cluster and a kind."""
@@ -57,7 +47,7 @@ class Outlook:
         """What is known of these is old; it is asked for when it is needed again."""
         self._seen.difference_update(spots)
 
-    def changed(self, cluster: str, fact: Changed) -> Spot | None:
+    def changed(self, cluster: str, fact: facts.Changed) -> Spot | None:
         """Take a change of a watch; the spot, if it is news of something that somebody wants.
 
         What our own write returned is no news.
@@ -66,7 +56,7 @@ class Outlook:
         spot = Spot(cluster, live.ref)
         if spot not in self._wanted:
             return None
-        if fact.change is Change.DELETED:
+        if fact.change is facts.Change.DELETED:
             self.lives.pop(spot, None)
             return spot
         known = self.lives.get(spot)
@@ -81,21 +71,21 @@ class Outlook:
         if known is None or known.uid != live.uid or is_older(known.version, live.version):
             self.lives[spot] = live
 
-    def catalogue(self, clusters: Iterable[str]) -> Errand[Refusal | None]:
+    def catalogue(self, clusters: Iterable[str]) -> Errand[facts.Refusal | None]:
         """Ask which kinds are served."""
         names = tuple(dict.fromkeys(clusters))
         outcomes = yield tuple(Ask(name, Kinds()) for name in names)
         for name, outcome in zip(names, outcomes, strict=True):
-            if isinstance(outcome, Catalogue):
+            if isinstance(outcome, facts.Catalogue):
                 self.served[name] = {served.kind: served for served in outcome.kinds}
-            elif is_refusal(outcome):
+            elif facts.is_refusal(outcome):
                 return outcome
         return None
 
     def serves(self, spot: Spot) -> bool:
         return spot.ref.kind in self.served.get(spot.cluster, {})
 
-    def view(self, spots: Iterable[Spot]) -> Errand[Refusal | None]:
+    def view(self, spots: Iterable[Spot]) -> Errand[facts.Refusal | None]:
         """Bring served kinds of these into view; done when all that lives of them is known.
 
         Where a watch tells of a kind already, only what it did not tell in time is asked for.
@@ -110,21 +100,23 @@ class Outlook:
         asks = [self._watch(group, members) for group, members in groups.items()]
         outcomes = yield (*asks, *(Ask(spot.cluster, Get(spot.ref)) for spot in late))
         for (group, members), outcome in zip(groups.items(), outcomes, strict=False):
-            if not is_refusal(outcome):
+            if not facts.is_refusal(outcome):
                 self._seen.update(members)
                 continue
             self._watched.pop(group)
-            if not isinstance(outcome, NotServed):
+            if not isinstance(outcome, facts.NotServed):
                 return outcome
         return self._take_late(late, outcomes[len(groups) :])
 
-    def _take_late(self, spots: list[Spot], outcomes: tuple[Outcome, ...]) -> Refusal | None:
+    def _take_late(
+        self, spots: list[Spot], outcomes: tuple[facts.Outcome, ...]
+    ) -> facts.Refusal | None:
         for spot, outcome in zip(spots, outcomes, strict=True):
-            if isinstance(outcome, Done) and outcome.live is not None:
+            if isinstance(outcome, facts.Done) and outcome.live is not None:
                 self.wrote(spot, outcome.live)
-            elif isinstance(outcome, Missing):
+            elif isinstance(outcome, facts.Missing):
                 self.lives.pop(spot, None)
-            elif is_refusal(outcome) and not isinstance(outcome, NotServed):
+            elif facts.is_refusal(outcome) and not isinstance(outcome, facts.NotServed):
                 return outcome
             self._seen.add(spot)
         return None

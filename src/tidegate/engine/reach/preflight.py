@@ -27,23 +27,14 @@ from tidegate.model.objects import Ref, Spot
 from tidegate.model.plan import PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.schema.fit import Misfit
-from tidegate.world.facts import (
-    Conflict,
-    Exists,
-    Failed,
-    Forbidden,
-    Lost,
-    Missing,
-    NotServed,
-    Outcome,
-    Refusal,
-    Throttled,
-    is_refusal,
-)
+from tidegate.world import facts
 
 Fault: TypeAlias = tuple[Step, Ref, Trouble]
 FITTING = Misfit()
 SERVER_ERROR = 500
+UNKNOWABLE = (
+    facts.Missing | facts.NotServed | facts.Exists | facts.Conflict | facts.Lost | facts.Throttled
+)
 DENIED = "denied"
 NOT_THERE = ("not found", "was found")
 
@@ -57,7 +48,7 @@ class Preflight(StrEnum):
     """All that would be written."""
 
 
-class _Case(NamedTuple):
+class _Candidate(NamedTuple):
     """One object that would be written, and what is to be said of it.
 
     `doubtful`: its text alone does not tell. `askable`: the server knows all that it must to tell.
@@ -128,7 +119,7 @@ class Inspector:
         is_sound = (standing.spot, item.digest) in self._sound
         return item.handling.checks and not is_sound and not _is_fixed(examined)
 
-    def _ask(self, cases: list[_Case], *, late: bool) -> Errand[list[Fault]]:
+    def _ask(self, cases: list[_Candidate], *, late: bool) -> Errand[list[Fault]]:
         outcomes = yield tuple(self._dry_run(case) for case in cases if case.asked)
         answers = iter(outcomes)
         found: list[Fault] = []
@@ -144,12 +135,12 @@ class Inspector:
                 self._leave(case)
         return found
 
-    def _leave(self, case: _Case) -> None:
+    def _leave(self, case: _Candidate) -> None:
         left = _Left(case.examined, set(case.awaits))
         for spot in case.awaits:
             self._left.setdefault(spot, []).append(left)
 
-    def _dry_run(self, case: _Case) -> Ask:
+    def _dry_run(self, case: _Candidate) -> Ask:
         """Where something looks wrong, fields that would only be dropped are asked about too."""
         step, item, standing = case.examined
         unit = self.units[step.unit]
@@ -160,14 +151,14 @@ class Inspector:
         asked = msgspec.structs.replace(write, strict=strict)
         return Ask(step.cluster, asked, identity=unit.policy.identity)
 
-    def _cases(self, unsure: list[Examined], rewritten: frozenset[Spot]) -> list[_Case]:
+    def _cases(self, unsure: list[Examined], rewritten: frozenset[Spot]) -> list[_Candidate]:
         clusters = dict.fromkeys(step.cluster for step, *_ in unsure)
         guards = {one: self.surroundings.guards(one, rewritten) for one in clusters}
         return [self._case(one, guards[one[0].cluster], rewritten) for one in unsure]
 
     def _case(
         self, examined: Examined, guards: tuple[Guards, Guards], rewritten: frozenset[Spot]
-    ) -> _Case:
+    ) -> _Candidate:
         _, item, standing = examined
         around = self.surroundings
         definition = around.definition_of(standing.spot)
@@ -178,7 +169,7 @@ class Inspector:
         if definition is not None and definition.spot in rewritten:
             awaits, served = [definition.spot, *awaits], False
         exists = standing.stand is not Stand.OBSOLETE
-        return _Case(
+        return _Candidate(
             examined,
             misfit=misfit or FITTING,
             doubtful=self.depth is Preflight.SERVER
@@ -207,33 +198,33 @@ def _fixed(examined: Examined) -> Fault:
     return step, item.ref, Trouble("Immutable", foreign(sentence), final=True)
 
 
-def _is_settled(case: _Case, outcome: Outcome | None) -> bool:
-    told = not case.doubtful if outcome is None else not is_refusal(outcome)
+def _is_settled(case: _Candidate, outcome: facts.Outcome | None) -> bool:
+    told = not case.doubtful if outcome is None else not facts.is_refusal(outcome)
     return told and not case.awaits
 
 
-def _trouble(case: _Case, outcome: Outcome | None, *, late: bool) -> Trouble | None:
+def _trouble(case: _Candidate, outcome: facts.Outcome | None, *, late: bool) -> Trouble | None:
     """What the server says, or what the text says where it cannot be asked."""
     _, item, _ = case.examined
     invalid = () if case.mendable else case.misfit.invalid
     if outcome is None:
         causes = case.misfit.unreadable or invalid
-    elif not is_refusal(outcome):
+    elif not facts.is_refusal(outcome):
         return None
     elif late or not is_unknowable(outcome):
         return trouble_of(outcome, item.ref)
     else:
-        causes = invalid if isinstance(outcome, Missing) else ()
+        causes = invalid if isinstance(outcome, facts.Missing) else ()
     return Trouble("Invalid", told_causes(causes, item.ref), final=True) if causes else None
 
 
-def is_unknowable(outcome: Refusal) -> bool:
+def is_unknowable(outcome: facts.Refusal) -> bool:
     """Whether a dry run says nothing yet: what it needs may come with the plan itself."""
     match outcome:
-        case Failed():
+        case facts.Failed():
             return outcome.status >= SERVER_ERROR
-        case Forbidden():
+        case facts.Forbidden():
             # A pod is refused while its account, its priority or its runtime is not there.
             return outcome.message.endswith(NOT_THERE) and DENIED not in outcome.message
         case _:
-            return isinstance(outcome, Missing | NotServed | Exists | Conflict | Lost | Throttled)
+            return isinstance(outcome, UNKNOWABLE)

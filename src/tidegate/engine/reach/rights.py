@@ -132,12 +132,12 @@ def _review(right: _Right, outlook: Outlook) -> Ask:
     return Ask(right.cluster, question, identity=right.identity)
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Leave(msgspec.Struct, frozen=True):
     allowed: bool = False
 
 
 class _Reviewed(msgspec.Struct, frozen=True):
-    status: _Answer = _Answer(allowed=True)
+    status: _Leave = _Leave(allowed=True)
 
 
 def _is_denied(outcome: Outcome) -> bool:

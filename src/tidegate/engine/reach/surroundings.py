@@ -15,7 +15,7 @@ import msgspec
 from tidegate.engine.means import Body, Means
 from tidegate.engine.reach.admission import (
     Guard,
-    Sight,
+    GuardSight,
     covers,
     guards_of,
     is_admission,
@@ -131,15 +131,17 @@ class Surroundings:
         sight = self._sight(spot, item)
         return tuple(guard for guard in found if takes(guard, sight))
 
-    def _sight(self, spot: Spot, item: Item) -> Sight:
+    def _sight(self, spot: Spot, item: Item) -> GuardSight:
         """What selectors see of an object when it is written."""
         labels = self._labels(spot, item)
         if spot.ref.kind == NAMESPACE:
-            return Sight(labels, spot.ref.name, labels)
+            return GuardSight(labels, spot.ref.name, labels)
         place = Spot(spot.cluster, Ref(NAMESPACE, "", spot.ref.namespace))
         planned = self._namespaces.get(place)
         known = planned is not None or place in self.outlook.lives
-        return Sight(labels, spot.ref.namespace, self._labels(place, planned) if known else None)
+        return GuardSight(
+            labels, spot.ref.namespace, self._labels(place, planned) if known else None
+        )
 
     def _labels(self, spot: Spot, item: Item | None) -> Body:
         live = self.outlook.lives.get(spot)

@@ -11,23 +11,13 @@ from tidegate.errors import foreign
 from tidegate.model.objects import Kind, Live, Propagation, Ref, Spot
 from tidegate.model.plan import Deed, Item, PlannedUnit
 from tidegate.model.reading import text
+from tidegate.world import facts
 from tidegate.world.calls import Get, PatchForm, Verb, Write
-from tidegate.world.facts import (
-    Cause,
-    Conflict,
-    Done,
-    Exists,
-    Failed,
-    Invalid,
-    Missing,
-    Outcome,
-    Refusal,
-    is_refusal,
-)
 
 SECRET = Kind("", "v1", "Secret")
 ADOPTIONS = 3
 """How often an adoption is tried against others who write at the same time."""
+OVERTAKEN = facts.Conflict | facts.Exists | facts.Missing
 REPLACEMENTS = 5
 """The same for an object that is put there as a whole."""
 
@@ -43,7 +33,7 @@ def read_body(live: Live) -> Body:
 
 def apply(
     spot: Spot, item: Item, unit: PlannedUnit, *, live: Live | None, means: Means, urgent: bool
-) -> Errand[Outcome]:
+) -> Errand[facts.Outcome]:
     """Put an object there, as a whole or by our fields.
 
     In the second case, fields that earlier appliers left are made ours before.
@@ -60,7 +50,7 @@ def apply(
 
 def _replace(
     spot: Spot, item: Item, unit: PlannedUnit, *, live: Live | None, means: Means, urgent: bool
-) -> Errand[Outcome]:
+) -> Errand[facts.Outcome]:
     """Put an object there as a whole. Who has overtaken us is read first, and then replaced."""
     tries = 0
     while True:
@@ -68,10 +58,10 @@ def _replace(
         write = wish(item, unit, Draft(draft.body, replaces=True), live)
         (outcome,) = yield (Ask(spot.cluster, write, urgent),)
         tries += 1
-        if tries == REPLACEMENTS or not isinstance(outcome, Conflict | Exists | Missing):
+        if tries == REPLACEMENTS or not isinstance(outcome, OVERTAKEN):
             return outcome
         (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
-        live = found.live if isinstance(found, Done) else None
+        live = found.live if isinstance(found, facts.Done) else None
 
 
 def wish(
@@ -101,18 +91,20 @@ def _adopt(spot: Spot, unit: PlannedUnit, live: Body, means: Means) -> Errand[No
             return
         request = Write(verb=Verb.PATCH, ref=spot.ref, body=patch, form=PatchForm.JSON)
         (outcome,) = yield (Ask(spot.cluster, request),)
-        if not isinstance(outcome, Conflict | Invalid):
+        if not isinstance(outcome, facts.Conflict | facts.Invalid):
             return
         (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
-        if not isinstance(found, Done) or found.live is None:
+        if not isinstance(found, facts.Done) or found.live is None:
             return
         live = read_body(found.live)
 
 
-def delete(spot: Spot, uid: str, propagation: Propagation, known: Live | None) -> Errand[Outcome]:
+def delete(
+    spot: Spot, uid: str, propagation: Propagation, known: Live | None
+) -> Errand[facts.Outcome]:
     """Have an object deleted; one that is known to be on its way already is left to that."""
     if known is not None and known.uid == uid and is_leaving(known):
-        return Done(known)
+        return facts.Done(known)
     request = Write(verb=Verb.DELETE, ref=spot.ref, uid=uid, propagation=propagation)
     (outcome,) = yield (Ask(spot.cluster, request),)
     return outcome
@@ -122,26 +114,26 @@ def is_leaving(live: Live) -> bool:
     return bool(text(read_body(live), "metadata", "deletionTimestamp"))
 
 
-def trouble_of(outcome: Outcome, ref: Ref | None = None) -> Trouble:
+def trouble_of(outcome: facts.Outcome, ref: Ref | None = None) -> Trouble:
     """What a refused write means: is it worth another try?"""
-    if not is_refusal(outcome):
+    if not facts.is_refusal(outcome):
         return Trouble("Unexpected", "the answer was not an object")
-    if isinstance(outcome, Invalid):
+    if isinstance(outcome, facts.Invalid):
         fixed = "immutable" in outcome.message
         reason = "Immutable" if fixed else "Invalid"
         return Trouble(reason, _told_refusal(outcome, ref), final=not fixed)
-    reason = outcome.reason if isinstance(outcome, Failed) else type(outcome).__name__
+    reason = outcome.reason if isinstance(outcome, facts.Failed) else type(outcome).__name__
     return Trouble(reason or "Failed", _told_refusal(outcome, ref))
 
 
-def _told_refusal(refusal: Refusal, ref: Ref | None) -> str:
-    causes = refusal.causes if isinstance(refusal, Invalid) else ()
+def _told_refusal(refusal: facts.Refusal, ref: Ref | None) -> str:
+    causes = refusal.causes if isinstance(refusal, facts.Invalid) else ()
     if ref is not None and ref.kind == SECRET:
         return told_causes(causes, ref) or "the cluster refuses it"
     return told_causes(causes, ref) or foreign(refusal.message)
 
 
-def told_causes(causes: tuple[Cause, ...], ref: Ref | None = None) -> str:
+def told_causes(causes: tuple[facts.Cause, ...], ref: Ref | None = None) -> str:
     """What is wrong, field by field. Words about a Secret may hold what is secret."""
     if ref is not None and ref.kind == SECRET:
         return foreign(", ".join(dict.fromkeys(map(_discreet, causes))))
@@ -149,7 +141,7 @@ def told_causes(causes: tuple[Cause, ...], ref: Ref | None = None) -> str:
     return foreign("; ".join(told))
 
 
-def _discreet(cause: Cause) -> str:
+def _discreet(cause: facts.Cause) -> str:
     """What is wrong, without the value that stands there."""
     field = cause.field or "a value"
     wanted, got, _ = cause.message.partition(", got ")

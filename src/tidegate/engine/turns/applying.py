@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
+from tidegate.engine import vocabulary as words
 from tidegate.engine.fences import is_older
 from tidegate.engine.turns.gating import open_gate, set_deadline, settle, tell_wait
 from tidegate.engine.turns.ordering import failed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
-from tidegate.engine.vocabulary import (
-    Apply,
-    Checked,
-    Delete,
-    Gone,
-    Judged,
-    Stand,
-    Trouble,
-    Verified,
-    Written,
-    Wrote,
-)
 from tidegate.model.event import StepState, Told
 from tidegate.model.objects import Propagation
 from tidegate.model.plan import Deed, Item
@@ -31,7 +20,7 @@ REAPPLIES = 3
 WRITTEN = frozenset({ItemState.GATING, ItemState.PASSED})
 
 
-def checked(turn: Turn, heard: Checked) -> None:
+def checked(turn: Turn, heard: words.Checked) -> None:
     step = turn.rollout.steps[heard.step]
     turn.answered(step.unit)
     if step.state is not StepState.CHECKING:
@@ -85,23 +74,23 @@ def _put(turn: Turn, run: ItemRun) -> None:
         run.state = ItemState.GATING
         return
     match run.stand:
-        case Stand.ABSENT | Stand.DIFFERENT:
+        case words.Stand.ABSENT | words.Stand.DIFFERENT:
             _apply(turn, run)
-        case Stand.SAME:
+        case words.Stand.SAME:
             _settle_written(turn, run, run.found)
-        case Stand.FINISHED:
+        case words.Stand.FINISHED:
             run.state = ItemState.PASSED
             told, sentence = Told.OBJECT_UNCHANGED, "it finished with this text and removed itself"
             turn.tell(told, run.step, ref=run.item.ref, reason="Finished", sentence=sentence)
-        case Stand.OBSOLETE:
+        case words.Stand.OBSOLETE:
             _delete(turn, run)
-        case Stand.IMMUTABLE:
+        case words.Stand.IMMUTABLE:
             sentence = "it differs from what lives in fields that cannot be changed"
-            _refuse(turn, run, Trouble("Immutable", sentence, final=True))
+            _refuse(turn, run, words.Trouble("Immutable", sentence, final=True))
 
 
 def _put_away(turn: Turn, run: ItemRun) -> None:
-    if run.stand is Stand.ABSENT:
+    if run.stand is words.Stand.ABSENT:
         run.state = ItemState.PASSED
     elif _lacks_consent(run):
         run.state = ItemState.PASSED
@@ -113,7 +102,9 @@ def _put_away(turn: Turn, run: ItemRun) -> None:
 def _lacks_consent(run: ItemRun) -> bool:
     """Whether it would go, and nobody has agreed to that."""
     return (
-        run.item.asks and run.stand is not Stand.ABSENT and not run.step.unit.unit.policy.consents
+        run.item.asks
+        and run.stand is not words.Stand.ABSENT
+        and not run.step.unit.unit.policy.consents
     )
 
 
@@ -131,7 +122,7 @@ def _delete(turn: Turn, run: ItemRun) -> None:
     run.state = ItemState.DELETING
     _ask(turn, run)
     uid = run.found.uid if run.found else ""
-    turn.order(Delete(run.step.step.id, run.spot, uid, _propagation(run.item)))
+    turn.order(words.Delete(run.step.step.id, run.spot, uid, _propagation(run.item)))
 
 
 def _propagation(item: Item) -> Propagation:
@@ -145,7 +136,7 @@ def _apply(turn: Turn, run: ItemRun) -> None:
     run.state = ItemState.WRITING
     urgent = not step.outstanding and not step.batch
     _ask(turn, run)
-    turn.order(Apply(step.step.id, run.spot, run.item, urgent))
+    turn.order(words.Apply(step.step.id, run.spot, run.item, urgent))
 
 
 def _ask(turn: Turn, run: ItemRun) -> None:
@@ -154,7 +145,7 @@ def _ask(turn: Turn, run: ItemRun) -> None:
     turn.ask(run.step.unit)
 
 
-def wrote(turn: Turn, heard: Wrote) -> None:
+def wrote(turn: Turn, heard: words.Wrote) -> None:
     turn.answered(turn.rollout.steps[heard.step].unit)
     runs = turn.rollout.items.get(heard.spot, ())
     run = next((one for one in runs if one.asked and one.step.step.id == heard.step), None)
@@ -162,17 +153,17 @@ def wrote(turn: Turn, heard: Wrote) -> None:
         return
     run.asked = False
     match run.state, heard.outcome:
-        case ((ItemState.WRITING | ItemState.DELETING), Trouble() as trouble):
+        case ((ItemState.WRITING | ItemState.DELETING), words.Trouble() as trouble):
             run.step.outstanding -= 1
             _refuse(turn, run, trouble)
         case ItemState.DELETING, outcome if outcome is None or run.found is None:
             _deleted(turn, run)
-        case ItemState.DELETING, Written() as dying if run.item.deed is Deed.DELETE:
+        case ItemState.DELETING, words.Written() as dying if run.item.deed is Deed.DELETE:
             run.step.outstanding -= 1
             run.written, run.state = dying, ItemState.GATING
         case ItemState.DELETING, _:
             pass  # its end will be told
-        case ItemState.WRITING, Written() as written:
+        case ItemState.WRITING, words.Written() as written:
             run.step.outstanding -= 1
             _settle_written(turn, run, written)
         case _:
@@ -192,7 +183,7 @@ def _go_on_with(turn: Turn, step: StepRun) -> None:
         turn.ring_at(turn.now, step)
 
 
-def _settle_written(turn: Turn, run: ItemRun, written: Written | None) -> None:
+def _settle_written(turn: Turn, run: ItemRun, written: words.Written | None) -> None:
     run.written = written
     run.at = turn.now
     run.state = ItemState.GATING
@@ -201,12 +192,12 @@ def _settle_written(turn: Turn, run: ItemRun, written: Written | None) -> None:
     turn.tell(told, run.step, ref=run.item.ref)
 
 
-def _refuse(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
+def _refuse(turn: Turn, run: ItemRun, trouble: words.Trouble) -> None:
     run.state = ItemState.FAILED
     step, ref, reason, why = run.step, run.item.ref, trouble.reason, trouble.sentence
     turn.tell(Told.OBJECT_REFUSED, step, ref=ref, reason=reason, sentence=why)
     if step.trouble is None or trouble.final:
-        step.trouble = Trouble(reason, f"{ref}: {why}", trouble.final)
+        step.trouble = words.Trouble(reason, f"{ref}: {why}", trouble.final)
 
 
 def _deleted(turn: Turn, run: ItemRun) -> None:
@@ -219,7 +210,7 @@ def _deleted(turn: Turn, run: ItemRun) -> None:
         _apply(turn, run)
 
 
-def gone(turn: Turn, heard: Gone) -> None:
+def gone(turn: Turn, heard: words.Gone) -> None:
     for run in turn.rollout.items.get(heard.spot, ()):
         if run.state is ItemState.DELETING and _is_found(run, heard.uid):
             if run.asked:
@@ -233,7 +224,7 @@ def gone(turn: Turn, heard: Gone) -> None:
         elif run.written and run.written.uid == heard.uid and _is_missed(run):
             _vanished(turn, run)
         elif run.item.asks and run.state is ItemState.PENDING and _is_found(run, heard.uid):
-            run.stand = Stand.ABSENT
+            run.stand = words.Stand.ABSENT
             _go_on_with(turn, run.step)
 
 
@@ -242,7 +233,7 @@ def _is_found(run: ItemRun, uid: str) -> bool:
     return run.found is not None and run.found.uid == uid
 
 
-def replaced(turn: Turn, heard: Judged) -> None:
+def replaced(turn: Turn, heard: words.Judged) -> None:
     """Somebody put another object in the place of ours."""
     for run in turn.rollout.items.get(heard.spot, ()):
         ours = run.written
@@ -265,7 +256,7 @@ def _is_missed(run: ItemRun) -> bool:
     return is_well and waits and not has_finished
 
 
-def verified(turn: Turn, heard: Verified) -> None:
+def verified(turn: Turn, heard: words.Verified) -> None:
     """What lives holds what we wrote, or somebody has changed it."""
     for run in turn.rollout.items.get(heard.spot, ()):
         step = run.step
@@ -288,10 +279,10 @@ def _vanished(turn: Turn, run: ItemRun) -> None:
         turn.tell(Told.OBJECT_PRUNED, step, ref=run.item.ref)
         settle(turn, run, ItemState.PASSED)
         return
-    _put_back(turn, run, Trouble("Missing", "is missing, it might have been deleted"))
+    _put_back(turn, run, words.Trouble("Missing", "is missing, it might have been deleted"))
 
 
-def _put_back(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
+def _put_back(turn: Turn, run: ItemRun, trouble: words.Trouble) -> None:
     """Write again what somebody has taken away or changed, a few times; else the step fails.
 
     What was well already holds the gate of its step again.
@@ -308,7 +299,7 @@ def _put_back(turn: Turn, run: ItemRun, trouble: Trouble) -> None:
     sentence = f"{run.item.ref} {trouble.sentence}"
     # What removes itself may be missed a few times; who changes our text goes on doing so.
     final = trouble.reason == CHANGED and not step.rules.retry.gates
-    step.trouble = step.trouble or Trouble(trouble.reason, sentence, final)
+    step.trouble = step.trouble or words.Trouble(trouble.reason, sentence, final)
     if step.rules.patient:
         settle(turn, run, ItemState.FAILED)
     else:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from tidegate.engine.turns.ordering import settle_part, skip_behind, start_unit
 from tidegate.engine.turns.rollout import Turn, UnitRun
 from tidegate.engine.turns.waiting import leave_slot
-from tidegate.engine.vocabulary import Approved, Collect, Collected, Journaled, Stopped
+from tidegate.engine.vocabulary import (
+    Approved,
+    Collect,
+    Collected,
+    Journaled,
+    Lent,
+    LetGo,
+    Stopped,
+)
 from tidegate.model.event import StepState, Told
 
 BEGUN = frozenset({StepState.CHECKING, StepState.APPLYING, StepState.GATING})
@@ -31,6 +39,16 @@ def approve(turn: Turn, heard: Approved) -> None:
     if unit is not None:
         unit.approved = unit.approved or heard.unit is not None
         start_unit(turn, unit)
+
+
+def lent(turn: Turn, heard: Lent) -> None:
+    """Let go of a unit in which nothing is at work; its next step asks for it again."""
+    unit = turn.rollout.units.get(heard.unit)
+    if unit is None or unit.ended or unit.unheld or unit.busy:
+        return
+    if not any(step.is_at_work for step in unit.steps):
+        unit.unheld = True
+        turn.order(LetGo(heard.unit))
 
 
 def collected(turn: Turn, heard: Collected) -> None:
@@ -66,6 +84,8 @@ def _finish_unit(turn: Turn, unit: UnitRun) -> None:
         return
     if unit.stopped:
         _give_up(turn, unit)
+    elif unit.unheld and unit.is_new:
+        return  # there may be something to forget, though nothing is to be done
     if unit.unfinished:
         return
     if unit.hooked and not unit.stopped:

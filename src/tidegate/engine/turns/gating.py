@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
+from tidegate.engine import vocabulary as words
 from tidegate.engine.fences import Doubt, is_foreign, is_older
 from tidegate.engine.turns.gates import Weighed, Weight, weigh
 from tidegate.engine.turns.ordering import failed, passed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
-from tidegate.engine.vocabulary import (
-    Foresee,
-    Judged,
-    LookAgain,
-    Looked,
-    Probe,
-    Probed,
-    Remember,
-    Trouble,
-    Verify,
-)
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Deed
@@ -63,7 +53,7 @@ def set_deadline(turn: Turn, step: StepRun) -> None:
         turn.ring_at(step.deadline, step)
 
 
-def judged(turn: Turn, heard: Judged) -> None:
+def judged(turn: Turn, heard: words.Judged) -> None:
     for run in turn.rollout.items.get(heard.spot, ()):
         known = run.judged
         if known and known.uid == heard.uid and is_older(heard.version, known.version):
@@ -87,7 +77,7 @@ def judged(turn: Turn, heard: Judged) -> None:
             _look_at(turn, run)
 
 
-def probed(turn: Turn, heard: Probed) -> None:
+def probed(turn: Turn, heard: words.Probed) -> None:
     for run in turn.rollout.items.get(heard.spot, ()):
         if not run.probing or run.step.step.id != heard.step:
             continue
@@ -103,10 +93,10 @@ def probed(turn: Turn, heard: Probed) -> None:
         pause = min(SLOWEST_PROBE, FIRST_PROBE << min(run.probes, 10))
         turn.ring_at(Ms(turn.now + pause), run.step)
     if heard.trouble is None:
-        turn.order(Foresee(heard.spot))
+        turn.order(words.Foresee(heard.spot))
 
 
-def looked(turn: Turn, heard: Looked) -> None:
+def looked(turn: Turn, heard: words.Looked) -> None:
     step = turn.rollout.steps.get(heard.step)
     if step is None or not step.looking:
         return
@@ -122,7 +112,7 @@ def _is_sure(turn: Turn, step: StepRun) -> bool:
         step.looking = True
         held = (run for run in step.items if run.state is ItemState.GATING)
         objects = ((run.spot, run.written.uid if run.written else "") for run in held)
-        turn.order(LookAgain(step.step.id, tuple(objects)))
+        turn.order(words.LookAgain(step.step.id, tuple(objects)))
     return step.looked
 
 
@@ -168,7 +158,7 @@ def _act_on(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
         case Weight.PROBES:
             if not run.probing:
                 run.probing = True
-                turn.order(Probe(run.step.step.id, run.spot))
+                turn.order(words.Probe(run.step.step.id, run.spot))
         case Weight.FAILS:
             _object_fails(turn, run, weighed)
 
@@ -180,7 +170,7 @@ def _is_verifying(turn: Turn, run: ItemRun) -> bool:
         return False
     if not is_foreign(written, judged, run.verified):
         return False
-    turn.order(Verify(run.step.step.id, run.spot))
+    turn.order(words.Verify(run.step.step.id, run.spot))
     return True
 
 
@@ -202,7 +192,7 @@ def _object_fails(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
     if weighed.by_time and not _is_sure(turn, step):
         return
     if step.trouble is None or weighed.final:
-        step.trouble = Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
+        step.trouble = words.Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
     if step.rules.patient:
         settle(turn, run, ItemState.FAILED)
     else:
@@ -231,7 +221,7 @@ def _close(turn: Turn, step: StepRun) -> None:
         _fail_gate(turn, step, trouble)
 
 
-def _failed_beside_hooks(turn: Turn, step: StepRun) -> Trouble | None:
+def _failed_beside_hooks(turn: Turn, step: StepRun) -> words.Trouble | None:
     """Where hooks alone were waited for, what has failed by now fails the step all the same."""
     rules = step.rules
     hooked = any(run.item.hook is not None for run in step.items)
@@ -241,11 +231,11 @@ def _failed_beside_hooks(turn: Turn, step: StepRun) -> Trouble | None:
     for run in beside:
         weighed = weigh(run, turn.now)
         if weighed.weight is Weight.FAILS and run.item.deed is not Deed.DELETE:
-            return Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
+            return words.Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
     return None
 
 
-def _fail_gate(turn: Turn, step: StepRun, trouble: Trouble) -> None:
+def _fail_gate(turn: Turn, step: StepRun, trouble: words.Trouble) -> None:
     retry = step.rules.retry
     final = not retry.gates or (trouble.final and not retry.whole)
     failed(turn, step, trouble.reason, trouble.sentence, final=final)
@@ -261,7 +251,7 @@ def _pass_gate(turn: Turn, step: StepRun) -> None:
     if hooks:
         turn.ask(step.unit)
     turn.tell(Told.GATE_OPENED, step)
-    turn.order(Remember(step.step.id, opened, hooks))
+    turn.order(words.Remember(step.step.id, opened, hooks))
     passed(turn, step)
 
 
@@ -286,7 +276,7 @@ def _fail_waiting(turn: Turn, step: StepRun, reason: str, sentence: str) -> bool
     if held is not None:
         why = f": {held.waits}" if held.waits else ""
         sentence = f"{held.item.ref} {sentence}{why}"
-    _fail_gate(turn, step, Trouble(reason, sentence))
+    _fail_gate(turn, step, words.Trouble(reason, sentence))
     return True
 
 

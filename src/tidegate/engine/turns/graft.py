@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.turns.ordering import add, close_expanded, failed, link_all, release, rescue
-from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
-from tidegate.engine.vocabulary import Expanded, Trouble
+from tidegate.engine.turns.ordering import (
+    add,
+    add_items,
+    close_expanded,
+    failed,
+    leave_out,
+    link,
+    link_all,
+    release_all,
+    rescue,
+    start_unit,
+)
+from tidegate.engine.turns.rollout import Rollout, StepRun, Turn, UnitRun
+from tidegate.engine.vocabulary import Expanded, LetGo, Superseded, Taken, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.plan import Plan, Step
+from tidegate.model.unit import UnitId
 
 KEPT = frozenset({StepState.PASSED, StepState.GATING})
 
@@ -32,22 +44,92 @@ def expanded(turn: Turn, heard: Expanded) -> None:
         run.part_of = step
     if not runs:
         close_expanded(turn, step)
-    for run in runs:
-        release(turn, run)
+    release_all(turn, runs, heard.due)
 
 
-def supersede(turn: Turn, plan: Plan | None) -> None:
+def taken(turn: Turn, heard: Taken) -> None:
+    """A unit is ours: begin with what it comes to by now."""
+    unit = turn.rollout.units.get(heard.unit)
+    if unit is None or not unit.unheld or unit.ended:
+        return
+    unit.unheld = unit.wanted = False
+    turn.touched[heard.unit] = unit
+    if heard.trouble is not None:
+        leave_out(turn, unit, heard.trouble)
+    elif heard.part is not None:
+        _renew(turn.rollout, unit, heard.part)
+    start_unit(turn, unit)
+
+
+def _renew(rollout: Rollout, unit: UnitRun, part: Plan) -> None:
+    """Put other steps in the place of those of a unit that has not begun.
+
+    A step that is gone has nothing to do any more, and others wait for it as before. One that is
+    new stands where the edges of the part put it; as the first or the last of the unit it waits for
+    what the first waited for, or holds what the last held.
+    """
+    known, wanted = list(unit.steps), {step.id: step for step in part.steps}
+    firsts = [run for run in known if not _is_within(run.before, unit)]
+    lasts = [run for run in known if not _is_within(run.after, unit)]
+    before = dict.fromkeys(one for run in firsts for one in run.before)
+    after = dict.fromkeys(one for run in lasts for one in run.after)
+    unit.hooked = False
+    for run in known:
+        _replace(rollout, run, wanted.get(run.step.id))
+    fresh = add(rollout, msgspec.structs.replace(part, edges=()))
+    parent = known[0].part_of if known else None
+    for run in fresh:
+        run.part_of = parent
+    if parent is not None:
+        parent.parts += len(fresh)
+    _link_part(rollout, part)
+    for run in (run for run in fresh if not run.step.rescues):
+        for one in before if not _is_within(run.before, unit) else ():
+            link(one, run)
+        for one in after if not _is_within(run.after, unit) else ():
+            link(run, one)
+
+
+def _replace(rollout: Rollout, run: StepRun, step: Step | None) -> None:
+    for item in run.items:
+        rollout.items[item.spot].remove(item)
+    run.items, run.void = [], step is None
+    if step is not None:
+        run.step = step
+        add_items(rollout, run)
+
+
+def _is_within(steps: list[StepRun], unit: UnitRun) -> bool:
+    return any(step.unit is unit for step in steps)
+
+
+def _link_part(rollout: Rollout, part: Plan) -> None:
+    """Add the edges of a part that are new; what has begun waits for nothing more."""
+    for edge in part.edges:
+        before, after = rollout.steps.get(edge.before), rollout.steps.get(edge.after)
+        if before is None or after is None or after in before.after:
+            continue
+        if after.state is StepState.WAITING:
+            link(before, after)
+
+
+def supersede(turn: Turn, heard: Superseded) -> None:
     """Take over a newer plan at the next safe point: when no answer is outstanding."""
-    turn.rollout.yields, turn.rollout.successor = True, plan
+    turn.rollout.yields = True
+    turn.rollout.successor = heard if heard.plan is not None else None
 
 
 def give_way(turn: Turn) -> None:
     """At a safe point, go on with the newer plan. Steps that are the same in both are kept."""
     rollout = turn.rollout
-    plan = rollout.successor
-    if plan is None or rollout.busy or rollout.ended:
+    newer = rollout.successor
+    plan = newer.plan if newer is not None else None
+    if newer is None or plan is None or rollout.busy or rollout.ended:
         return
     rollout.yields, rollout.successor = False, None
+    awaited = {name: unit for name, unit in rollout.units.items() if unit.unheld}
+    for name in awaited.keys() - set(newer.due):
+        turn.order(LetGo(name))
     old = _clear(rollout)
     kept = _kept(old, plan)
     for step in old.values():
@@ -56,10 +138,10 @@ def give_way(turn: Turn) -> None:
     rollout.digest = plan.digest
     rollout.failed, rollout.gave_up = False, ""
     turn.tell(Told.ROLLOUT_SUPERSEDED, reason=plan.digest)
-    _go_on_with(turn, plan, {name: old[name] for name in kept})
+    _go_on_with(turn, plan, {name: old[name] for name in kept}, newer.due)
 
 
-def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun]) -> None:
+def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun], due: tuple[UnitId, ...]) -> None:
     rollout = turn.rollout
     runs = add(rollout, msgspec.structs.replace(plan, edges=()))
     for run in runs:
@@ -67,8 +149,8 @@ def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun]) -> None:
             _keep(turn, run, kept[run.step.id])
     link_all(rollout, plan.edges)
     turn.touched = {**rollout.units}
+    release_all(turn, runs, due)
     for run in runs:
-        release(turn, run)
         if run.is_final:
             rescue(turn, run)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import ItemRun, Rollout, SlotsRun, StepRun, Turn, UnitRun
-from tidegate.engine.turns.waiting import may_start
-from tidegate.engine.vocabulary import CheckStep, Expand, Foreseen, Trouble
+from tidegate.engine.turns.waiting import hold_due, may_start
+from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
@@ -14,17 +14,16 @@ from tidegate.model.plan import Edge, Fragment, Plan, Step, items_of
 from tidegate.model.unit import UnitId
 
 
-def begin(turn: Turn, plan: Plan, left_out: Mapping[UnitId, Trouble]) -> None:
-    rollout = turn.rollout
+def begin(turn: Turn, heard: Begun) -> None:
+    rollout, plan = turn.rollout, heard.plan
     rollout.begun = turn.now
     rollout.digest = plan.digest
     runs = add(rollout, plan)
     turn.tell(Told.ROLLOUT_BEGUN, reason=plan.digest)
     turn.touched |= rollout.units
-    for name, trouble in left_out.items():
+    for name, trouble in heard.left_out.items():
         leave_out(turn, rollout.units[name], trouble)
-    for run in runs:
-        release(turn, run)
+    release_all(turn, runs, heard.due)
 
 
 def add(rollout: Rollout, plan: Plan | Fragment) -> list[StepRun]:
@@ -46,23 +45,30 @@ def _add_step(rollout: Rollout, step: Step) -> StepRun:
     run = rollout.steps[step.id] = StepRun(step, unit)
     unit.steps.append(run)
     unit.unfinished += 1
-    for item in items_of(step):
-        spot = Spot(step.cluster, item.ref)
-        run.items.append(ItemRun(item, spot, run))
-        unit.hooked = unit.hooked or item.hook is not None
-        rollout.items.setdefault(spot, []).append(run.items[-1])
+    add_items(rollout, run)
     if step.rescues:
         run.unmet += 1
         unit.rescues.append(run)
     return run
 
 
+def add_items(rollout: Rollout, run: StepRun) -> None:
+    for item in items_of(run.step):
+        spot = Spot(run.step.cluster, item.ref)
+        run.items.append(ItemRun(item, spot, run))
+        run.unit.hooked = run.unit.hooked or item.hook is not None
+        rollout.items.setdefault(spot, []).append(run.items[-1])
+
+
 def link_all(rollout: Rollout, edges: Iterable[Edge]) -> None:
     for edge in edges:
-        before, after = rollout.steps[edge.before], rollout.steps[edge.after]
-        before.after.append(after)
-        after.before.append(before)
-        after.unmet += _holds(before)
+        link(rollout.steps[edge.before], rollout.steps[edge.after])
+
+
+def link(before: StepRun, after: StepRun) -> None:
+    before.after.append(after)
+    after.before.append(before)
+    after.unmet += _holds(before)
 
 
 def _holds(before: StepRun) -> bool:
@@ -84,6 +90,16 @@ def release(turn: Turn, step: StepRun) -> None:
     start(turn, step)
 
 
+def release_all(turn: Turn, steps: Iterable[StepRun], due: Iterable[UnitId]) -> None:
+    """Start steps whose units need not be held, and those of the others when they are."""
+    due = tuple(due)
+    for name in due:
+        turn.rollout.units[name].unheld = True
+    for step in steps:
+        release(turn, step)
+    hold_due(turn, due)
+
+
 def start(turn: Turn, step: StepRun) -> None:
     if turn.is_held(step):
         return
@@ -91,6 +107,9 @@ def start(turn: Turn, step: StepRun) -> None:
         turn.ring_at(step.not_before, step)
         return
     if not may_start(turn, step):
+        return
+    if step.void:
+        passed(turn, step)
         return
     turn.enter(step, StepState.CHECKING)
     turn.ask(step.unit)

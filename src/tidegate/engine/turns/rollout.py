@@ -9,11 +9,19 @@ import heapq
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tidegate.engine.vocabulary import Command, Decision, Judged, Stand, Trouble, Written
+from tidegate.engine.vocabulary import (
+    Command,
+    Decision,
+    Judged,
+    Stand,
+    Superseded,
+    Trouble,
+    Written,
+)
 from tidegate.model.event import FINAL, Event, StepState, Told, told_of
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref, Spot
-from tidegate.model.plan import Item, Plan, PlannedUnit, Step
+from tidegate.model.plan import Deed, Item, PlannedUnit, Step
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
 
@@ -27,7 +35,7 @@ class ItemState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ItemRun:
     """One object on its way."""
 
@@ -73,7 +81,7 @@ class ItemRun:
         self.verified, self.finished = known.verified, known.finished
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class StepRun:
     """One step on its way. `unmet` counts the edges that still hold it."""
 
@@ -91,6 +99,8 @@ class StepRun:
     """How often it was tried again."""
     approved: bool = False
     """Somebody lets it through its barrier."""
+    void: bool = False
+    """Somebody else has done what it was for."""
     held_for: str = ""
     """Why it does not start though no edge holds it, as it was told last."""
     trouble: Trouble | None = None
@@ -116,11 +126,17 @@ class StepRun:
         return self.state in FINAL
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether something of it may be written: it has begun, and not only to wait."""
+        waits = all(run.item.deed is Deed.AWAIT for run in self.items)
+        return not waits and self.state is not StepState.WAITING and not self.is_final
+
+    @property
     def rules(self) -> Semantics:
         return self.unit.rules
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class UnitRun:
     """One unit on its way; it ends by itself when it is at rest."""
 
@@ -135,6 +151,10 @@ class UnitRun:
     """How many answers to commands are outstanding."""
     attempts: int = 0
     """How often all of it was tried again."""
+    unheld: bool = False
+    """Somebody else may hold it: nothing of it is begun."""
+    wanted: bool = False
+    """It is asked for, since a step of it could begin."""
     admitted: bool = False
     """It has one of its group's slots."""
     approved: bool = False
@@ -144,6 +164,11 @@ class UnitRun:
     stopped: str = ""
     """Why nothing more of it is begun."""
     ended: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no step of it has had its turn."""
+        return all(step.state is StepState.WAITING for step in self.steps)
 
 
 @dataclass(slots=True)
@@ -173,7 +198,7 @@ class Rollout:
     stopped: str = ""
     yields: bool = False
     """A newer plan takes over."""
-    successor: Plan | None = None
+    successor: Superseded | None = None
     """That plan, once it is known."""
     gave_up: str = ""
     """Why a unit was stopped while the others went on."""

@@ -1,14 +1,34 @@
-"""What holds a step that no edge holds: its barrier, and the slots of its unit's group."""
+"""What holds a step that no edge holds: its barrier, who has its unit, the slots of its group."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
+from tidegate.engine.vocabulary import Take
 from tidegate.model.event import Told
 from tidegate.model.moment import Ms
+from tidegate.model.unit import UnitId
 
 
 def may_start(turn: Turn, step: StepRun) -> bool:
-    return _is_let_through(turn, step) and _is_admitted(turn, step)
+    return _is_let_through(turn, step) and _is_ours(turn, step) and _is_admitted(turn, step)
+
+
+def hold_due(turn: Turn, due: Iterable[UnitId]) -> None:
+    """Have units held of which no step could begin yet, too: who comes later asks us for them."""
+    for unit in (turn.rollout.units[name] for name in due):
+        if unit.unheld and not unit.wanted:
+            turn.order(Take(unit.unit.id, wanted=False, anew=unit.is_new))
+
+
+def _is_ours(turn: Turn, step: StepRun) -> bool:
+    """Whether the unit is held; if not, it is asked for."""
+    unit = step.unit
+    if unit.unheld and not unit.wanted:
+        unit.wanted = True
+        turn.order(Take(unit.unit.id, wanted=True, anew=unit.is_new))
+    return not unit.unheld
 
 
 def _is_let_through(turn: Turn, step: StepRun) -> bool:

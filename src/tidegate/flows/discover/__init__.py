@@ -11,14 +11,14 @@ tree without unit objects is one plain directory, unless overlays or charts lie 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, PlanError, RenderError
+from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.families import (
     Family,
@@ -31,14 +31,16 @@ from tidegate.flows.discover.families import (
     overlays_over,
 )
 from tidegate.flows.discover.findings import findings_of
-from tidegate.flows.discover.homes import find_homes
-from tidegate.flows.discover.scan import MANIFESTS, Scan, tops
+from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.scan import MANIFESTS, Scan
+from tidegate.flows.discover.settings import find_settings, tell_settings
+from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Setting, Workshop
-from tidegate.model.config import Config
+from tidegate.model.config import Config, Switch
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import NOWHERE, Directory, Tool
+from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
@@ -46,7 +48,6 @@ from tidegate.source import fetch, find_vendored
 
 __all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
 
-MOST_NAMED = 12
 NO_CONFIG = Config()
 
 
@@ -56,6 +57,7 @@ class Discovered:
 
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
+    settings: Mapping[str, Switch] = field(default_factory=dict)
 
     @property
     def are_alternatives(self) -> bool:
@@ -74,10 +76,20 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
     if not (spot.is_tree or spot.is_file):
         return await _plain(_units(pointed), scan, way)
     if scan.has_units:
-        return _only_entries(await _repository(scan, way), spot.config)
-    _refuse_overlays(pointed.what, scan)
-    units = _file_unit(pointed, scan) if spot.is_file else _units(pointed)
-    return await _plain(units, scan, way)
+        homes = await find_homes(scan, setting)
+        if homes.apart:
+            refuse_several(pointed.what, scan, homes.apart)
+        found = await _repository(homes, way)
+        said = {one.name: one for one in spot.config.settings}
+        return _only_entries(replace(found, settings={**said, **found.settings}), spot.config)
+    if spot.is_file:
+        return await _plain(_file_unit(pointed, scan), scan, way)
+    apart = things_below(scan)
+    if apart and scan.below not in scan.plain:
+        refuse_several(pointed.what, scan)
+    units = [_without(one, apart, scan) for one in _units(pointed)] if apart else _units(pointed)
+    found = await _plain(units, scan, way)
+    return replace(found, findings=(*found.findings, *tell_apart(apart)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,7 @@ def _only_entries(found: Discovered, config: Config) -> Discovered:
         for entry in config.entries
         if not any(is_called(one.members[0].unit, entry.text) for one in found.families)
     ]
-    return Discovered(tuple(kept), (*found.findings, *strange))
+    return replace(found, families=tuple(kept), findings=(*found.findings, *strange))
 
 
 def _tool_of(path: Path) -> Tool:
@@ -134,6 +146,19 @@ def _units(pointed: Pointed) -> list[Unit]:
         point_at(pointed.what, pointed.policy, cluster=name, **pointed.words)
         for name in pointed.clusters
     ]
+
+
+def _without(unit: Unit, apart: Sequence[str], scan: Scan) -> Unit:
+    """A plain directory without the overlays and charts that lie in it."""
+    inside = tuple(f"{one}/" for one in apart)
+    files = tuple(one for one in scan.files if scan.is_below(one) and not one.startswith(inside))
+    (source,) = unit.sources
+    if not isinstance(source.request, Detected):
+        return unit
+    directory = msgspec.structs.replace(source.request.directory, files=files)
+    request = msgspec.structs.replace(source.request, directory=directory)
+    narrowed = msgspec.structs.replace(source, request=request)
+    return msgspec.structs.replace(unit, sources=(narrowed,))
 
 
 def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
@@ -169,18 +194,17 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
     async with Workshop(homes.setting) as workshop:
         nodes = await way.growing(scan, workshop).grow(units)
     families = tuple(family_of(node, scan) for node in nodes)
-    if all(len(one.members) == 1 for one in families):
+    if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families)
     return Discovered(families, (*homes.findings, *findings_of(families, scan)))
 
 
-async def _repository(scan: Scan, way: Way) -> Discovered:
+async def _repository(homes: Homes, way: Way) -> Discovered:
     """The families of a tree with unit objects.
 
     What overlays name may be patched by them, so that it is not looked at before it is known that
     nobody brings it; a unit that renders its own file is where its tree begins.
     """
-    homes = await find_homes(scan, way.setting)
     scan = homes.scan
     async with Workshop(homes.setting) as workshop:
         growing = way.growing(scan, workshop)
@@ -197,27 +221,13 @@ async def _repository(scan: Scan, way: Way) -> Discovered:
         for parent, mine in folders_over(families, scan):
             (node,) = await grow([parent])
             families = [one for one in families if one not in mine] + [family_of(node, scan)]
+    settings = find_settings((one for family in families for one in family.members), scan)
     findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
-    return Discovered(_sorted(families), findings)
+    return Discovered(_sorted(families), (*findings, *tell_settings(settings)), settings)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:
     return tuple(sorted(families, key=lambda one: (str(one.members[0].unit.where), one.entry)))
-
-
-def _refuse_overlays(what: str, scan: Scan) -> None:
-    """Raise where a directory holds several things to render, and none that says which."""
-    inside = [one for one in (*scan.overlays, *scan.charts) if scan.is_below(one)]
-    found = [one for one in tops(inside, scan) if one != scan.below]
-    if not found:
-        return
-    start = "" if scan.below == "." else f"{scan.below}/"
-    names = [posixpath.join(what, one.removeprefix(start)) for one in found]
-    named = ", ".join(f"`{one}`" for one in names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    problem = f"`{what}` holds overlays or charts, and nothing that says which of them is meant"
-    hint = f"point at one of: {named}{more}"
-    raise RenderError("render.several", problem, where=Place(what), hint=hint)
 
 
 def choose(found: Discovered, pointed: Pointed) -> tuple[Family, ...]:

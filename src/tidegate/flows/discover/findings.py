@@ -17,7 +17,7 @@ from tidegate.model.source import ChartSource, OciSource
 from tidegate.model.unit import Unit, UnitId
 from tidegate.source.urls import without_password
 
-SET = "argo.set."
+SET = "argo.set-"
 """How codes begin of what is said of ApplicationSets."""
 
 
@@ -81,12 +81,13 @@ def _not_rendered(member: Member) -> Iterator[Finding]:
         return  # what the user points at is an error, not a finding
     for error in member.rendered.errors:
         far = _far(member.unit, error)
+        where = error.where if error.where and error.where.line else member.unit.where
         yield Finding(
             code=error.code,
             severity=Severity.ERROR,
             sentence=f"`{member.unit.id}` is not rendered{far}: {error.problem}",
-            where=error.where if error.where and error.where.line else member.unit.where,
-            why=f"at {error.where}" if error.where else "",
+            where=where,
+            why=f"at {error.where}" if error.where and error.where != where else "",
             fix=error.hint,
         )
 

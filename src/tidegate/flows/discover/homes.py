@@ -6,12 +6,14 @@ of: an address is taken for it if the paths that units ask of it are there. That
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from posixpath import join, normpath
+from typing import NamedTuple
 
 from tidegate.dialect.argo.sets.reading import asked_paths
 from tidegate.errors import Place
+from tidegate.flows.config import called
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
@@ -25,12 +27,24 @@ class Homes:
     """How things may be had, with this repository standing for its addresses.
 
     The `scan` starts at the directory that is the repository by what is asked of it: one that lies
-    inside of another counts by itself.
+    inside of another counts by itself. Of several that lie `apart`, one is to be pointed at.
     """
 
     setting: Setting
     scan: Scan
     findings: tuple[Finding, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+class _Asked(NamedTuple):
+    """A path that a unit asks of a repository, and the file of that unit."""
+
+    url: str
+    path: str
+    file: str
+
+    def is_at(self, start: str, folders: Collection[str]) -> bool:
+        return normpath(join(start, self.path)) in folders
 
 
 async def find_homes(scan: Scan, setting: Setting) -> Homes:
@@ -38,37 +52,69 @@ async def find_homes(scan: Scan, setting: Setting) -> Homes:
         access = await workshop.access(scan.root if scan.files else None)
     known = access.checkouts
     setting = replace(setting, maps=known)
-    asked: dict[str, list[str]] = {}
-    for url, path in _asked(scan):
-        asked.setdefault(url, []).append(path)
-    if any(same_repository(one.url, url) for one in known for url in asked):
+    wishes = list(_asked(scan))
+    here = [one for one in known if one.path.resolve() == scan.root.resolve()]
+    if any(same_repository(one.url, wish.url) for one in here for wish in wishes):
         return Homes(setting, scan)
+    asked = [
+        wish for wish in wishes if not any(same_repository(one.url, wish.url) for one in known)
+    ]
     folders = {"."} | {above for one in scan.files for above in _above(one)}
     starts = [".", *reversed([scan.below, *_above(scan.below)])] if scan.below != "." else ["."]
+    found = _best(asked, [one for one in dict.fromkeys(starts) if one in folders], folders)
+    below = _below(asked, scan, folders)
+    if len(below) > (found[0] if found else 0):
+        apart = tuple(sorted(set(below)))
+        if len(apart) > 1 or not all(_is_in(scan, apart, one) for one in scan.declared):
+            return Homes(setting, scan, apart=apart)
+        found = _best(asked, apart, folders)
+    return Homes(setting, scan) if found is None else _at(found, asked, setting, scan)
+
+
+def _best(
+    asked: Collection[_Asked], starts: Iterable[str], folders: Collection[str]
+) -> tuple[int, str, str] | None:
+    """The address of which most is here, with how much that is and where."""
     found = [
-        (sum(normpath(join(start, path)) in folders for path in paths), start, url)
-        for url, paths in asked.items()
-        for start in dict.fromkeys(starts)
-        if start in folders
+        (sum(one.is_at(start, folders) for one in asked if one.url == url), start, url)
+        for url in dict.fromkeys(one.url for one in asked)
+        for start in starts
     ]
-    hits, start, url = max(found, key=lambda one: one[0], default=(0, ".", ""))
-    if not hits:
-        return Homes(setting, scan)
-    place = scan.inside(start)
+    best = max(found, key=lambda one: one[0], default=(0, ".", ""))
+    return best if best[0] else None
+
+
+def _at(
+    found: tuple[int, str, str], asked: Collection[_Asked], setting: Setting, scan: Scan
+) -> Homes:
+    hits, start, url = found
+    place, all_asked = scan.inside(start), sum(one.url == url for one in asked)
     finding = Finding(
         code="units.home",
         severity=Severity.NOTE,
         sentence=f"`{without_password(url)}` is taken for this directory",
-        where=Place(str(place.root)),
-        why=f"{hits} of the {len(asked[url])} paths that units ask of it are here",
+        where=Place(called(place.root)),
+        why=f"{hits} of the {all_asked} paths that units ask of it are here",
         fix="`--repo-map URL=PATH` says otherwise",
     )
     home = Checkout(url, place.root, always=True)
-    return Homes(replace(setting, maps=(*known, home)), place, (finding,))
+    return Homes(replace(setting, maps=(*setting.maps, home)), place, (finding,))
 
 
-def _asked(scan: Scan) -> Iterator[tuple[str, str]]:
-    """Each address of a repository, with a path that somebody asks of it."""
+def _below(asked: Collection[_Asked], scan: Scan, folders: Collection[str]) -> list[str]:
+    """For each path that is asked, the directory below which is the repository by that."""
+    found: list[str] = []
+    for one in asked:
+        inside = [start for start in _above(one.file) if scan.is_below(start)]
+        found += [start for start in inside if one.path != "." and one.is_at(start, folders)][-1:]
+    return found if 2 * len(found) >= len(asked) else []
+
+
+def _is_in(scan: Scan, starts: Collection[str], name: str) -> bool:
+    return not scan.is_below(name) or any(name.startswith(f"{start}/") for start in starts)
+
+
+def _asked(scan: Scan) -> Iterator[_Asked]:
     named = {one.id: one.source for declared in scan.declared.values() for one in declared.sources}
     for unit in scan.candidates:
         for one in unit.sources:
@@ -76,10 +122,10 @@ def _asked(scan: Scan) -> Iterator[tuple[str, str]]:
             if isinstance(source, SourceObject):
                 source = named.get(source)
             if isinstance(source, GitSource):
-                yield source.url, one.path
+                yield _Asked(source.url, one.path, unit.where.name if unit.where else "")
     for declared in scan.declared.values():
         for each in declared.sets:
-            yield from asked_paths(each)
+            yield from (_Asked(url, path, each.where.name) for url, path in asked_paths(each))
 
 
 def _above(name: str) -> Iterator[str]:

@@ -52,6 +52,7 @@ _OWN_KINDS = re.compile(
     rb"""^[\s-]*["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
     re.MULTILINE,
 )
+_ANY_OBJECT = re.compile(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
 _DATA_KINDS = re.compile(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
 
 
@@ -69,13 +70,14 @@ class Scan:
     generated: dict[str, Declared] = field(default_factory=dict)
 
     def inside(self, folder: str) -> Scan:
-        """The same, seen from a directory that holds the place to look at."""
+        """The same, seen from a directory that holds the place to look at, or lies in it."""
         if folder == ".":
             return self
         files = tuple(
             one.removeprefix(f"{folder}/") for one in self.files if one.startswith(f"{folder}/")
         )
-        below = "." if self.below == folder else self.below.removeprefix(f"{folder}/")
+        is_deeper = self.below.startswith(f"{folder}/")
+        below = self.below.removeprefix(f"{folder}/") if is_deeper else "."
         return Scan(self.root / folder, files, below)
 
     def is_below(self, path: str) -> bool:
@@ -110,6 +112,18 @@ class Scan:
     def data(self) -> dict[str, tuple[Document, ...]]:
         """By file, all objects of the files that have a ConfigMap or a Secret."""
         return dict(self._read_all(_DATA_KINDS, tells=False))
+
+    @cached_property
+    def plain(self) -> frozenset[str]:
+        """The directories with files of objects, whatever their kinds."""
+        return frozenset(
+            _folder(one)
+            for one in self.files
+            if one.endswith(MANIFESTS)
+            and self.is_below(one)
+            and not self._is_hidden(one)
+            and _ANY_OBJECT.search(self._content(one))
+        )
 
     @property
     def candidates(self) -> list[Unit]:
@@ -188,12 +202,8 @@ class Scan:
         self, name: str, marks: re.Pattern[bytes] | None = None, *, tells: bool = False
     ) -> tuple[Document, ...]:
         """The objects of a file; what is broken may be told, and stops nothing."""
-        try:
-            with open_file(follow(self.root / name, self.root)) as file:
-                content = file.read(LARGEST)
-        except (OSError, StrayPathError):
-            return ()
-        if marks is not None and not marks.search(content):
+        content = self._content(name)
+        if not content or (marks is not None and not marks.search(content)):
             return ()
         try:
             return tuple(read(content, name))
@@ -201,6 +211,14 @@ class Scan:
             if tells and error.code != NO_OBJECT:
                 self.broken.append(finding_of(error))
             return ()
+
+    def _content(self, name: str) -> bytes:
+        """The text of a file; none where it cannot be read."""
+        try:
+            with open_file(follow(self.root / name, self.root)) as file:
+                return file.read(LARGEST)
+        except (OSError, StrayPathError):
+            return b""
 
     def _is_hidden(self, name: str) -> bool:
         """Whether it lies in a dot-directory, among the templates of a chart, or is its values."""
@@ -235,7 +253,7 @@ def finding_of(error: DocumentError) -> Finding:
 
 
 def tops(folders: Iterable[str], scan: Scan) -> list[str]:
-    """Overlays and charts to point at: those that no other one is a part of."""
+    """Of what can be pointed at, what no other is a part of."""
     known = sorted(folders)
     inside = {one for one in known if any(_is_inside(one, other) for other in known)}
     return [one for one in known if one not in inside and not scan.included_by(one)]

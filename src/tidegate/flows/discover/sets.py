@@ -124,13 +124,11 @@ class Generating:
         return tuple(found.values())
 
 
-def setting_of(key: str, scan: Scan, config: Config) -> str | None:
-    """How a controller of Argo CD's is set, by the configuration, else by the repository."""
-    for one in config.settings:
-        if one.name == key:
-            return str(one.value).lower() if isinstance(one.value, bool) else one.value
+def setting_of(key: str, scan: Scan, config: Config) -> str:
+    """How a controller of Argo CD's is set, by the configuration, else by files."""
     documents = (one for mine in scan.data.values() for one in mine)
-    return next((one.value for one in read_settings(documents) if one.key == key), None)
+    switches = (*config.settings, *read_settings(documents))
+    return next((str(one.value).lower() for one in switches if one.name == key), "")
 
 
 def _from_secrets(documents: Iterable[Document]) -> Iterator[Cluster]:
@@ -167,7 +165,7 @@ def _read_all(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
 
 def _not_known(one: DeclaredSet, error: TidegateError) -> Finding:
     return Finding(
-        code="argo.set.failed",
+        code="argo.set-failed",
         severity=Severity.ERROR,
         sentence=f"what ApplicationSet `{one.namespace}/{one.name}` generates is not known:"
         f" {error.problem}",

@@ -7,6 +7,7 @@ files by their patterns, variables of the build, the files with which Argo CD ov
 from __future__ import annotations
 
 import asyncio
+import posixpath
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from tidegate.model.rendering import (
     Request,
     Tool,
 )
-from tidegate.model.source import Snapshot
+from tidegate.model.source import GitSource, LocalSource, Snapshot
 from tidegate.model.unit import UnitSource
 from tidegate.render.helm import ValueFiles, argo_layers, find_file_parameter
 from tidegate.render.helm.value_files import without_query
@@ -106,11 +107,20 @@ def _chosen(wanted: UnitSource, root: Path) -> Request:
         hint = "point at what it renders to, or render it with a tool that Argo CD has itself"
         raise RenderError("render.plugin", problem, where=Place(where), hint=hint)
     _refuse_missing(wanted.path, root, where)
+    if isinstance(request, Release) and not isinstance(wanted.source, LocalSource | GitSource):
+        return msgspec.structs.replace(request, chart=_chart_in(root, request.chart))
     if not isinstance(request, Detected):
         return request
     choices: dict[Tool, Request] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
     tool = detected_tool(entry.name for entry in (root / request.path).iterdir())
     return choices.get(tool, request.directory)
+
+
+def _chart_in(root: Path, path: str) -> str:
+    """Where in a tree the chart is: an artifact may hold it in a directory of its own."""
+    inside = [one.parent.name for one in (root / path).glob("*/Chart.yaml")]
+    is_here = (root / path / "Chart.yaml").exists()
+    return path if is_here or len(inside) != 1 else posixpath.normpath(f"{path}/{inside[0]}")
 
 
 def _refuse_missing(path: str, root: Path, where: str) -> None:

@@ -37,13 +37,25 @@ from tidegate.model.rendering import (
     Request,
     Restriction,
 )
-from tidegate.model.source import LocalSource, Revision, Snapshot, SourceObject
+from tidegate.model.source import (
+    ChartSource,
+    GitSource,
+    LocalSource,
+    OciSource,
+    Revision,
+    Snapshot,
+    SourceObject,
+    SourceRef,
+)
 from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.helm import Reference, flux_layers
 from tidegate.render.kustomize.override import add_common_metadata
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops import Keys
 from tidegate.render.substitute import Source, collect, substitute
+from tidegate.source import keyring_of_secret
+from tidegate.source.urls import read_git_url
+from tidegate.source.web import origin_of
 
 HOOK = "helm.sh/hook"
 Data: TypeAlias = Mapping[str, bytes]
@@ -75,7 +87,7 @@ async def render_unit(
 ) -> Rendered | Unrendered:
     """The objects of a unit; what goes wrong is its own result."""
     try:
-        trees = [await _tree(one, workshop) for one in unit.sources]
+        trees = [await _tree(one, workshop, find_data) for one in unit.sources]
         refs = {
             one.details.ref: tree.root
             for one, tree in zip(unit.sources, trees, strict=True)
@@ -124,7 +136,7 @@ def _last_counts(rendered: Rendered, unit: Unit) -> Rendered:
     )
 
 
-async def _tree(wanted: UnitSource, workshop: Workshop) -> Snapshot:
+async def _tree(wanted: UnitSource, workshop: Workshop, find_data: FindData) -> Snapshot:
     details, source = wanted.details, wanted.source
     declared = details.declared if isinstance(details, FluxDetails) else None
     if isinstance(source, SourceObject):
@@ -134,7 +146,25 @@ async def _tree(wanted: UnitSource, workshop: Workshop) -> Snapshot:
         raise SourceError("source.object", problem, where=where, hint=hint)
     if isinstance(source, LocalSource):
         return Snapshot(source, Revision(), Path(source.path), ())
-    return await workshop.fetch(source, declared.ignore if declared else None)
+    if declared is None:
+        return await workshop.fetch(source)
+    entries = (
+        find_data("Secret", declared.id.namespace, declared.secret) if declared.secret else None
+    )
+    name = f"Secret {declared.id.namespace}/{declared.secret}"
+    keyring = keyring_of_secret(entries, _origin_of(source), name=name) if entries else None
+    return await workshop.fetch(source, declared.ignore, keyring)
+
+
+def _origin_of(source: SourceRef) -> str:
+    """Who is asked for a source: scheme, host, and port where it is not the usual one."""
+    match source:
+        case GitSource(url):
+            return read_git_url(url).origin
+        case ChartSource(repository=address) | OciSource(url=address):
+            return origin_of(address.replace("oci://", "http://" if source.plain else "https://"))
+        case LocalSource():
+            return ""
 
 
 async def _render(

@@ -31,6 +31,7 @@ from tidegate.source import (
     keyring_of,
     leave_out,
 )
+from tidegate.source.credentials import Keyring, Keyrings
 
 SOURCE_IGNORE = ".sourceignore"
 """Where a tree says what Flux shall not take of it."""
@@ -102,8 +103,10 @@ class Workshop:
                 self._jsonnet = await self._ends.enter_async_context(opening)
             return self._jsonnet
 
-    async def fetch(self, source: SourceRef, ignore: str | None = None) -> Snapshot:
-        """The tree of a source; each is had once.
+    async def fetch(
+        self, source: SourceRef, ignore: str | None = None, keyring: Keyring | None = None
+    ) -> Snapshot:
+        """The tree of a source; each is had once. `keyring`: what opens it besides the user's own.
 
         With `ignore`, without what these rules and those in `.sourceignore` files leave out.
         """
@@ -111,13 +114,18 @@ class Workshop:
         async with lock:
             known = self._trees.get((source, ignore))
             if known is None:
-                known = self._trees[source, ignore] = await self._fetch(source, ignore)
+                known = self._trees[source, ignore] = await self._fetch(source, ignore, keyring)
         if isinstance(known, TidegateError):
             raise known
         return known
 
-    async def _fetch(self, source: SourceRef, ignore: str | None) -> Snapshot | TidegateError:
+    async def _fetch(
+        self, source: SourceRef, ignore: str | None, keyring: Keyring | None
+    ) -> Snapshot | TidegateError:
         access = await self.access(None)
+        if keyring is not None:
+            rings = Keyrings((keyring, access.keyring))
+            access = msgspec.structs.replace(access, keyring=rings)
         try:
             tree = await fetch(source, access)
             has_rules = any(one.rpartition("/")[2] == SOURCE_IGNORE for one in tree.files)

@@ -64,14 +64,6 @@ def fields_in(entry: Body) -> Fields:
     return cast("Fields", mapping(entry, "fieldsV1"))
 
 
-def fields_of(live: Body, manager: str) -> Fields:
-    """What a manager owns by having applied it."""
-    for entry in entries_of(live):
-        if is_entry_of(entry, manager):
-            return fields_in(entry)
-    return {}
-
-
 def below(others: list[Fields], element: str) -> list[Fields]:
     """What these sets have below an element."""
     return [other[element] for other in others if element in other]

@@ -77,11 +77,11 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
             return Generated(findings=telling.findings)
         if not found:
             said, why = "this generator finds nothing", "no Application comes of it"
-            telling.warn("argo.set.nothing", path, said, why, "correct its paths, or remove it")
+            telling.warn("argo.set-nothing", path, said, why, "correct its paths, or remove it")
         made += found
     if not made:
         said = f"ApplicationSet `{one.namespace}/{one.name}` generates nothing"
-        telling.note("argo.set.empty", ("spec", "generators"), said)
+        telling.note("argo.set-empty", ("spec", "generators"), said)
     return Generated(applications=tuple(_sound(made, telling)), findings=telling.findings)
 
 
@@ -143,9 +143,9 @@ def _with_patch(body: Body, patch: str, namespace: str) -> Body:
         found = read_value(patch, "templatePatch")
     except DocumentError as error:
         said = f"`templatePatch` comes to what cannot be read: {error.problem}"
-        raise Fault("argo.set.patch", said, error.hint) from None
+        raise Fault("argo.set-patch", said, error.hint) from None
     if not isinstance(found, dict | None):
-        raise Fault("argo.set.patch", "`templatePatch` comes to no mapping", "correct it")
+        raise Fault("argo.set-patch", "`templatePatch` comes to no mapping", "correct it")
     made = mapping(patched(body, found or {}))
     project = part(body, "spec", "project")
     spec = {key: one for key, one in mapping(made, "spec").items() if key != "project"}
@@ -189,12 +189,12 @@ def _sound(made: list[Application], telling: Telling) -> Iterator[Application]:
             continue
         elif not one.name:
             said = f"an Application comes out without a name ({one.spot})"
-            telling.error("argo.set.name", one.path, said, why, "write `template.metadata.name`")
+            telling.error("argo.set-name", one.path, said, why, "write `template.metadata.name`")
         elif counts[one.name] > 1:
             said = f"{counts[one.name]} Applications come out as `{foreign(one.name)}`"
-            telling.error("argo.set.twice", one.path, said, "Argo CD takes none of them", fix)
+            telling.error("argo.set-twice", one.path, said, "Argo CD takes none of them", fix)
         else:
             said = f"`{foreign(one.name)}` cannot be the name of an object ({one.spot})"
             fix = "use lower-case letters, digits, `-` and `.`, or the function `normalize`"
-            telling.error("argo.set.name", one.path, said, "the API server refuses it", fix)
+            telling.error("argo.set-name", one.path, said, "the API server refuses it", fix)
         told.add(one.name)

@@ -45,11 +45,11 @@ def kinds_of(entry: Body) -> list[str]:
     strange = [key for key in entry if key not in MAKERS and key != SELECTOR]
     if strange:
         said = f"there is no generator `{foreign(strange[0])}`"
-        raise Fault("argo.set.generator", said, suggest(strange[0], tuple(MAKERS)))
+        raise Fault("argo.set-generator", said, suggest(strange[0], tuple(MAKERS)))
     kinds = [key for key in MAKERS if entry.get(key) is not None]
     if not kinds:
         said, fix = "an entry of `generators` names no generator", suggest("", tuple(MAKERS))
-        raise Fault("argo.set.generator", said, fix)
+        raise Fault("argo.set-generator", said, fix)
     return kinds
 
 
@@ -58,7 +58,7 @@ def _maker(kind: str, depth: int) -> Maker:
         return MAKERS[kind]
     if depth > DEEPEST:
         said = f"`{kind}` is too deep inside of others: Argo CD takes one inside of one"
-        raise Fault("argo.set.nested", said, "put its parameters into a list")
+        raise Fault("argo.set-nested", said, "put its parameters into a list")
     inner = from_matrix if kind == "matrix" else from_merge
     return lambda body, run: inner(body, run, depth)
 
@@ -68,7 +68,7 @@ def from_matrix(body: Body, run: Run, depth: int = 0) -> Errand[list[Params]]:
     entries = _entries(body)
     if len(entries) != PAIR:
         said = f"a matrix has two generators, and this one has {len(entries)}"
-        raise Fault("argo.set.matrix", said, "put one matrix into another")
+        raise Fault("argo.set-matrix", said, "put one matrix into another")
     first = yield from _only(entries[0], run, depth)
     seconds = yield from _interpolated(entries[1], first, run.language)
     made: list[Params] = []
@@ -85,7 +85,7 @@ def _paired(first: Params, second: Params, *, is_go: bool) -> Params:
     for key, one in second.items():
         if texts.setdefault(key, printed(one)) != printed(one):
             said = f"both generators of a matrix have `{foreign(key)}`, with different values"
-            raise Fault("argo.set.matrix", said, "rename one, or use `pathParamPrefix`")
+            raise Fault("argo.set-matrix", said, "rename one, or use `pathParamPrefix`")
     return dict(texts)
 
 
@@ -129,9 +129,9 @@ def from_merge(body: Body, run: Run, depth: int = 0) -> Errand[list[Params]]:
     entries, keys = _entries(body), [printed(one) for one in listed(body, "mergeKeys")]
     if len(entries) < PAIR:
         said = f"a merge needs two generators or more, and this one has {len(entries)}"
-        raise Fault("argo.set.merge", said, "add one, or use the generator by itself")
+        raise Fault("argo.set-merge", said, "add one, or use the generator by itself")
     if not keys:
-        raise Fault("argo.set.merge", "a merge needs `mergeKeys`", "name a parameter")
+        raise Fault("argo.set-merge", "a merge needs `mergeKeys`", "name a parameter")
     base = _by_key((yield from _only(entries[0], run, depth)), keys)
     for entry in entries[1:]:
         other = _by_key((yield from _only(entry, run, depth)), keys)
@@ -150,7 +150,7 @@ def _by_key(params: list[Params], keys: list[str]) -> dict[bytes, Params]:
             said = (
                 f"a generator of a merge finds the same `{'`, `'.join(map(foreign, keys))}` twice"
             )
-            raise Fault("argo.set.merge", said, "name more parameters in `mergeKeys`")
+            raise Fault("argo.set-merge", said, "name more parameters in `mergeKeys`")
         found[key] = one
     return found
 
@@ -158,7 +158,7 @@ def _by_key(params: list[Params], keys: list[str]) -> dict[bytes, Params]:
 def _only(entry: Body, run: Run, depth: int) -> Errand[list[Params]]:
     if len(kinds_of(entry)) > 1:
         said = "an entry inside of a matrix or merge names more than one generator"
-        raise Fault("argo.set.nested", said, "make entries of them")
+        raise Fault("argo.set-nested", said, "make entries of them")
     ((_, params),) = yield from parameters_of(entry, run, depth + 1)
     return params
 

@@ -25,7 +25,7 @@ def given_for(kind: str, run: Run) -> tuple[Params, ...]:
     if found is None:
         said = f"what `{kind}` finds is not known here: it asks a server elsewhere"
         fix = "say what it finds, in a file that `--generator-data` names"
-        raise Fault("argo.set.unknown", said, fix)
+        raise Fault("argo.set-unknown", said, fix)
     return found
 
 

@@ -83,7 +83,7 @@ def _refuse_wrong(selector: Body) -> None:
         operator = text(one, "operator")
         if operator not in OPERATORS:
             said = f"a selector has no operator `{foreign(operator)}`"
-            raise Fault("argo.set.selector", said, f"there are {', '.join(OPERATORS)}")
+            raise Fault("argo.set-selector", said, f"there are {', '.join(OPERATORS)}")
         if bool(listed(one, "values")) is not OPERATORS[operator]:
             said = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
-            raise Fault("argo.set.selector", said, "correct the selector")
+            raise Fault("argo.set-selector", said, "correct the selector")

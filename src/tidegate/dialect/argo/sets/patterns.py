@@ -47,7 +47,7 @@ def file_pattern(pattern: str, *, doublestar: bool) -> Callable[[str], bool]:
         whole = compile_name(pattern)
     except ValueError as error:
         said = f"`{foreign(pattern)}` is no pattern: {error}"
-        raise Fault("argo.set.pattern", said, "correct it") from None
+        raise Fault("argo.set-pattern", said, "correct it") from None
     start = pattern.rstrip("/")
     if SIGNS & set(pattern):
         return lambda path: whole.fullmatch(path) is not None

@@ -30,7 +30,7 @@ def read_set(document: Document, namespace: str) -> Declared:
     if not listed(body, "spec", "generators"):
         said = f"ApplicationSet `{home}/{foreign(name)}` has no generators"
         why, fix = "it generates nothing", "write `spec.generators`"
-        telling.error("argo.set.generator", ("spec",), said, why, fix)
+        telling.error("argo.set-generator", ("spec",), said, why, fix)
     _tell_policy(body, telling)
     made = DeclaredSet(namespace=home, name=name, where=document.place, body=body)
     return Declared(sets=(made,), findings=telling.findings)
@@ -43,19 +43,19 @@ def _tell_policy(body: Body, telling: Telling) -> None:
     if policy and policy not in POLICIES:
         said = f"there is no policy `{foreign(policy)}`"
         why = "the API server refuses the set"
-        telling.error("argo.set.policy", path, said, why, suggest(policy, POLICIES))
+        telling.error("argo.set-policy", path, said, why, suggest(policy, POLICIES))
     elif policy and policy not in UPDATES:
         said = "Applications that are there already do not follow this set"
         why = "its policy creates and does not update; they are planned as Git has them"
-        telling.note("argo.set.policy", path, said, why)
+        telling.note("argo.set-policy", path, said, why)
     if policy and policy in POLICIES and policy not in DELETES:
         said = "Applications that are no longer generated stay"
-        telling.note("argo.set.policy", path, said, "its policy does not delete")
+        telling.note("argo.set-policy", path, said, "its policy does not delete")
     for field in ("preservedFields", "ignoreApplicationDifferences"):
         if mapping(body, "spec").get(field):
             said = f"`{field}` is not played: Applications are planned as they are generated"
             why = "it keeps what others have written into them"
-            telling.note("argo.set.ignored", ("spec", field), said, why)
+            telling.note("argo.set-ignored", ("spec", field), said, why)
 
 
 def units_of(one: DeclaredSet, generated: Generated) -> Declared:

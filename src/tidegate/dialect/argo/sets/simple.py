@@ -37,7 +37,7 @@ def from_list(body: Body, run: Run) -> Errand[list[Params]]:
 
 def _element(element: Json, *, is_go: bool) -> Params:
     if not isinstance(element, dict):
-        raise Fault("argo.set.element", "an element of a list must be a mapping")
+        raise Fault("argo.set-element", "an element of a list must be a mapping")
     if is_go:
         return element
     made: Params = {}
@@ -48,7 +48,7 @@ def _element(element: Json, *, is_go: bool) -> Params:
             if not isinstance(one, str):
                 said = f"`{foreign(full)}` of an element must be text"
                 fix = "put it in quotes, or write `goTemplate: true`"
-                raise Fault("argo.set.element", said, fix)
+                raise Fault("argo.set-element", said, fix)
             made[full] = one
     return made
 
@@ -59,11 +59,11 @@ def _read_elements(content: str | bytes, name: str) -> list[Params]:
         value = read_value(content, name)
     except DocumentError as error:
         said = f"`{foreign(name)}` cannot be read: {error.problem}"
-        raise Fault("argo.set.file", said, error.hint) from None
+        raise Fault("argo.set-file", said, error.hint) from None
     found = value if isinstance(value, list) else [{} if value is None else value]
     if not all(isinstance(one, dict | None) for one in found):
         said = f"`{foreign(name)}` holds neither a mapping nor a list of mappings"
-        raise Fault("argo.set.file", said, "write one of the two")
+        raise Fault("argo.set-file", said, "write one of the two")
     return [one for one in found if isinstance(one, dict)]
 
 
@@ -73,7 +73,7 @@ def from_git(body: Body, run: Run) -> Errand[list[Params]]:
     directories, files = mappings(body, "directories"), mappings(body, "files")
     if not directories and not files:
         said, fix = "a git generator needs `directories` or `files`", "write one of the two"
-        raise Fault("argo.set.git", said, fix)
+        raise Fault("argo.set-git", said, fix)
     answer = yield AskFiles(url, revision)
     prefix, is_go = text(body, "pathParamPrefix"), run.language.is_go
     if directories:

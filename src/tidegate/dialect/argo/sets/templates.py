@@ -23,7 +23,7 @@ def filled(text: str, params: Params) -> str:
         tag, end, rest = rest.partition(CLOSES)
         if not end:
             said = f"`{foreign(text)}` opens a parameter and does not close it"
-            raise Fault("argo.set.template", said, f"write `{CLOSES}` behind it")
+            raise Fault("argo.set-template", said, f"write `{CLOSES}` behind it")
         value = params.get(tag.strip()) if tag.strip() else None
         made += value if isinstance(value, str) else f"{OPENS}{tag}{CLOSES}"
         plain, sign, rest = rest.partition(OPENS)

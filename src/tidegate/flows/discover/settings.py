@@ -1,0 +1,64 @@
+"""What the real controllers are told, as far as the repository says so; the last word counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from tidegate.dialect.argo import settings as argo
+from tidegate.dialect.flux import settings as flux
+from tidegate.errors import Place
+from tidegate.flows.discover.families import Member
+from tidegate.flows.discover.scan import Scan
+from tidegate.model.config import Switch
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
+from tidegate.model.release import Release
+from tidegate.model.rendering import Detected
+
+ARGO_CHART = "argo-cd"
+MOST_NAMED = 6
+LONGEST = 40
+
+
+def find_settings(members: Iterable[Member], scan: Scan) -> dict[str, Switch]:
+    """By name: what stands in files, over it what units render, and values of Argo CD's chart."""
+    members = tuple(members)
+    written = (one for name, mine in scan.data.items() if scan.is_below(name) for one in mine)
+    found = [*argo.read_settings(written)]
+    for member in members:
+        found += argo.read_settings(member.documents)
+        found += flux.read_settings(member.documents)
+        found += _of_chart(member)
+    return {one.name: one for one in found}
+
+
+def _of_chart(member: Member) -> tuple[Switch, ...]:
+    for source in member.unit.sources:
+        request = source.request.chart if isinstance(source.request, Detected) else source.request
+        if isinstance(request, Release) and source.place.rstrip("/").endswith(f"/{ARGO_CHART}"):
+            values = cast("dict[str, Json]", dict(request.values))
+            return argo.read_chart_values(values, member.unit.where or Place(""))
+    return ()
+
+
+def tell_settings(found: dict[str, Switch]) -> list[Finding]:
+    """That they were taken; what nobody says is as the controllers have it by default."""
+    if not found:
+        return []
+    shown = [f"{one.name}={_short(str(one.value))}" for one in found.values()]
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    return [
+        Finding(
+            code="units.settings",
+            severity=Severity.NOTE,
+            sentence=f"the controllers are told: {', '.join(shown[:MOST_NAMED])}{more}",
+            where=next(iter(found.values())).where,
+            why="what else they can be told is taken as it is by default",
+        )
+    ]
+
+
+def _short(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

@@ -1,0 +1,197 @@
+"""Units that another living process holds: the others do not wait for them, and nobody for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
+from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
+from tidegate.engine.drive import Driver
+from tidegate.engine.stored import UNIT, resource_name
+from tidegate.model.event import Told
+from tidegate.model.manifest import Manifests
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.plan import Because, Edge, Plan
+from tidegate.plan.build import build_plan
+from tidegate.sandbox.faults import CallFault, Match, Often, Slow
+from tidegate.sandbox.world import START
+from tidegate.testing import Body
+from tidegate.testing.builders import a_config_map, a_deployment, a_unit, an_object, noted
+
+SLOW = 12 * SECOND
+
+
+def member(number: int, image: str = "app:1", *, slow: int = 0, after: int = -1) -> Manifests:
+    """A unit with a Deployment that takes a while, and something behind it."""
+    first = noted(a_deployment(f"u{number}-a", image=image), after=str(slow))
+    second = a_config_map(f"u{number}-b", image=image)
+    waits = (f"unit-{after}",) if after >= 0 else ()
+    return a_unit(first, second, name=f"unit-{number}", after=waits, policy=IN_A_HURRY)
+
+
+def plan_of(members: Iterable[Manifests]) -> Plan:
+    return build_plan(members, budget=no_budget)
+
+
+def first_write(stage: Stage, sender: str, name: str) -> int:
+    """When somebody first wrote an object, in milliseconds since the beginning."""
+    ours = (one for one in stage.realm.landed if one.sender == sender)
+    return min(one.at for one in ours if one.write.ref.name == name) - START
+
+
+def ended(actor: Actor) -> dict[str, str]:
+    return {str(one.unit): one.reason for one in actor.run.told(Told.UNIT_ENDED)}
+
+
+def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
+    stage, plan = Stage(NOTHING), plan_of([member(0, slow=SLOW)])
+    first = stage.actor(plan, Part(holder="z-first"))
+    wider = plan_of([member(0, slow=SLOW), member(1), member(2, after=0)])
+    second = stage.actor(wider, Part(holder="a-second", begins=1_000))
+
+    stage.play(first, second)
+
+    assert first_write(stage, "2", "u1-a") < 1_100
+    assert ended(second) == {"unit-0": "passed", "unit-1": "passed", "unit-2": "passed"}
+    waits = second.run.told(Told.UNIT_WAITING)
+    assert {(str(one.unit), one.reason) for one in waits} == {("unit-0", "Held")}
+    assert "`z-first` holds it" in waits[0].sentence
+    (taken,) = second.run.told(Told.UNIT_TAKEN)
+    assert first_write(stage, "2", "u2-a") > taken.at - START
+
+
+def test_a_fault_in_a_unit_that_is_held_means_that_nothing_is_written() -> None:
+    stage = Stage(NOTHING)
+    first = stage.actor(plan_of([member(0, slow=SLOW)]))
+    odd = a_unit(an_object("nobody.example/v1 Gadget", "u0-odd"), name="unit-0")
+    second = stage.actor(plan_of([odd, member(1)]), Part(holder="two", begins=1_000))
+
+    stage.play(first, second)
+
+    assert (first.run.result, second.run.result) == ("passed", "invalid")
+    assert not [one for one in stage.realm.landed if one.sender == "2"]
+
+
+def with_selector(name: str, label: str) -> Body:
+    spec: Body = {
+        "selector": {"matchLabels": {"app": label}},
+        "template": {
+            "metadata": {"labels": {"app": label}},
+            "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+        },
+    }
+    return an_object("apps/v1 Deployment", name, spec=spec)
+
+
+def test_what_its_holder_made_impossible_fails_that_unit_alone() -> None:
+    stage = Stage(NOTHING)
+    slow = noted(a_deployment("u0-a"), after="3000")
+    theirs = a_unit(slow, with_selector("u0-b", "theirs"), name="unit-0", policy=IN_A_HURRY)
+    ours = a_unit(slow, with_selector("u0-b", "ours"), name="unit-0", policy=IN_A_HURRY)
+    first = stage.actor(plan_of([theirs]))
+    second = stage.actor(
+        plan_of([ours, member(1), member(2, after=0)]), Part(holder="two", begins=100)
+    )
+
+    stage.play(first, second)
+
+    assert first.run.result == "passed"
+    assert second.run.result == "failed"
+    assert ended(second) == {"unit-0": "failed", "unit-1": "passed", "unit-2": "skipped"}
+
+
+def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
+    stage = Stage(NOTHING)
+    slow = noted(a_deployment("u0-a"), after="3000")
+    old = a_config_map("u0-old")
+    marked: Body = {"name": "u0-old", "namespace": "default", "annotations": {UNIT: "unit-0"}}
+    more = a_unit(slow, {**old, "metadata": marked}, name="unit-0", policy=IN_A_HURRY)
+    less = a_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prunes=True))
+    first = stage.actor(plan_of([more]))
+    second = stage.actor(plan_of([less, member(1)]), Part(holder="two", begins=100))
+
+    stage.play(first, second)
+
+    assert second.run.result == "passed"
+    assert [one.ref.name for one in second.run.told(Told.OBJECT_PRUNED) if one.ref] == ["u0-old"]
+    assert "u0-old" not in " ".join(stage.objects())
+
+
+def test_a_rollout_that_waits_for_a_unit_can_be_stopped() -> None:
+    stage, plan = Stage(NOTHING), plan_of([member(0, slow=SLOW)])
+    first = stage.actor(plan)
+    stops = {Told.UNIT_WAITING: lambda driver: driver.stop("enough")}
+    second = stage.actor(plan, Part(holder="two", begins=1_000, answers=stops))
+
+    stage.play(first, second)
+
+    assert (first.run.result, second.run.result) == ("passed", "stopped")
+    assert second.run.events[-1].at - START < 5_000
+
+
+def test_a_unit_that_a_newer_plan_leaves_out_and_the_next_one_wants_is_still_taken() -> None:
+    stage, held = Stage(NOTHING), member(0, slow=8 * SECOND)
+    plan, without = plan_of([held, member(1, slow=8 * SECOND)]), plan_of([member(1, "app:2")])
+    again = plan_of([held, member(1, "app:3")])
+    first = stage.actor(plan_of([held]))
+
+    changes: dict[Told, Callable[[Driver], object]] = {
+        Told.UNIT_WAITING: lambda driver: driver.supersede(without),
+        Told.ROLLOUT_SUPERSEDED: lambda driver: driver.supersede(again),
+    }
+    second = stage.actor(plan, Part(holder="two", begins=500, answers=changes))
+
+    stage.play(first, second)
+
+    assert second.run.result == "passed"
+    assert stage.objects() == finished(again)
+
+
+def crossed(slow: int) -> Plan:
+    """The second step of each of two units comes behind the first of the other."""
+    plan = plan_of([member(0, slow=slow), member(1, slow=slow)])
+    names = [step.id for step in plan.steps]
+    (v, v2), (w, w2) = ([one for one in names if f"unit-{n}/" in one] for n in (0, 1))
+    edges = (Edge(v, w2, Because.REFERENCE), Edge(w, v2, Because.REFERENCE))
+    return structs.replace(plan, edges=(*plan.edges, *edges))
+
+
+def divided() -> Stage:
+    """Of two that begin at once, the first comes late to the record of `unit-1`."""
+    late = Match(verbs=("create",), name=resource_name("unit-1"))
+    slow = CallFault(Slow(by=Ms(100)), late, Often(times=1))
+    return Stage(replace(NOTHING, faults=(slow,)))
+
+
+def test_two_that_hold_what_the_other_waits_for_let_go_of_it() -> None:
+    stage, plan = divided(), crossed(500)
+    first, second = (stage.actor(plan, Part(holder=name)) for name in ("first", "second"))
+
+    stage.play(first, second)
+
+    assert blocks(stage)["u0"][0] != blocks(stage)["u1"][0]
+    assert (first.run.result, second.run.result) == ("passed", "passed")
+    assert stage.realm.now() - START < 20 * SECOND
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_of_two_plans_that_begin_at_once_one_comes_through_everywhere(
+    names: tuple[str, str],
+) -> None:
+    stage = divided()
+    old, new = (
+        plan_of([member(number, image, slow=12_000) for number in (0, 1)])
+        for image in ("app:1", "app:2")
+    )
+    first, second = stage.actor(old, Part(holder=names[0])), stage.actor(new, Part(holder=names[1]))
+
+    stage.play(first, second)
+
+    winner, loser = (first, second) if names[0] > names[1] else (second, first)
+    assert blocks(stage)["u0"][0] != blocks(stage)["u1"][0]
+    assert (winner.run.result, loser.run.result) == ("passed", "stopped")
+    assert stage.objects() == finished(winner.plan)

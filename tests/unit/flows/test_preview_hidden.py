@@ -1,0 +1,43 @@
+"""What stood encrypted is not shown as a difference, whatever its kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.fakes.sessions import a_session
+from tests.unit.flows.deletions import SETTINGS, bring
+from tests.unit.render.sops_program import AgeKey, encrypt
+from tidegate.flows.pointing import point_at
+from tidegate.flows.preview import preview
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.change import MASK, Fate
+from tidegate.model.objects import Ref, Spot
+from tidegate.render.sops import Keys
+from tidegate.testing.families import a_family
+
+CONFIG = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  colour: {0}\n  motto: {0}\n"
+)
+
+
+async def test_of_a_decrypted_field_only_that_it_differs_is_shown(tmp_path: Path) -> None:
+    key, world, file = AgeKey.generate(), make_living(Simulation()), tmp_path / "unit" / "web.yaml"
+    file.parent.mkdir()
+    file.write_text(CONFIG.format("blue"))
+    unit = point_at(str(file.parent), name="shop")
+    await bring(world, unit)
+    sealed = encrypt(file, CONFIG.format("kea"), key, "--encrypted-regex", "^motto$")
+    file.write_bytes(sealed)
+    session = a_session(world)
+    keys = Keys.from_environment({"SOPS_AGE_KEY": key.identity})
+    session.setting = replace(session.setting, keys=keys)
+
+    found = await preview([await a_family(unit, session)], session)
+
+    difference = found.differences[Spot("", Ref(SETTINGS, "default", "web"))]
+    assert difference.deed is Fate.CHANGE
+    assert {one.path: (one.before, one.after) for one in difference.fields} == {
+        "data.colour": ("blue", "kea"),
+        "data.motto": (MASK, MASK),
+    }
