@@ -23,7 +23,7 @@ from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Served, Spot
 from tidegate.model.plan import Deed, Plan
 from tidegate.model.reading import text
-from tidegate.model.semantics import Semantics
+from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
@@ -90,7 +90,7 @@ async def make_plan(
     Without `rules` each unit is run by those of its own dialect.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
-    members, held = _without_suspended(members)
+    members, held = _without_suspended([_in_step(one) for one in members])
     if resources and any(one.unit.policy.prunes for one in members):
         problem = "only a whole unit can be pruned, and this is a part of one"
         raise PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
@@ -109,11 +109,29 @@ def _ruled(member: Member, rules: Semantics | None) -> Member:
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
 
+def _in_step(member: Member) -> Member:
+    """The unit in its step, where that counts: under Argo CD's rules it must be in force.
+
+    A step is over when its units are well, so that their last waves gate as well.
+    """
+    unit, step = member.unit, member.unit.rollout
+    if step is None:
+        return member
+    is_argo = unit.policy.semantics.name == ARGOCD.name
+    if not step.in_force and (is_argo or not step.number):
+        return replace(member, unit=msgspec.structs.replace(unit, rollout=None, group=""))
+    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True)
+    policy = msgspec.structs.replace(unit.policy, semantics=rules)
+    return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+
 def _without_suspended(members: list[Member]) -> tuple[list[Member], list[Finding]]:
     """Those that something may be done to; what a suspended one brings is left alone with it."""
     held: dict[UnitId, Finding] = {}
     for unit in (one.unit for one in members):
-        if unit.suspended or unit.parent in held:
+        if unit.rollout is not None and not unit.rollout.number:
+            held[unit.id] = _in_no_step(unit)
+        elif unit.suspended or unit.parent in held:
             why = "" if unit.suspended else f"`{unit.parent}`, which brings it, is left alone"
             held[unit.id] = Finding(
                 code="units.suspended",
@@ -124,6 +142,17 @@ def _without_suspended(members: list[Member]) -> tuple[list[Member], list[Findin
                 fix="" if why else "remove `suspend` from it to go on",
             )
     return [one for one in members if one.unit.id not in held], list(held.values())
+
+
+def _in_no_step(unit: Unit) -> Finding:
+    return Finding(
+        code="argo.set-unmatched",
+        severity=Severity.WARNING,
+        sentence=f"nothing is done to `{unit.id}`",
+        where=unit.where,
+        why=f"no step of `{unit.made_by}` takes it, and Argo CD never syncs it then",
+        fix="add a step, or a label",
+    )
 
 
 def _refuse_empty(wanted: Manifests) -> Manifests:

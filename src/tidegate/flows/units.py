@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from tidegate.dialect.argo.waves import live_wave
@@ -32,7 +33,7 @@ def _rows(family: Family) -> list[UnitRow]:
         if parent is None and family.own is not None:
             waves = {name: wave for name, wave in _waves_of((family.own,)).items() if wave}
         mine = children.get(parent, [])
-        for one in sorted(mine, key=lambda one: waves.get(_key(one.unit), 0)):
+        for one in sorted(mine, key=lambda one: (waves.get(_key(one.unit), 0), _step(one.unit))):
             count = len(one.documents) if isinstance(one.rendered, Rendered) else None
             rows.append(UnitRow(one.unit, waves.get(_key(one.unit)), count, depth))
             walk(one.unit.id, depth + 1)
@@ -54,6 +55,11 @@ def _waves_of(documents: Iterable[Document]) -> dict[tuple[str, str], int]:
 
 def _name(document: Document) -> tuple[str, str]:
     return (text(document.body, "kind"), text(document.body, "metadata", "name"))
+
+
+def _step(unit: Unit) -> float:
+    """Those in no step come last."""
+    return unit.rollout.number or math.inf if unit.rollout else 0
 
 
 def _key(unit: Unit) -> tuple[str, str]:

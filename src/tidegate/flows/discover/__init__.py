@@ -32,6 +32,7 @@ from tidegate.flows.discover.families import (
 )
 from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
@@ -81,7 +82,9 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
             refuse_several(pointed.what, scan, homes.apart)
         found = await _repository(homes, way)
         said = {one.name: one for one in spot.config.settings}
-        return _only_entries(replace(found, settings={**said, **found.settings}), spot.config)
+        settings = {**said, **found.settings}
+        told = (*found.findings, *tell_rolling(found.families, settings))
+        return _only_entries(replace(found, findings=told, settings=settings), spot.config)
     if spot.is_file:
         return await _plain(_file_unit(pointed, scan), scan, way)
     apart = things_below(scan)

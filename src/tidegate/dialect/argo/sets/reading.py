@@ -10,6 +10,7 @@ from tidegate.dialect.argo.application import read_application
 from tidegate.dialect.argo.sets.applications import Application, Generated
 from tidegate.dialect.argo.sets.asking import Body
 from tidegate.dialect.argo.sets.patterns import literal_start
+from tidegate.dialect.argo.sets.rolling import steps_of
 from tidegate.dialect.argo.telling import Telling
 from tidegate.dialect.declared import Declared, DeclaredSet
 from tidegate.documents import Document
@@ -17,6 +18,7 @@ from tidegate.documents.decoding import suggest
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.unit import RolloutStep
 
 POLICIES = ("create-only", "create-update", "create-delete", "sync")
 UPDATES, DELETES = ("create-update", "sync"), ("create-delete", "sync")
@@ -60,18 +62,23 @@ def _tell_policy(body: Body, telling: Telling) -> None:
 
 def units_of(one: DeclaredSet, generated: Generated) -> Declared:
     """The units of what a set generates. What is said of many of them is said once."""
-    read = [_read(application, one) for application in generated.applications]
+    steps, wrong = steps_of(one, generated.applications)
+    read = [_read(each, one, steps.get(each.name)) for each in generated.applications]
     told = dict.fromkeys(finding for each in read for finding in each.findings)
     return Declared(
         units=tuple(unit for each in read for unit in each.units),
-        findings=(*generated.findings, *told),
+        findings=(*generated.findings, *wrong, *told),
     )
 
 
-def _read(application: Application, one: DeclaredSet) -> Declared:
+def _read(application: Application, one: DeclaredSet, step: RolloutStep | None) -> Declared:
     where = replace(one.where, field=application.spot)
     found = read_application(Document(application.body, where), one.namespace)
-    units = tuple(msgspec.structs.replace(unit, made_by=one.mark) for unit in found.units)
+    group = f"{one.mark} step {step.number}" if step else ""
+    units = tuple(
+        msgspec.structs.replace(unit, made_by=one.mark, group=group, rollout=step)
+        for unit in found.units
+    )
     return Declared(units=units, findings=found.findings)
 
 
