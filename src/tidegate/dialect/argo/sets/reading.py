@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import replace
 
 import msgspec
@@ -61,9 +62,14 @@ def _tell_policy(body: Body, telling: Telling) -> None:
 
 
 def units_of(one: DeclaredSet, generated: Generated) -> Declared:
-    """The units of what a set generates. What is said of many of them is said once."""
+    """The units of what a set generates. What is said of many of them is said once.
+
+    Where they come step by step, those of a step have their turns by their names.
+    """
     steps, wrong = steps_of(one, generated.applications)
-    read = [_read(each, one, steps.get(each.name)) for each in generated.applications]
+    made = generated.applications
+    in_turn = sorted(made, key=lambda each: each.name) if steps else made
+    read = [_read(each, one, steps.get(each.name)) for each in in_turn]
     told = dict.fromkeys(finding for each in read for finding in each.findings)
     return Declared(
         units=tuple(unit for each in read for unit in each.units),
@@ -83,8 +89,15 @@ def _read(application: Application, one: DeclaredSet, step: RolloutStep | None) 
 
 
 def asked_paths(one: DeclaredSet) -> list[tuple[str, str]]:
-    """The repositories that a set looks into, each with a directory of it."""
-    return [pair for entry in listed(one.body, "spec", "generators") for pair in _asked(entry)]
+    """The repositories that a set and its template speak of, each with a directory of it."""
+    found = [pair for entry in listed(one.body, "spec", "generators") for pair in _asked(entry)]
+    spec = mapping(one.body, "spec", "template", "spec")
+    for source in (mapping(spec, "source"), *mappings(spec, "sources")):
+        url, path = text(source, "repoURL"), text(source, "path").partition("{{")[0]
+        start = posixpath.dirname(path) if path != text(source, "path") else path
+        if start and "{{" not in url:
+            found.append((url, start))
+    return found
 
 
 def _asked(entry: Json) -> list[tuple[str, str]]:
