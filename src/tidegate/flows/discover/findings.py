@@ -17,9 +17,6 @@ from tidegate.model.source import ChartSource, OciSource
 from tidegate.model.unit import Unit, UnitId
 from tidegate.source.urls import without_password
 
-SET = "argo.set-"
-"""How codes begin of what is said of ApplicationSets."""
-
 
 def findings_of(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
     """What is to be said of the units themselves, of their objects, and of what was not rendered.
@@ -33,7 +30,7 @@ def _of_sets(scan: Scan) -> Iterator[Finding]:
     for name, generated in scan.generated.items():
         known = scan.declared[name].findings
         for one in generated.findings:
-            if one not in known or one.code.startswith(SET):
+            if one not in known or not scan.declared[name].units:
                 yield one
 
 

@@ -123,8 +123,8 @@ def _asked(scan: Scan) -> Iterator[_Asked]:
                 source = named.get(source)
             if isinstance(source, GitSource):
                 yield _Asked(source.url, one.path, unit.where.name if unit.where else "")
-    for declared in scan.declared.values():
-        for each in declared.sets:
+    for name, declared in scan.declared.items():
+        for each in declared.sets if scan.is_below(name) else ():
             yield from (_Asked(url, path, each.where.name) for url, path in asked_paths(each))
 
 

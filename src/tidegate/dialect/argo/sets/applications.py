@@ -75,6 +75,8 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
             why = "Argo CD generates nothing of a set that is at fault"
             telling.error(fault.code, (*path, *fault.path), fault.said, why, fault.fix)
             return Generated(findings=telling.findings)
+        if "clusters" in mapping(entry):
+            _tell_clusters(known, path, telling)
         if not found:
             said, why = "this generator finds nothing", "no Application comes of it"
             telling.warn("argo.set-nothing", path, said, why, "correct its paths, or remove it")
@@ -83,6 +85,14 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
         said = f"ApplicationSet `{one.namespace}/{one.name}` generates nothing"
         telling.note("argo.set-empty", ("spec", "generators"), said)
     return Generated(applications=tuple(_sound(made, telling)), findings=telling.findings)
+
+
+def _tell_clusters(known: Known, path: FieldPath, telling: Telling) -> None:
+    names = ", ".join(f"`{foreign(one.name)}`" for one in known.clusters)
+    said = f"the clusters are those that Git knows: {names}" if names else "Git knows no cluster"
+    why = "a running Argo CD may know others; it is not asked"
+    fix = "name them, with `server` and `labels`, in `clusters` of tidegate.yaml"
+    telling.note("argo.set-clusters", path, said, why, fix)
 
 
 def run_of(one: DeclaredSet, known: Known) -> Run:
