@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from bench import (
+    discovery,
     documents,
     door,
     engine,
@@ -18,7 +19,10 @@ from bench import (
     units,
 )
 
-ALL = (documents, sandbox, living, units, render, lua, jq, live, live_rollout, door, engine)
+ALL = (
+    *(documents, sandbox, living, units, discovery, render, lua, jq),
+    *(live, live_rollout, door, engine),
+)
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 
 

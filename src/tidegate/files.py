@@ -67,19 +67,19 @@ def unpacked(entry: str) -> PurePosixPath:
 def follow(path: Path, root: Path) -> Path:
     """Where a path leads behind all its links, which is inside `root`. It may lead to nothing."""
     try:
-        path.stat()  # only the system itself finds every circle
+        os.stat(path)  # noqa: PTH116  (it is hot, and only the system itself finds every circle)
     except ValueError:
         raise StrayPathError(Stray.NO_PATH) from None
     except OSError as error:
         if error.errno in REFUSALS:
             raise StrayPathError(REFUSALS[error.errno]) from None
-    real = Path(os.path.realpath(path))
-    if not real.is_relative_to(root.resolve()):
+    real, top = os.path.realpath(path), os.path.realpath(root)
+    if real != top and not real.startswith(top.rstrip("/") + "/"):
         raise StrayPathError(Stray.OUTSIDE)
-    return real
+    return Path(real)
 
 
-def open_file(path: Path) -> IO[bytes]:
+def open_file(path: Path | str) -> IO[bytes]:
     """Open what `follow` has found, if it is a file. Raises OSError."""
     # It may have become a link or a pipe meanwhile, and nobody may ever write to that.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
@@ -87,3 +87,31 @@ def open_file(path: Path) -> IO[bytes]:
         return os.fdopen(handle, "rb")
     os.close(handle)
     raise IrregularFileError(errno.EINVAL, "it is not a regular file")
+
+
+class Within:
+    """Many files of one tree: each directory on the way is looked at once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folders = {"": os.path.realpath(root)}
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file by its tidy path, behind all links. Raises OSError and StrayPathError."""
+        folder, _, last = name.rpartition("/")
+        try:
+            return open_file(f"{self._folder(folder)}/{last}")
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+        return open_file(follow(self._root / name, self._root))
+
+    def _folder(self, folder: str) -> str:
+        known = self._folders.get(folder)
+        if known is None:
+            above, _, last = folder.rpartition("/")
+            known = f"{self._folder(above)}/{last}"
+            if os.path.islink(known):  # noqa: PTH114  (it is hot)
+                known = str(follow(self._root / folder, self._root))
+            self._folders[folder] = known
+        return known

@@ -77,6 +77,16 @@ def test_a_narrow_terminal_has_columns_left_out_and_says_which() -> None:
     assert "(no room for SOURCE and PLACE)" in lines
 
 
+def test_a_terminal_counts_steps_that_do_something() -> None:
+    words = ("sync", str(PLATFORM), "--sandbox", "--pace", "40")
+    with on_terminal("tidegate", *words, columns=100, NO_COLOR="1") as program:
+        code = program.finish()
+
+    assert code == 0
+    assert "of 7 steps" in program.written
+    assert "of 8 steps" not in program.written
+
+
 @pytest.mark.parametrize(
     ("option", "wrong", "right"),
     [
@@ -211,6 +221,22 @@ def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
     assert "metrics/collector" not in kept.stdout
 
 
+def test_what_waits_for_a_unit_at_fault_is_left_out_with_it(platform: Path) -> None:
+    edit(platform / "clusters/production/infrastructure.yaml", "./infrastructure", "./gone")
+    edit(platform / "argocd/apps/database.yaml", "path: database", "path: gone")
+
+    ran = tidegate("sync", platform, "--sandbox", "--keep-going")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "nothing is done to `Kustomization/flux-system/metrics`" in ran.stderr
+    assert "it depends on `Kustomization/flux-system/infrastructure`" in ran.stderr
+    assert "nothing is done to `Application/argocd/shop`" in ran.stderr
+    assert (
+        "`Application/argocd/database` comes before it in `Application/argocd/root`" in ran.stderr
+    )
+    assert "written" not in ran.stdout
+
+
 def test_a_suspended_unit_is_shown_and_left_alone(platform: Path) -> None:
     edit(platform / "clusters/production/metrics.yaml", "spec:\n", "spec:\n  suspend: true\n")
 
@@ -265,6 +291,19 @@ def test_a_simulation_tells_what_was_tried_again() -> None:
         "Application/argocd/shop: PreSync: tried again at 31.0s: "
         "Job shop/migrate: Job has reached the specified backoff limit"
     ) in ran.stdout
+
+
+def test_who_is_brought_by_flux_begins_at_once_and_who_depends_on_it_asks_every_30_seconds() -> (
+    None
+):
+    ran = tidegate("simulate", PLATFORM, "--entry", "clusters/production")
+
+    applied = {line.split()[0]: line.split()[2] for line in ran.stdout.splitlines()[1:4]}
+    assert ran.returncode == 0, ran.stderr
+    assert applied == {
+        "Kustomization/flux-system/infrastructure:": "0.0s",
+        "Kustomization/flux-system/metrics:": "30.0s",
+    }
 
 
 def test_a_plain_directory_is_one_unit(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tidegate.files import (
     IrregularFileError,
     Stray,
     StrayPathError,
+    Within,
     follow,
     open_file,
     tidy,
@@ -222,3 +223,19 @@ def test_a_link_that_came_after_the_look_is_not_opened(root: Path) -> None:
 
     with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
         open_file(found)
+
+
+def test_many_files_of_a_tree_are_read_and_none_beside_it(root: Path) -> None:
+    (root / "dir" / "deep").write_text("ours, too")
+    (root / "to-dir").symlink_to("dir")
+    (root / "to-file").symlink_to("file")
+    (root / "dir" / "out").symlink_to("../../secret")
+    (root / "out").symlink_to("..")
+    within = Within(root)
+
+    for path in ("file", "dir/deep", "to-dir/deep", "to-file"):
+        with within.open(path) as file:
+            assert file.read().startswith(b"ours")
+    for path in ("dir/out", "to-dir/out", "out/secret", "out/source/file"):
+        with pytest.raises(StrayPathError):
+            within.open(path)

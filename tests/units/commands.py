@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import posixpath
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,31 +61,61 @@ class Answer(msgspec.Struct, frozen=True):
     findings: list[Told] = []
 
 
+class Made(msgspec.Struct, frozen=True):
+    """A unit as `tidegate render -o units` shows it."""
+
+    unit: str | None
+    objects: list[msgspec.Raw]
+    errors: list[str]
+    notes: list[str]
+    findings: list[Told]
+
+    @property
+    def bodies(self) -> list[Body]:
+        return [msgspec.json.decode(one) for one in self.objects]
+
+    @property
+    def problems(self) -> list[str]:
+        return [*self.errors, *(one.sentence for one in self.findings if one.severity == "error")]
+
+
 @dataclass(frozen=True)
 class Checkout:
-    """A repository as somebody has cloned it."""
+    """A repository as somebody has cloned it. What a command says of it is asked once."""
 
     root: Path
 
     @classmethod
     def of(cls, shape: str, folder: Path) -> Checkout:
         root = folder / shape
+        if root.exists():
+            return cls(root)
         shutil.copytree(REPOS / shape, root, symlinks=True)
         for words in (["init", "--quiet"], ["remote", "add", "origin", URL]):
             subprocess.run(["git", *words], check=True, cwd=root)  # noqa: S607
         return cls(root)
 
-    async def units(self, tidegate: Tidegate) -> tuple[Ran, Answer]:
-        ran = await self._run(tidegate, "units", "-o", "json")
+    async def units(self, tidegate: Tidegate, *words: str) -> tuple[Ran, Answer]:
+        ran = await self._run(tidegate, "units", *words, "-o", "json")
         assert ran.stdout, ran.stderr
         return ran, msgspec.json.decode(ran.stdout, type=Answer)
 
-    async def render(self, tidegate: Tidegate, unit: Expected) -> tuple[Ran, list[Body]]:
+    async def render(self, tidegate: Tidegate, unit: Expected) -> list[Made]:
+        """All that go by the name of a unit."""
         entry = ["--entry", unit.of] if unit.of else []
-        ran = await self._run(tidegate, "render", "--unit", unit.id, *entry, "-o", "json")
-        return ran, [msgspec.json.decode(line) for line in ran.lines]
+        ran = await self._run(tidegate, "render", *entry, "-o", "units")
+        made = [msgspec.json.decode(line, type=Made) for line in ran.lines]
+        return [one for one in made if one.unit == unit.id]
 
     async def _run(self, tidegate: Tidegate, verb: str, *words: str) -> Ran:
+        kept = self.root.parent / " ".join([self.root.name, verb, *words]).replace("/", "_")
+        with locked(kept.with_name(f"{kept.name}.lock")):
+            if not kept.exists():
+                ran = await self._ask(tidegate, verb, *words)
+                kept.write_bytes(msgspec.json.encode(ran))
+            return msgspec.json.decode(kept.read_bytes(), type=Ran)
+
+    async def _ask(self, tidegate: Tidegate, verb: str, *words: str) -> Ran:
         repository = [str(self.root), "--offline", "--repo-map", f"{URL}={self.root}"]
         key = [line for line in key_file().splitlines() if line.startswith("AGE-SECRET-KEY")]
         tidegate.home.mkdir(exist_ok=True)
@@ -95,6 +128,14 @@ class Checkout:
             return "", 0
         file = found["file"].removeprefix(str(self.root)).lstrip("/") or "."
         return posixpath.normpath(file.removeprefix(f"{self.root.name}/")), int(found["line"] or 0)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Alone among all processes of a test run."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def is_at(spot: tuple[str, int], wanted: str) -> bool:

@@ -69,6 +69,7 @@ class Told(TypedDict, total=False):
     until: Ms
     kinds: tuple[str, ...]
     origins: bool
+    objects: bool
     exit_code: bool
     output: str
 

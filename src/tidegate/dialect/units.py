@@ -6,6 +6,7 @@ run, where their objects go, and what they wait for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from tidegate.dialect.argo.application import read_application
@@ -20,6 +21,11 @@ from tidegate.model.reading import text
 
 ARGO_HOME, FLUX_HOME = "argocd", "flux-system"
 FLUX = ".toolkit.fluxcd.io"
+MARKS = re.compile(rb"(?<!argocd\.)argoproj|fluxcd|ENC\[AES256_GCM|\\[xuU]")
+"""One of these stands in every text that comes to an object of a dialect's own group.
+
+What is encrypted or written with escapes could be anything.
+"""
 Reader = Callable[[Document, str], Declared]
 READERS: dict[tuple[str, str], Reader] = {
     ("argoproj.io", "Application"): read_application,

@@ -14,7 +14,8 @@ from pathlib import Path
 from msgspec import structs
 
 from tidegate.dialect.semantics import told_policy
-from tidegate.errors import PlanError
+from tidegate.dialect.units import MARKS
+from tidegate.errors import Place, PlanError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.rolling import told_rolling
@@ -57,10 +58,17 @@ class Found:
 
     def findings_of(self, members: Iterable[Member]) -> tuple[Finding, ...]:
         """What is said of these units alone."""
-        files = {(one.unit.where.name, one.unit.where.line) for one in members if one.unit.where}
-        return tuple(
-            one for one in self.findings if one.where and (one.where.name, one.where.line) in files
-        )
+        spots = {spot_of(one.unit.where) for one in members if one.unit.where}
+        return tuple(one for one in self.findings if spot_of(one.where) in spots)
+
+    @property
+    def findings_by_place(self) -> dict[tuple[str, int], tuple[Finding, ...]]:
+        """By file and line, what is said of the unit that stands there."""
+        found: dict[tuple[str, int], list[Finding]] = {}
+        for one in self.findings:
+            if one.where is not None:
+                found.setdefault(spot_of(one.where), []).append(one)
+        return {spot: tuple(said) for spot, said in found.items()}
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""
@@ -90,6 +98,11 @@ def _told(family: Family, settings: Mapping[str, Switch]) -> Family:
         for one in family.members
     )
     return told_rolling(replace(family, members=members), settings)
+
+
+def spot_of(place: Place | None) -> tuple[str, int]:
+    """A file and a line of it."""
+    return (place.name, place.line) if place else ("", 0)
 
 
 @asynccontextmanager
@@ -136,8 +149,12 @@ def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[s
     return [(name, one.context) for name, one in found.items() if one is not None]
 
 
-async def find(pointed: Pointed, setting: Setting) -> Found:
-    """The same for no cluster in particular."""
+async def find(pointed: Pointed, setting: Setting, *, only_units: bool = False) -> Found:
+    """The same for no cluster in particular.
+
+    With `only_units`, charts and overlays that bring none need not be rendered.
+    """
+    setting = replace(setting, seeks=MARKS if only_units else None)
 
     async def ask(_cluster: str) -> Capabilities:
         return UNKNOWN

@@ -99,10 +99,10 @@ async def judge_files(
         raise DocumentError("documents.empty", problem, where=Place(files[0]), hint=hint)
     scripts = NO_RULES
     if health_rules is not None:
-        scripts = read_lua_rules(_content(str(health_rules)), str(health_rules))
+        scripts = read_lua_rules(content_of(str(health_rules)), str(health_rules))
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
-        bench = FileJudge(Judge.of(builtin().rows), dialect, scripts, lua, _present())
+        bench = FileJudge(Judge.of(builtin().rows), dialect, scripts, lua, present())
         return await _hear_all(bench, documents)
 
 
@@ -117,10 +117,10 @@ async def _hear_all(bench: FileJudge, documents: Iterable[Document]) -> list[Fil
 
 def _read(name: str) -> tuple[Document, ...]:
     shown = "standard input" if name == STDIN else name
-    return read(sys.stdin.buffer.read() if name == STDIN else _content(name), shown)
+    return read(sys.stdin.buffer.read() if name == STDIN else content_of(name), shown)
 
 
-def _content(name: str) -> bytes:
+def content_of(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except OSError as error:
@@ -138,7 +138,7 @@ def _ref_of(document: Document) -> Ref:
     return Ref(kind, text(body, "metadata", "namespace"), name)
 
 
-def _present() -> Ms:
+def present() -> Ms:
     """Now, by the clock of the file system: a verb without a world has no other."""
     with tempfile.TemporaryFile() as file:
         return Ms(os.fstat(file.fileno()).st_mtime_ns // NANOSECONDS)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
 from tidegate.flows.discover import is_called
-from tidegate.flows.entering import Found, find
+from tidegate.flows.entering import find, spot_of
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
+from tidegate.flows.rendering.workshop import Crew
+from tidegate.model.finding import Finding
+from tidegate.model.unit import UnitId
 from tidegate.render.sops import Keys
 from tidegate.source import Cache, default_cache_root, read_repository_map
+
+AT_ONCE = 16
+"""Paths on their way at a time; what they wait for is limited elsewhere."""
 
 
 def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
@@ -26,22 +34,73 @@ def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
     )
 
 
-async def render_pointed(
-    pointed: Iterable[Pointed], setting: Setting
-) -> tuple[tuple[Found | None, tuple[Rendered | Unrendered, ...]], ...]:
-    """What each path or address renders to, for no cluster in particular: unit by unit."""
-    return tuple([await _render(one, setting) for one in pointed])
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A unit, the entry that brings it, what it renders to, and what is said of it alone."""
+
+    result: Rendered | Unrendered
+    unit: UnitId | None = None
+    entry: UnitId | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def objects(self) -> list[tuple[Document, tuple[FieldPath, ...]]]:
+        """Each with the fields that stood encrypted."""
+        if isinstance(self.result, Unrendered):
+            return []
+        return [*zip(self.result.documents, self.result.hidden, strict=True)]
+
+    @property
+    def errors(self) -> tuple[TidegateError, ...]:
+        """Why it was not rendered, or not all of it."""
+        if isinstance(self.result, Unrendered):
+            return self.result.errors
+        return tuple(one.why for one in self.result.weakened)
+
+    @property
+    def notes(self) -> tuple[TidegateError, ...]:
+        """What no key opens, and what was changed by hand."""
+        result = self.result
+        return () if isinstance(result, Unrendered) else (*result.locked, *result.suspect)
 
 
-async def _render(
-    pointed: Pointed, setting: Setting
-) -> tuple[Found | None, tuple[Rendered | Unrendered, ...]]:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Unit by unit what a path or an address renders to, and what is to be said of it."""
+
+    parts: tuple[Part, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+async def render_pointed(pointed: Iterable[Pointed], setting: Setting) -> tuple[Parts, ...]:
+    """What each path or address renders to, for no cluster in particular; several at once."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def render(one: Pointed, setting: Setting) -> Parts:
+        async with room:
+            return await _render(one, setting)
+
+    async with Crew(setting.cores, offline=setting.offline) as crew, asyncio.TaskGroup() as group:
+        shared = replace(setting, crew=crew)
+        tasks = [group.create_task(render(one, shared)) for one in pointed]
+    return tuple(task.result() for task in tasks)
+
+
+async def _render(pointed: Pointed, setting: Setting) -> Parts:
     try:
         found = await find(pointed, setting)
     except TidegateError as error:
-        return None, (Unrendered((error,)),)
-    members = found.members
-    if pointed.units:
-        members = tuple(one for one in members if is_called(one.unit, *pointed.units))
-        found = replace(found, findings=found.findings_of(members))
-    return found, tuple(one.rendered for one in members)
+        return Parts((Part(Unrendered((error,))),))
+    chosen = [
+        (family.entry, member)
+        for family in found.families
+        for member in family.members
+        if not pointed.units or is_called(member.unit, *pointed.units)
+    ]
+    findings = found.findings_of([one for _, one in chosen]) if pointed.units else found.findings
+    said = found.findings_by_place
+    parts = (
+        Part(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
+        for entry, one in chosen
+    )
+    return Parts(tuple(parts), findings)

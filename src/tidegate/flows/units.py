@@ -34,12 +34,35 @@ def _rows(family: Family) -> list[UnitRow]:
             waves = {name: wave for name, wave in _waves_of((family.own,)).items() if wave}
         mine = children.get(parent, [])
         for one in sorted(mine, key=lambda one: (waves.get(_key(one.unit), 0), _step(one.unit))):
-            count = len(one.documents) if isinstance(one.rendered, Rendered) else None
-            rows.append(UnitRow(one.unit, waves.get(_key(one.unit)), count, depth))
+            wave = waves.get(_key(one.unit))
+            rows.append(UnitRow(one.unit, wave, _count(one), depth, is_unread=_is_unread(one)))
             walk(one.unit.id, depth + 1)
 
     walk(None, 0)
     return rows
+
+
+def own_waves(members: Iterable[Member]) -> dict[UnitId, int]:
+    """The wave of each unit's own object in what brings it, where waves order that."""
+    children: dict[UnitId, list[Unit]] = {}
+    by_id = {one.unit.id: one for one in members}
+    for unit in (one.unit for one in by_id.values()):
+        if unit.parent in by_id:
+            children.setdefault(unit.parent, []).append(unit)
+    found: dict[UnitId, int] = {}
+    for parent, mine in children.items():
+        waves = _waves(by_id[parent])
+        found |= {one.id: waves[_key(one)] for one in mine if _key(one) in waves}
+    return found
+
+
+def _is_unread(member: Member) -> bool:
+    return isinstance(member.rendered, Rendered) and member.rendered.is_unread
+
+
+def _count(member: Member) -> int | None:
+    is_known = isinstance(member.rendered, Rendered) and not member.rendered.is_unread
+    return len(member.documents) if is_known and member.unit.sources else None
 
 
 def _waves(parent: Member | None) -> dict[tuple[str, str], int]:

@@ -9,38 +9,34 @@
       - {health: Progressing, when: [{condition: Issuing}]}
       - {health: Degraded, when: [{condition: Ready, values: ["False"]}]}
       - {health: Healthy, when: [{condition: Ready}]}
-      otherwise: {health: Progressing, says: Waiting for certificate}
+      otherwise: {health: Progressing, says: it is not issued yet}
 
 What a case says is `says`, or what stands at the path `tells`, or the message of the first
-condition that it asks for. Its reason is `reason`, or that condition's.
+condition that it asks for. Its reason is `reason`, or that condition's. A case with `first` is a
+table: it goes through the conditions, and the first that fits a case of the table decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents.decoding import Flaw, decode
-from tidegate.errors import OperatorsError, foreign
-from tidegate.model.checks import all_hold, find, holds, parse_path
+from tidegate.errors import foreign
+from tidegate.model.amounts import items_at
+from tidegate.model.checks import all_hold, holds
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Row
-from tidegate.model.reading import NOTHING, number, text
+from tidegate.model.operators import CONDITIONS, Case, Check, Row
+from tidegate.model.paths import find
+from tidegate.model.reading import NOTHING, mapping, number, text
 from tidegate.model.verdict import Health, Verdict
 
-
-class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A state, and when an object is in it."""
-
-    health: Health
-    when: tuple[Check, ...] = ()
-    reason: str = ""
-    says: str = ""
-    tells: str = ""
-    final: bool = False
+Body: TypeAlias = dict[str, Json]
+LAST = "\uffff"
+"""Sorts behind every time."""
 
 
 class HealthRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,6 +56,8 @@ class Rows:
 
     named: dict[tuple[str, str], HealthRow]
     patterns: tuple[HealthRow, ...]
+    asked: dict[tuple[str, str], HealthRow | None] = field(default_factory=dict, compare=False)
+    """What was found by pattern before; a cluster has some hundred kinds and many objects."""
 
     @classmethod
     def of(cls, rows: Iterable[HealthRow]) -> Rows:
@@ -73,31 +71,36 @@ class Rows:
         return cls(named, tuple(patterned))
 
     def find(self, group: str, kind: str) -> HealthRow | None:
-        found = self.named.get((group, kind))
-        if found is not None:
-            return found
-        return next((row for row in self.patterns if _fits(row, group, kind)), None)
+        key = (group, kind)
+        if key in self.named:
+            return self.named[key]
+        if key not in self.asked:
+            fitting = (row for row in self.patterns if _fits(row, group, kind))
+            self.asked[key] = next(fitting, None)
+        return self.asked[key]
 
 
 def _fits(row: HealthRow, group: str, kind: str) -> bool:
     return fnmatchcase(group, row.group) and any(fnmatchcase(kind, one) for one in row.kinds)
 
 
-def judge_cases(body: dict[str, Json], row: HealthRow) -> Verdict:
+def judge_cases(body: Body, row: HealthRow) -> Verdict:
     """What a row says of an object."""
     seen = find(body, row.observed) if row.observed else None
     if isinstance(seen, int) and seen != number(body, "metadata", "generation", default=seen):
         return _lagging(seen)
-    case = next((one for one in row.cases if all_hold(one.when, body)), row.otherwise)
-    return _say(body, case, seen if isinstance(seen, int) else 0)
+    known = seen if isinstance(seen, int) else 0
+    return _decide(body, row.cases, known) or _say(body, row.otherwise, known)
 
 
-def judge_row(body: dict[str, Json], row: Row) -> Verdict:
-    """What is known of an operator's kind: ready when its row says so, else on its way."""
+def judge_row(body: Body, row: Row) -> Verdict:
+    """What is known of an operator's kind: what its cases say, ready, or on its way."""
     seen = find(body, row.observed) if row.observed else None
     known = seen if isinstance(seen, int) else 0
     if isinstance(seen, int) and seen < number(body, "metadata", "generation"):
         return _lagging(seen)
+    if decided := _decide(body, row.cases, known):
+        return decided
     missing = tuple(check for check in row.ready_when if not holds(check, body))
     if not missing:
         return _say(body, Case(health=Health.HEALTHY, when=row.ready_when, reason="Ready"), known)
@@ -105,12 +108,37 @@ def judge_row(body: dict[str, Json], row: Row) -> Verdict:
     return _say(body, Case(health=Health.PROGRESSING, when=missing[:1], reason=reason), known)
 
 
+def _decide(body: Body, cases: Iterable[Case], seen: int) -> Verdict | None:
+    """What the first case says that holds; None where none does."""
+    for case in cases:
+        if all_hold(case.when, body):
+            decided = _go_through(body, case, seen) if case.first else _say(body, case, seen)
+            if decided is not None:
+                return decided
+    return None
+
+
+def _go_through(body: Body, table: Case, seen: int) -> Verdict | None:
+    """What a table says of the first item that one of its cases fits."""
+    items = list(items_at(find(body, table.among)))
+    if table.by:
+        items.sort(key=lambda item: text(item, table.by, default=LAST))
+    for item in items:
+        view = {**body, "item": item}
+        if table.among == CONDITIONS:
+            view["status"] = {**mapping(body, "status"), "conditions": [item]}
+        if decided := _decide(view, table.first, seen):
+            return decided
+    return None
+
+
 def _lagging(seen: int) -> Verdict:
     sentence = "its controller has not seen the last change yet"
     return Verdict(Health.PROGRESSING, "GenerationNotObserved", sentence, speaks_of=seen)
 
 
-def _say(body: dict[str, Json], case: Case, seen: int) -> Verdict:
+def _say(body: Body, case: Case, seen: int) -> Verdict:
+    health = case.health or Health.UNKNOWN
     named = next((check for check in case.when if check.condition), None)
     condition = _condition(body, named)
     told = find(body, case.tells) if case.tells else condition.get("message")
@@ -118,50 +146,30 @@ def _say(body: dict[str, Json], case: Case, seen: int) -> Verdict:
     reason = case.reason or text(condition, "reason") or _word(case, named)
     own = number(condition, "observedGeneration")
     speaks_of = seen or number(body, "status", "observedGeneration", default=own)
-    return Verdict(case.health, foreign(reason), foreign(sentence), case.final, speaks_of)
+    return Verdict(health, foreign(reason), foreign(sentence), case.final, speaks_of)
 
 
 def _word(case: Case, named: Check | None) -> str:
     """A reason where nobody gave one: `Ready`, `NotReady`, or the state itself."""
     if named is None:
-        return case.health.value
+        return (case.health or Health.UNKNOWN).value
     is_good = case.health is Health.HEALTHY or "True" in named.wanted
     return named.condition if is_good else f"Not{named.condition}"
 
 
-def _condition(body: dict[str, Json], named: Check | None) -> dict[str, Json]:
-    if named is None:
-        return NOTHING
-    found = find(body, f"status.conditions[type={named.condition}]")
+def _condition(body: Body, named: Check | None) -> Body:
+    """The condition that a case asks for, or the item that a table is at."""
+    where = f"{CONDITIONS}[type={named.condition}]" if named else "item"
+    found = find(body, where)
     return found if isinstance(found, dict) else NOTHING
 
 
-def _plain(body: dict[str, Json], case: Case) -> str:
+def _plain(body: Body, case: Case) -> str:
     """What was looked at, where nobody wrote a message: `status.phase is Bound`."""
-    check = next((one for one in case.when if not one.absent), None)
+    told = (one for one in case.when if not (one.absent or one.at_least))
+    check = next(told, None)
     if check is None:
         return "it has not told how it is yet"
     found = find(body, check.place)
     name = f"condition {check.condition}" if check.condition else check.place
     return f"{name} is not there" if found is None else f"{name} is {found}"
-
-
-class _RowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    rows: tuple[HealthRow, ...] = ()
-
-
-def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
-    """The rows of a file. Raises one ExceptionGroup with an error for each mistake."""
-    files = decode(content, name, _RowFile, noun="file of health rows", check=_flaws)
-    return tuple(row for file in files for row in file.rows)
-
-
-def _flaws(file: _RowFile) -> Iterator[Flaw]:
-    for place, row in enumerate(file.rows):
-        paths = [check.place for case in row.cases for check in case.when]
-        paths += [case.tells for case in (*row.cases, row.otherwise) if case.tells]
-        for path in (*paths, *([row.observed] if row.observed else ())):
-            try:
-                parse_path(path)
-            except ValueError as error:
-                yield ("rows", place), OperatorsError("health.row", foreign(str(error)))

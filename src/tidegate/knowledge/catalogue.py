@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
-from tidegate.model.checks import all_hold, find
+from tidegate.model.checks import all_hold
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Row, ServedBy
+from tidegate.model.paths import find
 from tidegate.model.reading import mapping, mappings, number, text
 
 NAMING_LABELS = ("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "k8s-app")
@@ -89,7 +90,7 @@ class KnownRows:
 
     rows: dict[tuple[str, str], Row]
     groups: dict[str, tuple[ServedBy, ...]]
-    """Who serves the kinds of a group that have rows."""
+    """Who serves the kinds of a group whose rows say so."""
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> KnownRows:
@@ -97,7 +98,8 @@ class KnownRows:
         known = {(row.group, kind): row for row in rows for kind in row.kinds}
         groups: dict[str, tuple[ServedBy, ...]] = {}
         for (group, _), row in known.items():
-            groups[group] = (*groups.get(group, ()), row.served_by)
+            if row.served_by != ServedBy():
+                groups[group] = (*groups.get(group, ()), row.served_by)
         return cls(known, groups)
 
     def row_of(self, kind: Kind) -> Row | None:
@@ -107,10 +109,10 @@ class KnownRows:
     def is_server(self, workload: dict[str, Json], kind: Kind) -> bool:
         """Whether a workload is the operator of a custom kind, available or not.
 
-        A kind without a row has the operator of its group's other kinds, if they have rows.
+        A kind whose row does not say has the operator of its group's other kinds, if theirs do.
         """
         row = self.row_of(kind)
-        if row is not None:
+        if row is not None and row.served_by != ServedBy():
             return serves(row.served_by, workload)
         siblings = self.groups.get(kind.group, ())
         if siblings:

@@ -10,9 +10,10 @@ from typing import cast
 from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw, decode
 from tidegate.errors import OperatorsError, foreign
-from tidegate.knowledge.templates import FOR, IF, check_template, shows
+from tidegate.knowledge.templates import FOR, check_template, shows
+from tidegate.model.checks import mistakes_in, mistakes_of
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Knowledge, Row
+from tidegate.model.operators import Check, Knowledge, Product, Row
 
 ROWS = Path(__file__).with_name("rows")
 
@@ -56,11 +57,17 @@ def _wrong_stages(row: Row) -> Iterator[Flaw]:
 
 
 def _wrong_paths(row: Row) -> Iterator[Flaw]:
-    for path, template in (*_templates(row), *_checks(row)):
+    for path, template in (*_templates(row), *_lists(row)):
         try:
             check_template(template)
         except ValueError as error:
             yield path, OperatorsError("operators.path", foreign(str(error)))
+    for path, check in _checks(row):
+        for mistake in mistakes_of([check]):
+            yield path, OperatorsError("operators.path", foreign(mistake))
+    for index, case in enumerate(row.cases):
+        for mistake in mistakes_in([case]):
+            yield ("cases", index), OperatorsError("operators.path", foreign(mistake))
 
 
 def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
@@ -72,30 +79,33 @@ def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
         yield ("services", place), [service.name, service.selector]
     for place, stage in enumerate(row.stages):
         yield ("stages", place, "writes"), stage.writes
-        for index, product in enumerate(stage.produces):
-            yield ("stages", place, "produces", index), product.makes
+    for path, product in _products(row):
+        yield path, product.makes
 
 
-def _checks(row: Row) -> Iterator[tuple[FieldPath, object]]:
-    """Every path that a row names outside of templates, as a template, with its own path."""
-    for index, check in enumerate(row.ready_when):
-        yield ("ready_when", index), {IF: check.place}
-    if row.observed:
-        yield ("observed",), {IF: row.observed}
+def _lists(row: Row) -> Iterator[tuple[FieldPath, object]]:
+    """Every path of a list that a row goes through, as a template, with its own path."""
     for place, need in enumerate(row.needs):
-        yield from _asked(("needs", place), need.each, need.when)
-    for place, service in enumerate(row.services):
-        yield from _asked(("services", place), "", service.when)
+        if need.each:
+            yield ("needs", place, "each"), {FOR: need.each}
+    for path, product in _products(row):
+        if product.each:
+            yield (*path, "each"), {FOR: product.each}
+
+
+def _checks(row: Row) -> Iterator[tuple[FieldPath, Check]]:
+    """Every check of a row outside of its cases, with its path."""
+    if row.observed:
+        yield ("observed",), Check(path=row.observed)
+    lists: list[tuple[FieldPath, tuple[Check, ...]]] = [(("ready_when",), row.ready_when)]
+    lists += [(("needs", place, "when"), need.when) for place, need in enumerate(row.needs)]
+    lists += [(("services", place, "when"), one.when) for place, one in enumerate(row.services)]
+    lists += [((*path, "when"), product.when) for path, product in _products(row)]
+    for path, checks in lists:
+        yield from (((*path, index), check) for index, check in enumerate(checks))
+
+
+def _products(row: Row) -> Iterator[tuple[FieldPath, Product]]:
     for place, stage in enumerate(row.stages):
         for index, product in enumerate(stage.produces):
-            spot: FieldPath = ("stages", place, "produces", index)
-            yield from _asked(spot, product.each, product.when)
-
-
-def _asked(
-    spot: FieldPath, each: str, when: tuple[Check, ...]
-) -> Iterator[tuple[FieldPath, object]]:
-    if each:
-        yield (*spot, "each"), {FOR: each}
-    for index, check in enumerate(when):
-        yield (*spot, "when", index), {IF: check.place}
+            yield ("stages", place, "produces", index), product

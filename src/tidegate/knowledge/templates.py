@@ -5,7 +5,8 @@
     app-${name|'none'}              inside a text, and a fixed text to fall back to; 3 is a number
     ${spec.list[0].name}            an item; [key=value] chooses one, ["a.b/c"] quotes a name
     ${service(spec.server)}         the Service that a URL or a host calls, ${namespace_of(…)} its
-                                    namespace; also text(…), lower(…), count(…)
+                                    namespace; also text(…), lower(…), count(…),
+                                    members(…)
     {$for: path, $key: …, $value: …}    a mapping with a key for each item: ${key}, ${item}
     {$for: path, $item: …}              a list
     {$merge: [mapping, mapping]}        one mapping; the last to speak of a key decides
@@ -26,8 +27,9 @@ from functools import cache
 from itertools import cycle
 from typing import NamedTuple, TypeAlias
 
-from tidegate.model.checks import Step, find, parse_path, walk
+from tidegate.model.amounts import amount
 from tidegate.model.objects import Json, Kind
+from tidegate.model.paths import Step, find, parse_path, walk
 from tidegate.model.reading import mapping, mappings
 
 NOW = "\x00now"
@@ -214,8 +216,14 @@ def _called(address: Json) -> tuple[str, str]:
             return "", ""
 
 
+def _members(sets: Json) -> Json:
+    """How many members the sets of a list ask for together."""
+    return int(amount({"sets": sets}, "sum(sets,count)")) or None
+
+
 FUNCTIONS: dict[str, Callable[[Json], Json]] = {
     "count": lambda value: len(value) if isinstance(value, list | dict) else None,
+    "members": _members,
     "lower": lambda value: value.lower() if isinstance(value, str) else None,
     "namespace_of": lambda value: _called(value)[1] or None,
     "service": lambda value: _called(value)[0] or None,

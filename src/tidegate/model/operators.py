@@ -13,9 +13,12 @@ import msgspec
 
 from tidegate.model.moment import Ms, Span
 from tidegate.model.objects import Ref
+from tidegate.model.verdict import Health
 
 EVERY = "*"
 """The group and kind of the row for kinds that have none of their own."""
+
+CONDITIONS = "status.conditions"
 
 OWN = "${namespace}"
 """The namespace of the object that a row is read for."""
@@ -25,12 +28,17 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A claim about an object: what stands at `path` is one of `values`, or is there at all.
 
     `condition` is short for a condition of the status, which is `True` unless `values` say else.
+    `equals` is another path, `at_least` an amount, `matches` a pattern.
     """
 
     path: str = ""
     condition: str = ""
     values: tuple[str | int | bool, ...] = ()
     absent: bool = False
+    equals: str = ""
+    at_least: int | str = ""
+    matches: str = ""
+    negated: bool = msgspec.field(default=False, name="not")
 
     @property
     def place(self) -> str:
@@ -39,6 +47,24 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def wanted(self) -> tuple[str | int | bool, ...]:
         return ("True",) if self.condition and not self.values else self.values
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A state, and when an object is in it.
+
+    With `first` it is a table: `among` the items of a list, sorted `by` a field of theirs if one is
+    named, the first item decides that fits one of these cases. They see it as `item`.
+    """
+
+    health: Health | None = None
+    when: tuple[Check, ...] = ()
+    first: tuple[Case, ...] = ()
+    among: str = CONDITIONS
+    by: str = ""
+    reason: str = ""
+    says: str = ""
+    tells: str = ""
+    final: bool = False
 
 
 class ServedBy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -162,6 +188,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is known of some kinds of one group that one operator serves alike.
 
+    `cases` tell what an object is that is neither ready nor on its way; they are asked first.
     `observed` is the path at which the operator tells the generation it has seen, if it does.
     Of a `foreign` row only the status is played: its operator does more than make objects.
     """
@@ -174,6 +201,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     served_by: ServedBy = ServedBy()
     needs: tuple[Need, ...] = ()
     services: tuple[ServiceProduct, ...] = ()
+    cases: tuple[Case, ...] = ()
     ready_when: tuple[Check, ...] = ()
     observed: str = ""
     foreign: bool = False

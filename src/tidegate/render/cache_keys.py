@@ -24,7 +24,8 @@ from tidegate.model.release import FileParameter, Layer, Release, ValuesFile
 from tidegate.model.rendering import Overlay
 from tidegate.render.footprint import Closeness, Footprint
 from tidegate.render.helm.files import MAX_FILES, check_chart, find, inside
-from tidegate.render.kustomize.build import Builder, inputs_digest
+from tidegate.render.kustomize.build import inputs_digest
+from tidegate.render.kustomize.gather import Gathering, gather
 
 SDK = "helm-python-sdk"
 SMALL = 64 * 1024
@@ -59,10 +60,15 @@ def release_key(release: Release, looked: Footprint | None = None) -> str:
     return f"helm {whole.hexdigest()}"
 
 
-def overlay_key(overlay: Overlay, tool: Builder, looked: Footprint | None = None) -> str:
-    """The key of an overlay. Raises for what could not be built either."""
-    version = f"{program_version(tool.argv)} {sdk_version()}"
-    return f"kustomize {inputs_digest(overlay, tool_version=version, looked=looked)}"
+def overlay_key(overlay: Overlay, program: str, looked: Footprint | None = None) -> str:
+    """The key of an overlay that this version of a program builds. Raises for what it could not."""
+    return gathered_key(gather(overlay, looked), program)
+
+
+def gathered_key(gathering: Gathering, program: str) -> str:
+    """The same, where all that is read is known."""
+    version = f"{program} {sdk_version()}"
+    return f"kustomize {inputs_digest(gathering, tool_version=version)}"
 
 
 def request_text(asked: Release | Overlay) -> bytes:

@@ -33,6 +33,8 @@ Signs: TypeAlias = tuple[int, ...] | None
 class Closeness(Enum):
     """How closely a path is looked at."""
 
+    __hash__ = object.__hash__  # it is hot, and each is there once
+
     CONTENT = "what is in it, behind all links"
     PLACE = "which one it is, behind all links"
     LINK = "what is in it, or in the link itself; of a directory, which one it is"
@@ -49,9 +51,10 @@ class Footprint:
     def note(self, path: str | Path, look: Closeness = Closeness.CONTENT) -> Signs:
         """To be called first and read then: a change in between is noticed the next time."""
         key = (str(path), look)
-        if key not in self.seen:
-            self.seen[key] = _signs(*key)
-        return self.seen[key]
+        known = self.seen.get(key)
+        if known is None and key not in self.seen:
+            known = self.seen[key] = _signs(*key)
+        return known
 
     def still_holds(self) -> bool:
         return all(_signs(*key) == signs for key, signs in self.seen.items())

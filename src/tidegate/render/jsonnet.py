@@ -25,7 +25,7 @@ from tidegate.external.worker import Workers
 from tidegate.model.rendering import Directory, Jsonnet, Variable
 from tidegate.render.argo_build import expand
 from tidegate.render.engines import LIMITS, EngineRefusal, engine_workers
-from tidegate.render.plain import jsonnet_files, read_directory
+from tidegate.render.plain import is_jsonnet, manifest_files, read_directory
 
 
 class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +57,14 @@ def jsonnet_workers(
 
 async def render_directory(directory: Directory, workers: Workers) -> tuple[Document, ...]:
     """As `read_directory`, with what Jsonnet files come to in their places."""
-    names = await asyncio.to_thread(jsonnet_files, directory)
+    files = await asyncio.to_thread(manifest_files, directory)
+    names = [name for name in files if directory.jsonnet and is_jsonnet(name)]
     if names and find_spec("_gojsonnet") is None:
         problem = f"`{foreign(names[0])}` is Jsonnet, and go-jsonnet is not installed"
         hint = "install `tidegate[jsonnet]`"
         raise RenderError("render.jsonnet.missing", problem, where=Place(names[0]), hint=hint)
     evaluated = {name: await _evaluate(name, directory, workers) for name in names}
-    return await asyncio.to_thread(read_directory, directory, evaluated=evaluated)
+    return await asyncio.to_thread(read_directory, directory, evaluated=evaluated, files=files)
 
 
 async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:

@@ -6,8 +6,10 @@ refused because they look like manifests and cannot be read.
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,7 +18,7 @@ import msgspec
 from tidegate.documents import Document, read
 from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Place, RenderError, foreign
-from tidegate.files import Stray, StrayPathError, follow, open_file
+from tidegate.files import Stray, StrayPathError, Within, follow
 from tidegate.globs import compile_glob
 from tidegate.model.objects import Json
 from tidegate.model.reading import text
@@ -30,29 +32,37 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def read_directory(
-    directory: Directory, *, evaluated: Mapping[str, str] = NOTHING
+    directory: Directory,
+    *,
+    evaluated: Mapping[str, str] = NOTHING,
+    files: Iterable[str] | None = None,
 ) -> tuple[Document, ...]:
     """The objects of all manifests in a directory, file after file in the order of their names.
 
-    `evaluated` has, for each file of Jsonnet, the JSON that it comes to.
+    `evaluated` has, for each file of Jsonnet, the JSON that it comes to. `files`: those that
+    `manifest_files` has found.
     """
+    within = Within(directory.root)
     room = directory.size_limit
     documents: list[Document] = []
-    for path, name in _files(directory):
-        if path.suffix == JSONNET:
+    for name in manifest_files(directory) if files is None else files:
+        if is_jsonnet(name):
             documents += _read_jsonnet(directory, name, evaluated.get(name))
             continue
-        content = _read(path.resolve(), name, room)
+        content = _read(within, name, room)
         room -= len(content)
         documents += _read_manifest(content, name)
     return tuple(documents)
 
 
-def jsonnet_files(directory: Directory) -> tuple[str, ...]:
-    """The files of Jsonnet among the manifests; none where Jsonnet is switched off."""
-    if not directory.jsonnet:
-        return ()
-    return tuple(name for path, name in _files(directory) if path.suffix == JSONNET)
+def manifest_files(directory: Directory) -> tuple[str, ...]:
+    """The files that count, by name; they start at the root."""
+    root = directory.root.resolve()
+    return tuple(_files(directory, _start(directory, root), root))
+
+
+def is_jsonnet(name: str) -> bool:
+    return posixpath.splitext(name)[1] == JSONNET
 
 
 def _start(directory: Directory, root: Path) -> Path:
@@ -70,44 +80,47 @@ def _start(directory: Directory, root: Path) -> Path:
     return start
 
 
-def _files(directory: Directory) -> Iterator[tuple[Path, str]]:
-    """The files that count, each with its name in the source."""
-    root = directory.root.resolve()
-    start = _start(directory, root)
+def _files(directory: Directory, start: Path, root: Path) -> Iterator[str]:
     include = _glob(directory, "include", directory.include)
     exclude = _glob(directory, "exclude", directory.exclude)
-    for path in _walk(start, recurse=directory.recurse):
-        if not directory.every_ending and not path.name.endswith(ENDINGS):
+    only, to_root, to_start = frozenset(directory.files), len(str(root)) + 1, len(str(start)) + 1
+    for entry in _walk(str(start), recurse=directory.recurse):
+        if not directory.every_ending and not entry.name.endswith(ENDINGS):
             continue
-        name = path.relative_to(root).as_posix()
-        if not _is_manifest_file(path, name, root):
+        name, below = entry.path[to_root:], entry.path[to_start:]
+        if not _is_manifest_file(entry, name, root):
             continue
-        if directory.files and path.relative_to(root).as_posix() not in directory.files:
+        if only and name not in only:
             continue
-        below = path.relative_to(start).as_posix()
         if exclude and exclude.fullmatch(below):
             continue
         if include is None or include.fullmatch(below):
-            yield path, name
+            yield name
 
 
-def _walk(start: Path, *, recurse: bool) -> Iterator[Path]:
+def _walk(start: str, *, recurse: bool) -> Iterator[os.DirEntry[str]]:
     """Everything that is no directory, name by name; links to directories are not followed."""
-    waiting = [start]
+    waiting = _entries(start)
     while waiting:
-        path = waiting.pop()
-        if path != start and (path.is_symlink() or not path.is_dir()):
-            yield path
-        elif path == start or recurse:
-            waiting += sorted(path.iterdir(), reverse=True)
+        entry = waiting.pop()
+        if not entry.is_dir(follow_symlinks=False):
+            yield entry
+        elif recurse:
+            waiting += _entries(entry.path)
 
 
-def _is_manifest_file(path: Path, name: str, root: Path) -> bool:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """The last first."""
+    with os.scandir(folder) as listed:
+        return sorted(listed, key=lambda one: one.name, reverse=True)
+
+
+def _is_manifest_file(entry: os.DirEntry[str], name: str, root: Path) -> bool:
     """False for links into nothing and for what is no file; links out of the tree are refused."""
-    if not path.is_symlink():
-        return path.is_file()
+    if not entry.is_symlink():
+        return entry.is_file()
     try:
-        return follow(path, root).is_file()
+        return follow(Path(entry.path), root).is_file()
     except StrayPathError as stray:
         if stray.why is Stray.OUTSIDE:
             code, problem = "render.directory.outside", "is a link that leads out of the source"
@@ -128,12 +141,13 @@ def _glob(directory: Directory, field: str, pattern: str) -> re.Pattern[str] | N
         raise RenderError("render.directory.pattern", problem, where=where) from None
 
 
-def _read(path: Path, name: str, room: int) -> bytes:
+def _read(within: Within, name: str, room: int) -> bytes:
     try:
-        with open_file(path) as file:
+        with within.open(name) as file:
             content = file.read(room + 1)
-    except OSError as error:
-        problem = f"`{foreign(name)}` cannot be read: {foreign(error.strerror or 'it changed')}"
+    except (OSError, StrayPathError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        problem = f"`{foreign(name)}` cannot be read: {foreign(why or 'it changed')}"
         raise RenderError("render.directory.file", problem, where=Place(name)) from None
     if len(content) > room:
         problem = "the manifests of the directory are larger than they may be together"

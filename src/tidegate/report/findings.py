@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
 
 
 def is_error(finding: Finding) -> bool:
@@ -26,3 +27,15 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
             yield f"  why: {foreign(one.why)}"
         if one.fix:
             yield f"  hint: {foreign(one.fix)}"
+
+
+def finding_document(one: Finding) -> dict[str, Json]:
+    """As programs read it."""
+    return {
+        "code": one.code,
+        "severity": one.severity.value,
+        "sentence": one.sentence,
+        "where": str(one.where) if one.where else None,
+        "why": one.why,
+        "fix": one.fix,
+    }

@@ -8,7 +8,7 @@ from tidegate.model.change import Difference, Fate
 from tidegate.model.objects import Spot
 from tidegate.model.plan import Because, Deed, Edge, Item, Plan, Step, items_of
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.names import name_step, name_unit
+from tidegate.report.rollout.names import name_from, name_step, name_unit
 
 
 def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]:
@@ -55,17 +55,18 @@ def _ties(
             continue
         if edge.because is Because.PARENT and before.is_joint:
             brings.setdefault(before.id, []).append(after.unit)
-        behind.setdefault(after.unit, {})[_reason(edge, before)] = None
+        behind.setdefault(after.unit, {})[_reason(edge, before, after.unit)] = None
     return brings, behind
 
 
-def _reason(edge: Edge, before: Step) -> str:
+def _reason(edge: Edge, before: Step, own: UnitId) -> str:
     """Why a unit comes where it does, by one of the edges to its first step."""
+    other = name_from(own, before.unit)
     if edge.because is Because.PARENT:
-        return f"{'in' if before.is_joint else 'after'} {step_name(before)} of {before.unit}"
+        return f"{'in' if before.is_joint else 'after'} {step_name(before)} of {other}"
     file, _, _ = edge.where.partition(" (")  # the field is what the reason is called after
     where = f", {file}" if file else ""
-    return f"after {before.unit} ({edge.because}{where})"
+    return f"after {other} ({edge.because}{where})"
 
 
 def _step_lines(step: Step, differences: dict[Spot, Difference], width: int) -> Iterator[str]:

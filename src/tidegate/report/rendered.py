@@ -7,19 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from tidegate.documents import Document, FieldPath
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.errors import TidegateError
+from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
+from tidegate.model.unit import UnitId
+from tidegate.report.findings import finding_document
 from tidegate.report.masking import masked
 
 
 def show(
-    documents: Iterable[Document],
-    hidden: Iterable[tuple[FieldPath, ...]],
+    objects: Iterable[tuple[Document, tuple[FieldPath, ...]]],
     *,
     form: str,
     origins: bool = False,
 ) -> Iterator[str]:
-    """One piece of text for each object: YAML, a line of JSON, or its name."""
-    for document, paths in zip(documents, hidden, strict=True):
+    """One piece of text for each object with its hidden fields: YAML, JSON, or its name."""
+    for document, paths in objects:
         body = masked(document.body, paths)
         match form:
             case "names":
@@ -29,6 +31,24 @@ def show(
             case _:
                 origin = f"# {document.place}\n" if origins else ""
                 yield f"---\n{origin}{to_yaml(body)}"
+
+
+def unit_line(
+    names: tuple[UnitId | None, UnitId | None],
+    objects: Iterable[tuple[Document, tuple[FieldPath, ...]]],
+    said: Mapping[str, Iterable[TidegateError]],
+    findings: Iterable[Finding],
+) -> str:
+    """A unit and its entry in one line of JSON, with its objects and what is wrong."""
+    unit, entry = (str(one) if one else None for one in names)
+    line: dict[str, Json] = {
+        "unit": unit,
+        "entry": entry,
+        "objects": [masked(document.body, paths) for document, paths in objects],
+        **{name: [str(one) for one in errors] for name, errors in said.items()},
+        "findings": [finding_document(one) for one in findings],
+    }
+    return to_json(line).decode()
 
 
 def talk(*, notes: Iterable[TidegateError], unknown: Mapping[str, TidegateError]) -> Iterator[str]:

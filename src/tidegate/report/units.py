@@ -7,18 +7,24 @@ from dataclasses import dataclass
 
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.unit import Unit
+from tidegate.report.findings import finding_document
+from tidegate.report.rollout.names import name_from
 from tidegate.report.rollout.rows import cells
 
 
 @dataclass(frozen=True, slots=True)
 class UnitRow:
-    """A unit, the wave of its own object in its parent, and how many objects it has."""
+    """A unit, the wave of its own object in its parent, and how many objects it has.
+
+    One that `is_unread` was not rendered; of another without a number that is not known.
+    """
 
     unit: Unit
     wave: int | None
     objects: int | None
     depth: int
+    is_unread: bool = False
 
 
 HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "OBJECTS", "PLACE")
@@ -53,9 +59,15 @@ def _cells(row: UnitRow) -> tuple[str, ...]:
         "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
         or "-",
         _after(row) or "-",
-        f"{'?' if row.objects is None else row.objects}{' (suspended)' if unit.suspended else ''}",
+        _objects(row),
         str(unit.where or "-"),
     )
+
+
+def _objects(row: UnitRow) -> str:
+    unknown = "-" if row.is_unread else "?"
+    count = unknown if row.objects is None else str(row.objects)
+    return f"{count} (suspended)" if row.unit.suspended else count
 
 
 def _short(place: str) -> str:
@@ -70,20 +82,14 @@ def _after(row: UnitRow) -> str:
     own, awaited = row.unit.id, [one.unit for one in row.unit.dependencies if one.unit]
     step = row.unit.rollout
     steps = [f"step {step.number}" if step.number else "no step"] if step else []
-    return ", ".join([*waves, *steps, *(_seen_from(own, one) for one in awaited)])
-
-
-def _seen_from(own: UnitId, other: UnitId) -> str:
-    """The name alone is enough for one of the same kind in the same place."""
-    is_near = (own.kind, own.cluster, own.namespace) == (other.kind, other.cluster, other.namespace)
-    return other.name if is_near else str(other)
+    return ", ".join([*waves, *steps, *(name_from(own, one) for one in awaited)])
 
 
 def units_document(rows: Iterable[UnitRow], findings: Iterable[Finding]) -> dict[str, Json]:
     """One document for programs."""
     return {
         "units": [_unit(row) for row in rows],
-        "findings": [_finding(one) for one in findings],
+        "findings": [finding_document(one) for one in findings],
     }
 
 
@@ -108,15 +114,4 @@ def _unit(row: UnitRow) -> dict[str, Json]:
         "dependsOn": [str(one.unit) for one in unit.dependencies if one.unit],
         "suspended": unit.suspended,
         "objects": row.objects,
-    }
-
-
-def _finding(one: Finding) -> dict[str, Json]:
-    return {
-        "code": one.code,
-        "severity": one.severity.value,
-        "sentence": one.sentence,
-        "where": str(one.where) if one.where else None,
-        "why": one.why,
-        "fix": one.fix,
     }

@@ -46,9 +46,11 @@ async def fetch_own_chart(path: Path, access: Access) -> Snapshot:
 
 async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
     """What belongs to a directory; all of it where Git has no say."""
-    async with git_for(_local_url(path), access) as git:
-        asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        listed = await _said(git, *asked, cwd=path)
+    listed = b""
+    if _is_checkout(path):
+        async with git_for(_local_url(path), access) as git:
+            asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+            listed = await _said(git, *asked, cwd=path)
     paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     try:
         if paths:
@@ -62,6 +64,8 @@ async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
 
 async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
     """The repositories that the directory is a checkout of: one for each remote's address."""
+    if not _is_checkout(path):
+        return ()
     async with git_for(_local_url(path), access) as git:
         top = await _said(git, "rev-parse", "--show-toplevel", cwd=path)
         root = Path(os.fsdecode(top.removesuffix(b"\n")))
@@ -83,6 +87,12 @@ def read_repository_map(text: str) -> Checkout:
         problem = f"`{foreign(text)}` does not map an address to a directory"
         raise SourceError("source.map", problem, hint="write `URL=PATH`")
     return Checkout(url, _place(path), always=True)
+
+
+def _is_checkout(path: Path) -> bool:
+    """Whether it is worth asking git."""
+    real = path.resolve()
+    return any((one / ".git").exists() for one in (real, *real.parents))
 
 
 def _place(path: str) -> Path:

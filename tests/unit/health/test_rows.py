@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from tidegate.errors import TidegateError
 from tidegate.health.argo import judge
-from tidegate.health.rows import Rows, judge_cases, judge_row, read_health_rows
+from tidegate.health.row_files import read_health_rows
+from tidegate.health.rows import Rows, judge_cases, judge_row
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Row, Stage
+from tidegate.model.operators import Case, Check, Row, Stage
 from tidegate.model.verdict import Health, Verdict
 
 WIDGETS = """
@@ -29,8 +31,19 @@ rows:
   kinds: ["*"]
   source: our own manual
   cases: [{health: Healthy, when: [{path: status.phase, values: [Done]}]}]
+- group: shop.example
+  kinds: [Crate]
+  source: our own manual
+  cases:
+  - by: since
+    first:
+    - {health: Degraded, when: [{condition: Broken}]}
+    - {health: Healthy, when: [{condition: Full}, {path: item.reason, values: [Late], not: true}]}
+  - among: status.boxes
+    first: [{health: Suspended, tells: item.note, when: [{path: item.open, values: [true]}]}]
 """
 ROWS = Rows.of(read_health_rows(WIDGETS.encode(), "widgets.yaml"))
+A_CASE = "rows:\n- {{group: a, kinds: [B], source: c, cases: [{{health: Healthy, when: [{}]}}]}}"
 DATABASE = Row(
     group="shop.example",
     kinds=("Database",),
@@ -126,6 +139,52 @@ def test_a_condition_tells_the_generation_where_the_status_does_not() -> None:
     assert verdict.speaks_of == 7
 
 
+def a_crate(*conditions: Json, **status: Json) -> dict[str, Json]:
+    head: dict[str, Json] = {"apiVersion": "shop.example/v1", "kind": "Crate", "metadata": {}}
+    return {**head, "status": {"conditions": [*conditions], **status}}
+
+
+def a_condition(name: str, since: str, reason: str = "Seen") -> dict[str, Json]:
+    return {"type": name, "status": "True", "since": since, "reason": reason, "message": since}
+
+
+def test_the_first_condition_that_fits_a_table_decides() -> None:
+    full, broken = a_condition("Full", "noon"), a_condition("Broken", "one")
+
+    verdict = judge(a_crate(broken, {"type": "Other"}, full), ROWS)
+
+    assert verdict == Verdict(Health.HEALTHY, "Seen", "noon")
+
+
+def test_a_table_passes_over_what_fits_none_of_its_cases() -> None:
+    full, broken = a_condition("Full", "noon", "Late"), a_condition("Broken", "one")
+
+    verdict = judge(a_crate(full, broken), ROWS)
+
+    assert verdict == Verdict(Health.DEGRADED, "Seen", "one")
+
+
+def test_a_table_goes_through_any_list() -> None:
+    verdict = judge(a_crate(boxes={"left": {"open": True, "note": "the left box is open"}}), ROWS)
+
+    assert verdict == Verdict(Health.SUSPENDED, "Suspended", "the left box is open")
+
+
+def test_a_table_that_nothing_fits_leaves_the_word_to_what_follows() -> None:
+    verdict = judge(a_crate(), ROWS)
+
+    assert verdict is not None
+    assert verdict.health is Health.PROGRESSING
+
+
+def test_an_operators_object_has_the_state_of_the_first_of_its_cases_that_holds() -> None:
+    broken = Case(health=Health.DEGRADED, when=(Check(path="status.phase", values=("Lost",)),))
+
+    verdict = judge_row(a_database("Lost", "True"), structs.replace(DATABASE, cases=(broken,)))
+
+    assert verdict == Verdict(Health.DEGRADED, "Degraded", "status.phase is Lost", speaks_of=1)
+
+
 def test_an_operators_object_is_healthy_when_all_of_its_row_holds() -> None:
     verdict = judge_row(a_database("Up", "True"), DATABASE)
 
@@ -158,6 +217,10 @@ def test_an_operator_that_has_not_looked_yet_is_waited_for() -> None:
         ("rows:\n- {group: a, kinds: [B], source: c, cases: [{health: Well}]}", 2, "file.value"),
         ("rows:\n- {group: a, kinds: [B], source: c, cases: [], when: []}", 2, "file.key"),
         ("rows:\n- {group: a, kinds: [B], source: c, cases: [], observed: '..'}", 2, "health.row"),
+        ("rows:\n- {group: a, kinds: [B], source: c, cases: [{says: so}]}", 2, "health.row"),
+        (A_CASE.format("{path: a, matches: '('}"), 2, "health.row"),
+        (A_CASE.format("{path: a, at_least: 1 * 2}"), 2, "health.row"),
+        (A_CASE.format("{path: a, equals: '..'}"), 2, "health.row"),
         ("rows: 3", 1, "file.type"),
         ("row: []", 1, "file.key"),
     ],

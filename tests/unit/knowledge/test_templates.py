@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tidegate.knowledge.templates import render, scope_of, shows
-from tidegate.model.checks import find, holds, parse_path
+from tidegate.model.checks import holds
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Check
+from tidegate.model.paths import find, parse_path
 from tidegate.testing import Body
 
 KIND = Kind("example.com", "v1", "Widget")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.checks import find, holds, parse_path
+from tidegate.model.checks import holds
 from tidegate.model.objects import Json
 from tidegate.model.operators import Check
+from tidegate.model.paths import find, parse_path
 
 BODY: dict[str, Json] = {
     "metadata": {"annotations": {"a.b/c": "yes"}},
@@ -47,6 +48,16 @@ def test_what_is_no_path_is_refused(text: str) -> None:
         (Check(path="spec.ports"), True),
         (Check(path="spec.paused", absent=True), False),
         (Check(path="spec.nothing", absent=True), True),
+        (Check(path="spec.nothing", absent=True, negated=True), False),
+        (Check(path="spec.size", values=(2,), negated=True), True),
+        (Check(path="spec.size", equals="spec.size"), True),
+        (Check(path="spec.nothing", equals="status.nothing"), True),
+        (Check(path="spec.size", equals="spec.paused"), False),
+        (Check(path="count(spec.ports)", at_least=2), True),
+        (Check(path="spec.size", at_least="count(spec.ports)"), False),
+        (Check(path="spec.ports[0].name", matches="^ht"), True),
+        (Check(path="spec.size", matches="1"), False),
+        (Check(path="spec.ports[-1].name", values=("admin",)), True),
     ],
 )
 def test_a_check_holds_or_does_not(check: Check, *, is_so: bool) -> None:

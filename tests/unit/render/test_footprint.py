@@ -17,7 +17,6 @@ from tidegate.model.release import Inline, Release, ValuesFile
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Overlay
 from tidegate.render.cache_keys import overlay_key, release_key, request_text
 from tidegate.render.footprint import RACE, Footprint, KnownKeys, file_system_time
-from tidegate.render.kustomize import find_tool
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 
@@ -67,7 +66,7 @@ def an_overlay(root: Path) -> Finder:
     text = "resources: [linked]\nconfigMapGenerator: [{name: m, files: [chosen.yaml]}]\n"
     (root / "web" / "kustomization.yaml").write_text(text)
     (root / "web" / "chosen.yaml").write_text("a: 1\n")
-    return Finder(partial(overlay_key, Overlay(root=root, path="web"), find_tool()))
+    return Finder(partial(overlay_key, Overlay(root=root, path="web"), "v1"))
 
 
 def pass_a_tick(path: Path) -> None:
@@ -172,7 +171,7 @@ async def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -
     await asyncio.to_thread(an_overlay, tmp_path)
     overrides = ArgoOverrides(components=("parts/*",))
     overlay = Overlay(root=tmp_path, path="web", overrides=overrides)
-    finder = Finder(partial(overlay_key, overlay, find_tool()))
+    finder = Finder(partial(overlay_key, overlay, "v1"))
 
     write_component(tmp_path / "web" / "parts" / "a")
     before = await finder.find()

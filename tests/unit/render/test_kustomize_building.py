@@ -23,6 +23,7 @@ from tidegate.model.rendering import (
 )
 from tidegate.render.kustomize import Builder, Input, RemoteError, Use, build, find_tool
 from tidegate.render.kustomize.build import inputs_digest
+from tidegate.render.kustomize.gather import gather
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 WEB = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
@@ -352,19 +353,19 @@ async def test_a_build_that_takes_too_much_memory_is_refused(tmp_path: Path) -> 
 async def test_the_digest_follows_what_is_read_and_nothing_else(tmp_path: Path) -> None:
     put(tmp_path, {"kustomization.yaml": "resources: [a.yaml]", "a.yaml": SETTINGS, "b": "x"})
     overlay = Overlay(root=tmp_path)
-    first = inputs_digest(overlay, tool_version="v1")
+    first = inputs_digest(gather(overlay), tool_version="v1")
 
     await asyncio.to_thread((tmp_path / "b").write_text, "changed")
-    same = inputs_digest(overlay, tool_version="v1")
+    same = inputs_digest(gather(overlay), tool_version="v1")
     free = Overlay(root=tmp_path, restriction=Restriction.WHOLE_TREE)
     prefixed = Overlay(root=tmp_path, overrides=ArgoOverrides(name_prefix="p-"))
     others = [
-        inputs_digest(free, tool_version="v1"),
-        inputs_digest(prefixed, tool_version="v1"),
-        inputs_digest(overlay, tool_version="v2"),
+        inputs_digest(gather(free), tool_version="v1"),
+        inputs_digest(gather(prefixed), tool_version="v1"),
+        inputs_digest(gather(overlay), tool_version="v2"),
     ]
     await asyncio.to_thread((tmp_path / "a.yaml").write_text, WEB)
-    others.append(inputs_digest(overlay, tool_version="v1"))
+    others.append(inputs_digest(gather(overlay), tool_version="v1"))
 
     assert same == first
     assert len({first, *others}) == 5

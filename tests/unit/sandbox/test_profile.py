@@ -83,7 +83,10 @@ def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
 @pytest.mark.parametrize(
     ("when", "hint"),
     [
-        ("{kind: Cluster, stage: helthy}", "did you mean `healthy`? there are `begun`, `healthy`"),
+        (
+            "{group: postgresql.cnpg.io, kind: Cluster, stage: helthy}",
+            "did you mean `healthy`? there are `begun`, `healthy`",
+        ),
         ("{kind: Gadget, stage: done}", "there are `ready`"),
     ],
 )

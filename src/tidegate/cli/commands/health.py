@@ -13,12 +13,61 @@ from tidegate.cli.unit_options import FILE
 
 if TYPE_CHECKING:
     from tidegate.flows.health import FileVerdict
+    from tidegate.flows.health_tests import ScriptTest
 
 OBJECTS = click.Path(exists=True, dir_okay=False, allow_dash=True)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 HEALTHY, UNHEALTHY = "Healthy", 4
 
 
+class _FilesOrTest(click.Command):
+    """Takes files, or the word `test` and a folder."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
+    ) -> click.Context:
+        if args[:1] == ["test"]:
+            return test.make_context(f"{info_name} test", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
 @click.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@options.text_or_json
+def test(folder: Path, output: str) -> int:
+    """Run the tests of the health scripts below DIR.
+
+    A folder has `health.lua`, `health_test.yaml` and bodies, as in Argo CD's repository.
+
+    \b
+    Examples:
+      tidegate health test resource_customizations/cert-manager.io
+      tidegate health test . -o json
+    """
+    import asyncio
+
+    from tidegate.flows.health_tests import run_tests
+
+    found = asyncio.run(run_tests(folder))
+    options.show(output, found, _results(found))
+    return 0 if all(one.passed for one in found) else UNHEALTHY
+
+
+def _results(found: Sequence[ScriptTest]) -> Iterator[str]:
+    """What failed, and how many there were."""
+    wrong = [one for one in found if not one.passed]
+    for one in wrong:
+        yield one.body
+        yield f"  wanted  {': '.join(filter(None, one.wanted))}"
+        yield f"  said    {one.problem or ': '.join(filter(None, one.said)) or 'nothing'}"
+    yield f"{len(found) - len(wrong)} of {len(found)} passed"
+
+
+@click.command(cls=_FilesOrTest)
 @click.argument("files", nargs=-1, required=True, type=OBJECTS, metavar="FILE...")
 @click.option("--health-rules", type=FILE, help="Scripts, as Argo CD has them in argocd-cm.")
 @click.option(
@@ -48,6 +97,7 @@ def health(
       kubectl get applications -A -o yaml | tidegate health - --health-rules argocd-cm.yaml
       tidegate health objects.yaml --rules kstatus
       tidegate health objects.yaml -o json --exit-code
+      tidegate health test DIR
     """
     import asyncio
 

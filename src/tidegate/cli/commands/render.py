@@ -10,7 +10,7 @@ from tidegate.cli import options
 from tidegate.cli.unit_options import NARROWING, Told, takes
 
 if TYPE_CHECKING:
-    from tidegate.flows.rendering import Rendered, Unrendered
+    from tidegate.flows.render import Part
 
 
 @click.command()
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 @options.repo_map
 @click.option("--origins", is_flag=True, help="Say in a comment where each object comes from.")
 @click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json", "names"]), default="yaml", help="How."
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json", "names", "units"]),
+    default="yaml",
+    help="How.",
 )
 def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
     """Show what each PATH or URL renders to.
@@ -37,7 +41,8 @@ def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
     repository (https://host/owner/name//path?ref=main), in a registry (oci://host/name), or with
     --chart in a Helm repository. Of a repository of Argo CD's or Flux's, every unit is rendered.
 
-    Values of Secrets, and whatever stood encrypted, are masked.
+    Values of Secrets, and whatever stood encrypted, are masked. With -o json there is a line for
+    each object, with -o units one for each unit, with its objects and what is wrong with it.
 
     \b
     Examples:
@@ -58,23 +63,30 @@ def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
     pointed = [pointed_of(one, told, checks=False) for one in what]
     results = asyncio.run(render_pointed(pointed, setting_of(told)))
     codes = [0]
-    for one, (found, parts) in zip(what, results, strict=True):
-        shown = (_show(one, part, output=told["output"], origins=told["origins"]) for part in parts)
-        codes.extend(shown)
-        codes.append(options.say_findings(found.findings if found else ()))
+    for one, made in zip(what, results, strict=True):
+        codes += [
+            _show(one, part, output=told["output"], origins=told["origins"]) for part in made.parts
+        ]
+        codes.append(options.say_findings(made.findings))
     return max(codes)
 
 
-def _show(what: str, result: Rendered | Unrendered, *, output: str, origins: bool) -> int:
+def _show(what: str, part: Part, *, output: str, origins: bool) -> int:
     """Objects to standard output, the rest to standard error. Gives the exit code."""
     from tidegate.flows.rendering import Unrendered
-    from tidegate.report.rendered import show, talk
+    from tidegate.report.rendered import show, talk, unit_line
 
+    result = part.result
+    if output == "units":
+        names = (part.unit, part.entry)
+        said = {"errors": part.errors, "notes": part.notes}
+        click.echo(unit_line(names, part.objects, said, part.findings))
     if isinstance(result, Unrendered):
         for error in result.errors:
             click.echo(str(error), err=True)
         return max(error.exit_code for error in result.errors)
-    for text in show(result.documents, result.hidden, form=output, origins=origins):
+    shown = () if output == "units" else part.objects
+    for text in show(shown, form=output, origins=origins):
         click.echo(text, nl=False)
     if not result.documents and not result.weakened:
         click.echo(f"`{what}` renders to nothing", err=True)

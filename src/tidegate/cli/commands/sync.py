@@ -97,6 +97,7 @@ def sync(what: str, **told: Unpack[Told]) -> int:
 async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
+    from tidegate.flows.faults import without_faults
     from tidegate.flows.planning import make_plan
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Preflight, Rolling
@@ -104,9 +105,12 @@ async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
 
     rolling = Rolling(keeps_going=told["keep_going"], preflight=Preflight(told["preflight"]))
     async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
-        planned = await make_plan(found.one, session, told["resources"], TIDEGATE)
+        families, waiting = (
+            without_faults(found.one, found.findings) if told["keep_going"] else (found.one, ())
+        )
+        planned = await make_plan(families, session, told["resources"], TIDEGATE)
         doing.clear()
-        options.say_findings((*found.findings, *planned.findings))
+        options.say_findings((*found.findings, *waiting, *planned.findings))
         found.refuse_faults(planned.findings, keeps_going=told["keep_going"])
         if session.target.simulation is None:
             refuse_unsound(planned.rendered, takes_broken_seals=told["take_broken_seals"])

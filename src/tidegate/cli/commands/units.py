@@ -16,12 +16,16 @@ from tidegate.cli.unit_options import NARROWING, Told, takes
 @takes(NARROWING)
 @options.offline
 @options.repo_map
+@click.option("--objects", is_flag=True, help="Render every unit, to count its objects.")
 @options.text_or_json
 def units(what: str, **told: Unpack[Told]) -> int:
     """Show the units of a repository: who brings them, and what they deploy where.
 
     PATH is a repository of Argo CD's or Flux's, or of both. An Application, a Kustomization and a
     HelmRelease are units; so are charts, overlays and directories that are pointed at.
+
+    Charts and overlays that can bring no further units are not rendered: they have no number of
+    objects, unless it is known from before, and what is wrong with them is said by `plan`.
 
     \b
     Examples:
@@ -40,7 +44,8 @@ def units(what: str, **told: Unpack[Told]) -> int:
     from tidegate.report.findings import is_error
     from tidegate.report.units import unit_lines, units_document
 
-    found = asyncio.run(find(pointed_of(what, told), setting_of(told)))
+    only_units = not told["objects"]
+    found = asyncio.run(find(pointed_of(what, told), setting_of(told), only_units=only_units))
     doing.clear()
     rows = unit_rows(found.families)
     document = units_document(rows, found.findings)

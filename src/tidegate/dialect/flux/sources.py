@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -77,9 +77,13 @@ def read_flux_source(document: Document, namespace: str) -> Declared:
     return Declared(sources=(declared,), findings=resource.findings)
 
 
-def resolve(
-    named: SourceObject, declared: Mapping[SourceObject, DeclaredSource]
-) -> DeclaredSource | None:
+class Sources(Protocol):
+    """Sources by the names of their objects, as a mapping has them."""
+
+    def get(self, named: SourceObject, /) -> DeclaredSource | None: ...
+
+
+def resolve(named: SourceObject, declared: Sources) -> DeclaredSource | None:
     """What a unit's source is in the end; None where nobody declares it.
 
     The `id` of what a HelmChart stands for says which chart: its name, or its path in the tree.
@@ -97,9 +101,7 @@ def resolve(
             return found
 
 
-def _behind(
-    chart: DeclaredSource, behind: SourceObject, declared: Mapping[SourceObject, DeclaredSource]
-) -> DeclaredSource:
+def _behind(chart: DeclaredSource, behind: SourceObject, declared: Sources) -> DeclaredSource:
     tree = resolve(behind, declared)
     if tree is None:
         return replace(chart, source=None, problem=f"nothing declares {behind}")

@@ -82,12 +82,17 @@ def release(turn: Turn, step: StepRun) -> None:
     if step.unmet or step.state is not StepState.WAITING:
         return
     every = step.rules.dependency_every
-    if every and any(before.unit is not step.unit for before in step.before):
+    if every and any(_is_asked_for(before, step) for before in step.before):
         elapsed = turn.now - turn.rollout.begun
         step.not_before = max(
             step.not_before, Ms(turn.rollout.begun + -(-elapsed // every) * every)
         )
     start(turn, step)
+
+
+def _is_asked_for(before: StepRun, step: StepRun) -> bool:
+    """Whether a unit depends on another one; who is brought begins when somebody brings it."""
+    return before.unit is not step.unit and not before.step.is_joint
 
 
 def release_all(turn: Turn, steps: Iterable[StepRun], due: Iterable[UnitId]) -> None:

@@ -193,7 +193,7 @@ async def _scan(spot: _Spot, setting: Setting) -> Scan:
 
 async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
     """Plain units, and all that they bring."""
-    homes = await find_homes(scan, way.setting)
+    homes = await find_homes(scan, replace(way.setting, seeks=None))
     async with Workshop(homes.setting) as workshop:
         nodes = await way.growing(scan, workshop).grow(units)
     families = tuple(family_of(node, scan) for node in nodes)
@@ -221,9 +221,11 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         nodes = [*entries, *await grow(overlays_over(left, scan))]
         entries, more = entries_of(nodes)
         families = [family_of(node, scan) for node in entries]
-        for parent, mine in folders_over(families, scan):
-            (node,) = await grow([parent])
-            families = [one for one in families if one not in mine] + [family_of(node, scan)]
+        over = [*folders_over(families, scan)]
+        taken = {id(one) for _, mine in over for one in mine}
+        parents = await grow([parent for parent, _ in over])
+        families = [one for one in families if id(one) not in taken]
+        families += [family_of(node, scan) for node in parents]
     settings = find_settings((one for family in families for one in family.members), scan)
     findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
     return Discovered(_sorted(families), (*findings, *tell_settings(settings)), settings)

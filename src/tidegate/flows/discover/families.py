@@ -92,6 +92,7 @@ class Growing:
         self._render = render
         self._rendered: dict[tuple[bytes, int], Rendered | Unrendered] = {}
         self._locks: dict[tuple[bytes, int], asyncio.Lock] = {}
+        self._declared: dict[tuple[int, str], Declared] = {}
 
     async def generate(self) -> None:
         """Whatever sets that stand in files generate."""
@@ -116,19 +117,26 @@ class Growing:
     async def _grow(self, unit: Unit, around: Surroundings, above: tuple[UnitId, ...]) -> _Node:
         unit = around.with_sources(unit)
         rendered = await self._render_once(unit, around)
-        documents = rendered.documents if isinstance(rendered, Rendered) else ()
-        found = find_units(documents, unit.destination.namespace)
+        found = self._find_units(rendered, unit.destination.namespace)
         declared = await self._generating.expanded(found)
-        inside = Surroundings(self._scan, documents, declared, around)
+        member = Member(unit, rendered, declared)
+        inside = Surroundings(self._scan, member.documents, declared, around)
         children = [_child(one, unit) for one in declared.units]
         fresh = [one for one in children if one.id not in above]
         grown = await self._grow_all(fresh, inside, above) if fresh else []
-        return _Node(Member(unit, rendered, declared), grown)
+        return _Node(member, grown)
+
+    def _find_units(self, rendered: Rendered | Unrendered, namespace: str) -> Declared:
+        """Whom it brings; what was rendered stays, so that it is known again."""
+        if isinstance(rendered, Unrendered):
+            return NOTHING
+        if (key := (id(rendered), namespace)) not in self._declared:
+            self._declared[key] = find_units(rendered.documents, namespace)
+        return self._declared[key]
 
     async def _render_once(self, unit: Unit, around: Surroundings) -> Rendered | Unrendered:
-        takes = any(
-            isinstance(one.details, FluxDetails) and one.details.takes_data for one in unit.sources
-        )
+        details = (one.details for one in unit.sources)
+        takes = any(isinstance(one, FluxDetails) and one.takes_data for one in details)
         text = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)
         key = (text, id(around) if takes else 0)
         async with self._locks.setdefault(key, asyncio.Lock()):
@@ -168,8 +176,7 @@ def family_of(node: _Node, scan: Scan) -> Family:
     members: dict[UnitId, Member] = {}
     findings: list[Finding] = []
     pending = [node]
-    while pending:
-        one, *pending = pending
+    for one in pending:  # it grows meanwhile
         known = members.setdefault(one.member.unit.id, one.member)
         if known is not one.member:
             findings.append(_brought_twice(known.unit, one.member.unit))
@@ -276,6 +283,9 @@ def folders_over(families: Iterable[Family], scan: Scan) -> Iterator[tuple[Unit,
 
     Those that bring the same units are alternatives, and belong to nobody together.
     """
+    written: dict[str, list[str]] = {}
+    for file in scan.documents:
+        written.setdefault(posixpath.dirname(file) or ".", []).append(file)
     folders: dict[str, list[Family]] = {}
     for family in families:
         where = family.members[0].unit.where
@@ -284,8 +294,7 @@ def folders_over(families: Iterable[Family], scan: Scan) -> Iterator[tuple[Unit,
     for path, mine in folders.items():
         names = [name for one in mine for name in one.ids]
         if len(mine) > 1 and len(names) == len(set(names)):
-            files = tuple(one for one in scan.documents if (posixpath.dirname(one) or ".") == path)
-            request = Directory(path=path, files=files)
+            request = Directory(path=path, files=tuple(written[path]))
             yield _over(path, scan, request, mine[0].entry.namespace), mine
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tidegate.dialect.argo.sets.reading import asked_paths
 from tidegate.errors import Place
 from tidegate.flows.config import called
-from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.scan import Scan, folders_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.source import GitSource, SourceObject, SourceRef
@@ -59,8 +59,8 @@ async def find_homes(scan: Scan, setting: Setting) -> Homes:
     asked = [
         wish for wish in wishes if not any(same_repository(one.url, wish.url) for one in known)
     ]
-    folders = {"."} | {above for one in scan.files for above in _above(one)}
-    starts = [".", *reversed([scan.below, *_above(scan.below)])] if scan.below != "." else ["."]
+    folders = {".", *_folders(scan.files)}
+    starts = [*reversed([scan.below, *folders_of(scan.below)])]
     found = _best(asked, [one for one in dict.fromkeys(starts) if one in folders], folders)
     below = _below(asked, scan, folders)
     if len(below) > (found[0] if found else 0):
@@ -105,7 +105,7 @@ def _below(asked: Collection[_Asked], scan: Scan, folders: Collection[str]) -> l
     """For each path that is asked, the directory below which is the repository by that."""
     found: list[str] = []
     for one in asked:
-        inside = [start for start in _above(one.file) if scan.is_below(start)]
+        inside = [start for start in folders_of(one.file) if scan.is_below(start)]
         found += [start for start in inside if one.path != "." and one.is_at(start, folders)][-1:]
     return found if 2 * len(found) >= len(asked) else []
 
@@ -128,7 +128,11 @@ def _asked(scan: Scan) -> Iterator[_Asked]:
             yield from (_Asked(url, path, each.where.name) for url, path in asked_paths(each))
 
 
-def _above(name: str) -> Iterator[str]:
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
+def _folders(files: Iterable[str]) -> set[str]:
+    found = set[str]()
+    for file in files:
+        for folder in folders_of(file):
+            if folder in found:
+                break
+            found.add(folder)
+    return found

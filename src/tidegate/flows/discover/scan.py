@@ -12,15 +12,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.units import find_units
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError
-from tidegate.files import StrayPathError, follow, open_file
+from tidegate.files import StrayPathError, Within
+from tidegate.flows.discover.nearest import Nearest
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed
+from tidegate.model.reading import listed, text
+from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
@@ -48,6 +51,10 @@ PARTS = (
     "helmCharts",
 )
 """What of a kustomization names files that are no objects by themselves."""
+HOLDERS = ("ConfigMap", "Secret")
+Held: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name; the namespace is empty where none is named."""
+_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/")
 _OWN_KINDS = re.compile(
     rb"""^[\s-]*["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
     re.MULTILINE,
@@ -68,6 +75,7 @@ class Scan:
     below: str = "."
     broken: list[Finding] = field(default_factory=list)
     generated: dict[str, Declared] = field(default_factory=dict)
+    _hidden: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def inside(self, folder: str) -> Scan:
         """The same, seen from a directory that holds the place to look at, or lies in it."""
@@ -106,12 +114,33 @@ class Scan:
     @cached_property
     def documents(self) -> dict[str, tuple[Document, ...]]:
         """By file, all objects of the files that have one of the dialects' own kinds."""
-        return dict(self._read_all(_OWN_KINDS))
+        read = {name: self._read(name, content, tells=True) for name, content in self._marked[0]}
+        return {name: documents for name, documents in read.items() if documents}
 
     @cached_property
-    def data(self) -> dict[str, tuple[Document, ...]]:
-        """By file, all objects of the files that have a ConfigMap or a Secret."""
-        return dict(self._read_all(_DATA_KINDS, tells=False))
+    def sources(self) -> Nearest[SourceObject, DeclaredSource]:
+        """What is declared anywhere."""
+        found = Nearest[SourceObject, DeclaredSource]()
+        for name, declared in self.declared.items():
+            for one in declared.sources:
+                found.add(one.id, name, one)
+        return found
+
+    @cached_property
+    def held(self) -> Nearest[Held, Document]:
+        """All ConfigMaps and Secrets."""
+        found = Nearest[Held, Document]()
+        for name in self._marked[1]:
+            for key, document in holders(self._read(name, self._content(name))):
+                found.add(key, name, document)
+        return found
+
+    def data_with(self, mark: bytes) -> Iterator[Document]:
+        """The objects of files with a ConfigMap or a Secret, and with this text in them."""
+        for name in filter(self.is_below, self._marked[1]):
+            content = self._content(name)
+            if mark in content:
+                yield from self._read(name, content)
 
     @cached_property
     def plain(self) -> frozenset[str]:
@@ -150,16 +179,14 @@ class Scan:
 
     def tops_of(self, path: str) -> list[str]:
         """The overlays that bring a file, and that no other overlay brings."""
-        seen, tops, pending = set[str](), list[str](), self.included_by(path)
-        while pending:
-            one, *pending = pending
-            if one in seen:
-                continue
-            seen.add(one)
-            above = [each for each in self.included_by(one) if each not in seen]
-            tops += [] if above else [one]
-            pending += above
-        return sorted(dict.fromkeys(tops))
+        seen, tops, pending = set[str](), list[str](), [*self.included_by(path)]
+        for one in pending:  # it grows meanwhile
+            if one not in seen:
+                seen.add(one)
+                above = [each for each in self.included_by(one) if each not in seen]
+                tops += [] if above else [one]
+                pending += above
+        return sorted(tops)
 
     @cached_property
     def _including(self) -> dict[str, list[str]]:
@@ -185,52 +212,74 @@ class Scan:
         return [
             (folder, document.body)
             for folder, name in self.overlays.items()
-            for document in self._read(name)
+            for document in self._read(name, self._content(name))
         ]
 
-    def _read_all(
-        self, marks: re.Pattern[bytes], *, tells: bool = True
-    ) -> Iterator[tuple[str, tuple[Document, ...]]]:
+    @cached_property
+    def _marked(self) -> tuple[list[tuple[str, bytes]], list[str]]:
+        """The files with the dialects' own kinds and their texts; those that have data."""
+        own, data = list[tuple[str, bytes]](), list[str]()
         for name in self.files:
             is_part = name in self._parts and name not in self._including
             if name.endswith(MANIFESTS) and not is_part and not self._is_hidden(name):
-                documents = self._read(name, marks, tells=tells and self.is_below(name))
-                if documents:
-                    yield name, documents
+                content = self._content(name)
+                if any(one in content for one in _GROUPS) and _OWN_KINDS.search(content):
+                    own.append((name, content))
+                if _DATA_KINDS.search(content):
+                    data.append(name)
+        return own, data
 
-    def _read(
-        self, name: str, marks: re.Pattern[bytes] | None = None, *, tells: bool = False
-    ) -> tuple[Document, ...]:
-        """The objects of a file; what is broken may be told, and stops nothing."""
-        content = self._content(name)
-        if not content or (marks is not None and not marks.search(content)):
-            return ()
-        try:
-            return tuple(read(content, name))
-        except DocumentError as error:
-            if tells and error.code != NO_OBJECT:
-                self.broken.append(finding_of(error))
-            return ()
+    @cached_property
+    def _within(self) -> Within:
+        return Within(self.root)
 
     def _content(self, name: str) -> bytes:
-        """The text of a file; none where it cannot be read."""
+        """The text of a file; nothing where it cannot be read."""
         try:
-            with open_file(follow(self.root / name, self.root)) as file:
+            with self._within.open(name) as file:
                 return file.read(LARGEST)
         except (OSError, StrayPathError):
             return b""
 
+    def _read(self, name: str, content: bytes, *, tells: bool = False) -> tuple[Document, ...]:
+        """The objects of a file; what is broken may be told, and stops nothing."""
+        try:
+            return read(content, name)
+        except DocumentError as error:
+            if tells and error.code != NO_OBJECT and self.is_below(name):
+                self.broken.append(finding_of(error))
+            return ()
+
     def _is_hidden(self, name: str) -> bool:
         """Whether it lies in a dot-directory, among the templates of a chart, or is its values."""
-        folders = name.split("/")[:-1]
-        if any(one.startswith(".") for one in folders):
+        folder = _folder(name)
+        if folder in self.charts and VALUES.fullmatch(name):
             return True
-        if _folder(name) in self.charts and VALUES.fullmatch(name):
-            return True
-        return any(
-            one == TEMPLATES and ("/".join(folders[:at]) or ".") in self.charts
-            for at, one in enumerate(folders)
-        )
+        return self._is_hidden_folder(folder)
+
+    def _is_hidden_folder(self, folder: str) -> bool:
+        if folder == ".":
+            return False
+        if folder not in self._hidden:
+            above, last = _folder(folder), posixpath.basename(folder)
+            is_hidden = last.startswith(".") or (last == TEMPLATES and above in self.charts)
+            self._hidden[folder] = is_hidden or self._is_hidden_folder(above)
+        return self._hidden[folder]
+
+
+def holders(documents: Iterable[Document]) -> Iterator[tuple[Held, Document]]:
+    """The ConfigMaps and Secrets by kind, namespace and name.
+
+    Of what is encrypted nobody knows the values.
+    """
+    for document in documents:
+        body = document.body
+        kind = text(body, "kind")
+        if kind in HOLDERS and text(body, "apiVersion") == "v1" and "sops" not in body:
+            yield (
+                (kind, text(body, "metadata", "namespace"), text(body, "metadata", "name")),
+                document,
+            )
 
 
 def _paths(folder: str, value: Json) -> Iterator[str]:
@@ -254,13 +303,19 @@ def finding_of(error: DocumentError) -> Finding:
 
 def tops(folders: Iterable[str], scan: Scan) -> list[str]:
     """Of what can be pointed at, what no other is a part of."""
-    known = sorted(folders)
-    inside = {one for one in known if any(_is_inside(one, other) for other in known)}
-    return [one for one in known if one not in inside and not scan.included_by(one)]
+    known = set(folders)
+    return sorted(
+        one
+        for one in known
+        if not scan.included_by(one) and not any(above in known for above in folders_of(one))
+    )
 
 
-def _is_inside(path: str, other: str) -> bool:
-    return path != other and (other == "." or path.startswith(f"{other}/"))
+def folders_of(path: str) -> Iterator[str]:
+    """The directories that a path lies in, the nearest first."""
+    while path != ".":
+        path = _folder(path)
+        yield path
 
 
 def _folder(name: str) -> str:

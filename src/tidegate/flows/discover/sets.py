@@ -39,6 +39,8 @@ from tidegate.render.go_texts import render_texts
 
 CLUSTER = ("argocd.argoproj.io/secret-type", "cluster")
 """The label of a Secret that is a cluster."""
+SECRETS, ARGO_MAPS = b"argocd.argoproj.io/secret-type", b"argocd-cm"
+"""What is in the text of files with clusters, and with settings."""
 GLOBBING = "applicationsetcontroller.enable.new.git.file.globbing"
 HEAD = frozenset({"", "HEAD"})
 LARGEST = 10_000_000
@@ -100,7 +102,7 @@ class Generating:
         key = digest_bytes(msgspec.json.encode(ask))
         known = self.workshop.renders.find_rows(key)
         if known is None:
-            workers = await self.workshop.workers()
+            workers = await self.workshop.crew.helm()
             known = await render_texts(
                 ask.texts, ask.params, workers, ask.options, lenient=ask.lenient
             )
@@ -114,8 +116,7 @@ class Generating:
 
     def _clusters(self) -> tuple[Cluster, ...]:
         """Those of the repository's Secrets, and those that the configuration names."""
-        documents = [one for mine in self.scan.data.values() for one in mine]
-        found = {one.name: one for one in _from_secrets(documents)}
+        found = {one.name: one for one in _from_secrets(self.scan.data_with(SECRETS))}
         for one in self.config.clusters:
             if one.server:
                 found.setdefault(
@@ -126,8 +127,7 @@ class Generating:
 
 def setting_of(key: str, scan: Scan, config: Config) -> str:
     """How a controller of Argo CD's is set, by the configuration, else by files."""
-    documents = (one for mine in scan.data.values() for one in mine)
-    switches = (*config.settings, *read_settings(documents))
+    switches = (*config.settings, *read_settings(scan.data_with(ARGO_MAPS)))
     return next((str(one.value).lower() for one in switches if one.name == key), "")
 
 

@@ -17,6 +17,8 @@ from tidegate.model.release import Release
 from tidegate.model.rendering import Detected
 
 ARGO_CHART = "argo-cd"
+ARGO_MAPS = b"argocd-cm"
+"""What is in the text of every file with settings of Argo CD's."""
 MOST_NAMED = 6
 LONGEST = 40
 
@@ -24,8 +26,7 @@ LONGEST = 40
 def find_settings(members: Iterable[Member], scan: Scan) -> dict[str, Switch]:
     """By name: what stands in files, over it what units render, and values of Argo CD's chart."""
     members = tuple(members)
-    written = (one for name, mine in scan.data.items() if scan.is_below(name) for one in mine)
-    found = [*argo.read_settings(written)]
+    found = [*argo.read_settings(scan.data_with(ARGO_MAPS))]
     for member in members:
         found += argo.read_settings(member.documents)
         found += flux.read_settings(member.documents)

@@ -7,8 +7,10 @@ stands in the repository, the nearest by path.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections import ChainMap
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import msgspec
@@ -16,9 +18,8 @@ import msgspec
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.sources import resolve
 from tidegate.documents import Document
-from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.scan import Held, Scan, holders
 from tidegate.flows.rendering.units import Data, data_of
-from tidegate.model.reading import text
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import Detected, FluxDetails, Plugin, Request
 from tidegate.model.source import DeclaredSource, GitSource, SourceObject
@@ -27,10 +28,9 @@ from tidegate.render.sops.objects import PLACEHOLDER
 
 NOTHING = Declared()
 Wanted: TypeAlias = Request | Detected | Plugin | None
-HOLDERS = ("ConfigMap", "Secret")
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class Surroundings:
     """What is known where a unit is brought: by whom, and by whom that one is."""
 
@@ -40,7 +40,7 @@ class Surroundings:
     above: Surroundings | None = None
 
     def find_data(self, near: Unit) -> _Finder:
-        return _Finder(self, posixpath.dirname(near.where.name if near.where else ""))
+        return _Finder(self, near.where.name if near.where else "")
 
     def with_sources(self, unit: Unit) -> Unit:
         """The unit with its sources found, where objects stand for them."""
@@ -51,7 +51,8 @@ class Surroundings:
         named, details = one.source, one.details
         if not isinstance(named, SourceObject) or not isinstance(details, FluxDetails):
             return one
-        declared = resolve(named, self._sources()) or resolve(named, self._everywhere(unit))
+        everywhere = _Everywhere(self.scan, unit.where.name if unit.where else "")
+        declared = resolve(named, self.sources) or resolve(named, everywhere)
         if declared is None:
             return one
         return msgspec.structs.replace(
@@ -61,18 +62,16 @@ class Surroundings:
             details=msgspec.structs.replace(details, declared=declared),
         )
 
-    def _sources(self) -> dict[SourceObject, DeclaredSource]:
+    @cached_property
+    def sources(self) -> ChainMap[SourceObject, DeclaredSource]:
         """By its name, what is declared by those above, the nearest first."""
-        found: dict[SourceObject, DeclaredSource] = {}
-        for level in self._levels():
-            found = {**{one.id: one for one in level.declared.sources}, **found}
-        return found
+        own = {one.id: one for one in self.declared.sources}
+        return ChainMap(own, *(self.above.sources.maps if self.above else ()))
 
-    def _everywhere(self, unit: Unit) -> dict[SourceObject, DeclaredSource]:
-        """The same for all that stands in the repository."""
-        near = unit.where.name if unit.where else ""
-        files = sorted(self.scan.declared, key=lambda one: _distance(one, near), reverse=True)
-        return {one.id: one for file in files for one in self.scan.declared[file].sources}
+    @cached_property
+    def held(self) -> dict[Held, Document]:
+        """The ConfigMaps and Secrets that come with it."""
+        return dict(holders(self.documents))
 
     def _levels(self) -> Iterator[Surroundings]:
         level: Surroundings | None = self
@@ -81,16 +80,27 @@ class Surroundings:
             level = level.above
 
     def look_up(self, kind: str, namespace: str, name: str, near: str) -> Data | None:
+        """Those that name no namespace may be in this one."""
+        names = ((kind, namespace, name), (kind, "", name))
         for level in self._levels():
-            found = dict(_holders(level.documents, namespace)).get((kind, namespace, name))
+            found = next((level.held[one] for one in names if one in level.held), None)
             if found is not None:
                 return _known(data_of(found.body))
-        files = sorted(self.scan.data, key=lambda one: _distance(one, near))
-        for file in files:
-            known = dict(_holders(self.scan.data[file], namespace))
-            if (kind, namespace, name) in known:
-                return data_of(known[kind, namespace, name].body)
-        return None
+        spots = (self.scan.held.find(one, near) for one in names)
+        nearest = min((one for one in spots if one), key=lambda one: one[0], default=None)
+        return data_of(nearest[1].body) if nearest else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Everywhere:
+    """What is declared in the repository, the nearest by path."""
+
+    scan: Scan
+    near: str
+
+    def get(self, named: SourceObject) -> DeclaredSource | None:
+        found = self.scan.sources.find(named, self.near)
+        return found[1] if found else None
 
 
 def _known(data: Data) -> Data | None:
@@ -118,28 +128,3 @@ class _Finder:
 
     def __call__(self, kind: str, namespace: str, name: str) -> Data | None:
         return self.around.look_up(kind, namespace, name, self.near)
-
-
-def _holders(
-    documents: Iterable[Document], namespace: str
-) -> Iterator[tuple[tuple[str, str, str], Document]]:
-    """The ConfigMaps and Secrets; those that name no namespace may be in this one.
-
-    Of what is encrypted nobody knows the values.
-    """
-    for document in documents:
-        kind = text(document.body, "kind")
-        is_sealed = "sops" in document.body
-        if kind in HOLDERS and text(document.body, "apiVersion") == "v1" and not is_sealed:
-            home = text(document.body, "metadata", "namespace", default=namespace)
-            yield (kind, home, text(document.body, "metadata", "name")), document
-
-
-def _distance(path: str, near: str) -> tuple[int, str]:
-    """How far two files are apart, by the directories between them."""
-    one, other = path.split("/")[:-1], near.split("/")[:-1]
-    shared = next(
-        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
-    return len(one) + len(other) - 2 * shared, path

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.release import ChartDependency, FetchedChart, Release
 from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import release_key, request_text
+from tidegate.render.glimpse import Marks, chart_may_hold
 from tidegate.render.helm import DependencyError, render
 from tidegate.source import Access, fetch
 
@@ -28,39 +30,52 @@ class Sealed:
 
     documents: tuple[Document, ...]
     weakened: tuple[Weakened, ...] = ()
+    is_unread: bool = False
 
 
-async def render_chart(release: Release, workshop: Workshop, *, keeps: bool = True) -> Sealed:
+UNREAD = Sealed((), is_unread=True)
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """Whether the cache `keeps` it, and what somebody `seeks` in it."""
+
+    keeps: bool = True
+    seeks: Marks | None = None
+
+
+WHOLE = How()
+
+
+async def render_chart(release: Release, workshop: Workshop, how: How = WHOLE) -> Sealed:
     """The objects of a chart. Workers have no network: what is absent is fetched here."""
     release = msgspec.structs.replace(release, repositories=())
     weakened: tuple[Weakened, ...] = ()
     while True:
         try:
-            tried = await _try(release, workshop, keeps=keeps)
+            tried = await _try(release, workshop, how)
         except RenderError:
             raise_all(tuple(one.why for one in weakened))
             raise
         if isinstance(tried, Sealed):
-            return Sealed(tried.documents, weakened)
+            return replace(tried, weakened=weakened)
         fetched, unknown = await _fetch(tried, release, workshop)
         weakened += unknown
         release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
 
 
 async def _try(
-    release: Release, workshop: Workshop, *, keeps: bool
+    release: Release, workshop: Workshop, how: How
 ) -> Sealed | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
-    key = await _key(release, workshop) if keeps else ""
-    if key:
-        known = workshop.renders.find(key)
-        if known is not None:
-            return Sealed(known)
-        needs = workshop.renders.find_needs(key)
-        if needs:
-            return needs
+    key = await _key(release, workshop) if how.keeps else ""
+    known = _known(key, workshop) if key else None
+    if known is not None:
+        return known
+    if how.seeks and not await asyncio.to_thread(chart_may_hold, how.seeks, release):
+        return UNREAD
     try:
-        documents = await render(release, await workshop.workers())
+        documents = await render(release, await workshop.crew.helm())
     except DependencyError as error:
         if {one.dependency for one in release.fetched} & {*error.dependencies}:
             raise
@@ -70,6 +85,12 @@ async def _try(
     if key:
         workshop.renders.keep(key, documents)
     return Sealed(documents)
+
+
+def _known(key: str, workshop: Workshop) -> Sealed | tuple[ChartDependency, ...] | None:
+    """What was had, or asked for, the last time."""
+    known = workshop.renders.find(key)
+    return Sealed(known) if known is not None else workshop.renders.find_needs(key) or None
 
 
 async def _key(release: Release, workshop: Workshop) -> str:

@@ -28,7 +28,8 @@ class Rendered:
 
     `hidden` names, for each, the fields that stood encrypted. `locked` says what no key opens:
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
-    something is `weakened`, there are objects that are not here. `notes`: what else to know.
+    something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
+    it `is_unread`, nobody has rendered it: it holds nothing that is sought.
     """
 
     documents: tuple[Document, ...]
@@ -37,6 +38,7 @@ class Rendered:
     suspect: tuple[TidegateError, ...] = ()
     weakened: tuple[Weakened, ...] = ()
     notes: tuple[TidegateError, ...] = ()
+    is_unread: bool = False
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:
@@ -49,6 +51,7 @@ class Rendered:
             suspect=tuple(error for one in parts for error in one.suspect),
             weakened=tuple(lack for one in parts for lack in one.weakened),
             notes=tuple(note for one in parts for note in one.notes),
+            is_unread=any(one.is_unread for one in parts),
         )
 
 

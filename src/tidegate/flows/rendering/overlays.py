@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -11,7 +13,7 @@ import msgspec
 
 from tidegate.errors import RenderError, foreign
 from tidegate.flows.rendering.bases import fetch_base
-from tidegate.flows.rendering.charts import Sealed
+from tidegate.flows.rendering.charts import UNREAD, WHOLE, How, Sealed
 from tidegate.flows.rendering.outcome import Weakened, attempt_all, raise_all
 from tidegate.flows.rendering.stand_ins import empty_base, empty_chart
 from tidegate.flows.rendering.unsealing import Unsealing
@@ -19,8 +21,10 @@ from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.release import ChartDependency
 from tidegate.model.rendering import Fetched, Overlay
 from tidegate.model.source import ChartSource
-from tidegate.render.cache_keys import overlay_key, program_version, request_text
-from tidegate.render.kustomize import Builder, RemoteError, build, find_tool
+from tidegate.render.cache_keys import gathered_key, overlay_key, request_text
+from tidegate.render.glimpse import overlay_may_hold
+from tidegate.render.kustomize import RemoteError, build
+from tidegate.render.kustomize.gather import gather
 from tidegate.render.kustomize.kustomization import Chart
 from tidegate.source import Access, fetch
 
@@ -29,13 +33,13 @@ Absent: TypeAlias = Mapping[str, Chart | None]
 
 
 async def build_overlay(
-    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, *, keeps: bool = True
+    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: How = WHOLE
 ) -> Sealed:
     """The objects of an overlay. Kustomize has no network: what lies elsewhere is fetched here."""
     weakened: tuple[Weakened, ...] = ()
     while True:
         try:
-            made = await _build(overlay, workshop, unsealing, keeps=keeps)
+            made = await _build(overlay, workshop, unsealing, how)
         except RemoteError as error:
             absent = {
                 one: error.charts.get(one) for one in error.references if one not in overlay.fetched
@@ -46,31 +50,33 @@ async def build_overlay(
             raise_all(tuple(one.why for one in weakened))
             raise
         else:
-            return Sealed(made.documents, weakened)
+            return replace(made, weakened=weakened)
         fetched, unknown = await _fetch(absent, overlay.root, workshop)
         weakened += unknown
         overlay = msgspec.structs.replace(overlay, fetched={**overlay.fetched, **fetched})
 
 
-async def _build(
-    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, *, keeps: bool
-) -> Sealed:
-    tool = find_tool()
-    key = await _key(overlay, tool, workshop) if keeps else ""
+async def _build(overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: How) -> Sealed:
+    tool, version = workshop.builder
+    gathered = await asyncio.to_thread(gather, overlay) if how.seeks else None
+    if not how.keeps:
+        key = ""
+    elif gathered is not None:
+        key = gathered_key(gathered, version)
+    else:
+        asked = request_text(overlay) + version.encode()
+        key = await workshop.keys.find(asked, partial(overlay_key, overlay, version))
     known = workshop.renders.find(key) if key else None
     if known is not None:
         return Sealed(known)
+    if how.seeks and gathered and not overlay_may_hold(how.seeks, gathered):
+        return UNREAD
     workers = await workshop.workers_if_any()
-    async with workshop.builds:
+    async with workshop.crew.builds:
         documents = await build(overlay, tool=tool, decrypt=unsealing.open_input, workers=workers)
     if key and not unsealing.has_met_inputs:
         workshop.renders.keep(key, documents)  # what SOPS has opened is never kept
     return Sealed(documents)
-
-
-async def _key(overlay: Overlay, tool: Builder, workshop: Workshop) -> str:
-    asked = request_text(overlay) + program_version(tool.argv).encode()
-    return await workshop.keys.find(asked, partial(overlay_key, overlay, tool))
 
 
 async def _fetch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tidegate.flows.rendering.charts import Sealed, render_chart
+from tidegate.flows.rendering.charts import How, Sealed, render_chart
 from tidegate.flows.rendering.outcome import Rendered
 from tidegate.flows.rendering.overlays import build_overlay
 from tidegate.flows.rendering.unsealing import Unsealing
@@ -22,14 +22,17 @@ async def render_request(
     *,
     keys: Keys | None = None,
     keeps: bool = True,
+    whole: bool = False,
 ) -> Rendered:
     """The objects, decrypted where there is a key and with placeholders where not.
 
-    With `keeps` false the cache is left alone: for values that came out of a Secret.
+    With `keeps` false the cache is left alone: for values that came out of a Secret. The `whole` is
+    rendered whatever is sought.
     """
     setting = workshop.setting
     unsealing = Unsealing(replace(keys or setting.keys, offline=setting.offline))
-    made = await _make(asked, workshop, unsealing, keeps=keeps)
+    how = How(keeps=keeps, seeks=None if whole else setting.seeks)
+    made = await _make(asked, workshop, unsealing, how)
     opened = await unsealing.open_objects(made.documents, Path(asked.root))
     return Rendered(
         documents=opened.documents,
@@ -37,15 +40,16 @@ async def render_request(
         locked=opened.locked,
         suspect=tuple(unsealing.suspect),
         weakened=made.weakened,
+        is_unread=made.is_unread,
     )
 
 
-async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, *, keeps: bool) -> Sealed:
+async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, how: How) -> Sealed:
     match asked:
         case Release():
-            return await render_chart(asked, workshop, keeps=keeps)
+            return await render_chart(asked, workshop, how)
         case Overlay():
-            return await build_overlay(asked, workshop, unsealing, keeps=keeps)
+            return await build_overlay(asked, workshop, unsealing, how)
         case Directory():
-            workers = await workshop.jsonnet_workers()
+            workers = await workshop.crew.jsonnet()
             return Sealed(await render_directory(asked, workers))

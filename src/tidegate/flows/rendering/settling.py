@@ -6,7 +6,7 @@ files by their patterns, variables of the build, the files with which Argo CD ov
 
 from __future__ import annotations
 
-import asyncio
+import os
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,19 +50,32 @@ async def settle(
     workshop: Workshop,
 ) -> Request:
     """The request for a source, now that its tree is there. `refs` are trees by their names."""
-    details = wanted.details
-    if isinstance(details, ArgoDetails):
-        wanted = await asyncio.to_thread(_overridden, wanted, details, tree.root)
-    request = _chosen(wanted, tree.root)
+    details, names = wanted.details, _names_at(wanted.path, tree.root)
+    if isinstance(details, ArgoDetails) and names:
+        written, wanted = wanted, _overridden(wanted, details, names, tree.root)
+        names = names if wanted is written else _names_at(wanted.path, tree.root)
+    request = _chosen(wanted, names, tree.root)
     if isinstance(details, ArgoDetails) and isinstance(wanted.details, ArgoDetails):
         request = await _with_details(request, wanted.details, tree, refs, workshop)
     return await _for_cluster(request, tree.root, cluster, workshop)
 
 
-def _overridden(wanted: UnitSource, details: ArgoDetails, root: Path) -> UnitSource:
+def _names_at(path: str, root: Path) -> list[str] | None:
+    """What lies in a directory of a tree; of a file nothing, and None where nothing is."""
+    try:
+        return os.listdir(follow(root / path, root))  # noqa: PTH208  (it is hot)
+    except NotADirectoryError:
+        return []
+    except (OSError, StrayPathError):
+        return None
+
+
+def _overridden(
+    wanted: UnitSource, details: ArgoDetails, here: list[str], root: Path
+) -> UnitSource:
     """The source with what files of its directory say instead."""
     names = (name.format(details.build.name) for name in OVERRIDES)
-    found = [_read_override(root, f"{wanted.path}/{name}") for name in names]
+    found = [_read_override(root, f"{wanted.path}/{name}") for name in names if name in here]
     overrides = [one for one in found if one is not None]
     if not overrides or isinstance(wanted.request, Plugin | None):
         return wanted
@@ -98,22 +111,24 @@ def _read_override(root: Path, name: str) -> dict[str, Json] | None:
     return documents[0].body if documents else None
 
 
-def _chosen(wanted: UnitSource, root: Path) -> Request:
+def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
     """What the files speak for, as Argo CD decides it."""
-    request, where = wanted.request, str(wanted.source)
+    request = wanted.request
     if isinstance(request, Plugin | None):
         name = f" `{request.name}`" if request is not None and request.name else ""
         problem = f"the plugin{name} of Argo CD, which renders this source, is not here"
         hint = "point at what it renders to, or render it with a tool that Argo CD has itself"
-        raise RenderError("render.plugin", problem, where=Place(where), hint=hint)
-    _refuse_missing(wanted.path, root, where)
+        raise RenderError("render.plugin", problem, where=Place(str(wanted.source)), hint=hint)
+    if names is None:
+        problem = f"there is no `{wanted.path}` in {wanted.source}"
+        hint = "correct the path, or look whether the revision has it"
+        raise SourceError("source.path", problem, where=Place(str(wanted.source)), hint=hint)
     if isinstance(request, Release) and not isinstance(wanted.source, LocalSource | GitSource):
         return msgspec.structs.replace(request, chart=_chart_in(root, request.chart))
     if not isinstance(request, Detected):
         return request
     choices: dict[Tool, Request] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
-    tool = detected_tool(entry.name for entry in (root / request.path).iterdir())
-    return choices.get(tool, request.directory)
+    return choices.get(detected_tool(names), request.directory)
 
 
 def _chart_in(root: Path, path: str) -> str:
@@ -121,17 +136,6 @@ def _chart_in(root: Path, path: str) -> str:
     inside = [one.parent.name for one in (root / path).glob("*/Chart.yaml")]
     is_here = (root / path / "Chart.yaml").exists()
     return path if is_here or len(inside) != 1 else posixpath.normpath(f"{path}/{inside[0]}")
-
-
-def _refuse_missing(path: str, root: Path, where: str) -> None:
-    try:
-        place = follow(root / path, root)
-    except StrayPathError:
-        place = None
-    if place is None or not place.exists():
-        problem = f"there is no `{path}` in {where}"
-        hint = "correct the path, or look whether the revision has it"
-        raise SourceError("source.path", problem, where=Place(where), hint=hint)
 
 
 async def _with_details(

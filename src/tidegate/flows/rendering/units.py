@@ -11,6 +11,7 @@ import asyncio
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -48,11 +49,12 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.model.unit import Unit, UnitSource
+from tidegate.render.glimpse import Marks
 from tidegate.render.helm import Reference, flux_layers
 from tidegate.render.kustomize.override import add_common_metadata
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops import Keys
-from tidegate.render.substitute import Source, collect, substitute
+from tidegate.render.substitute import Source, Variables, collect, substitute
 from tidegate.source import keyring_of_secret
 from tidegate.source.urls import read_git_url
 from tidegate.source.web import origin_of
@@ -176,9 +178,13 @@ async def _render(
     around = _Around(unit, details, find_data)
     if isinstance(asked, Release) and details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
-    rendered = await render_request(
-        asked, workshop, keys=around.keys(), keeps=not around.has_secrets
-    )
+    keys, keeps = around.keys(), not around.has_secrets
+    rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
+    seeks = workshop.setting.seeks
+    if rendered.is_unread and seeks and not around.may_add(seeks):
+        return around.finish(rendered)
+    if rendered.is_unread:
+        rendered = await render_request(asked, workshop, keys=keys, keeps=keeps, whole=True)
     for overrides in details.post_renders:
         rendered = await _post_render(rendered, overrides, details, workshop)
     return around.finish(rendered)
@@ -221,8 +227,7 @@ class _Around:
         documents = rendered.documents
         asked, details = self._details.substitution, self._details
         if asked is not None:
-            sources = [self._variables(one) for one in asked.references]
-            variables = collect(sources, inline=asked.inline, where=self._unit.where)
+            variables = self._variables
             documents = tuple(substitute(one, variables, always=asked.always) for one in documents)
         if details.labels or details.annotations:
             marked = add_common_metadata(
@@ -238,7 +243,20 @@ class _Around:
         )
         return replace(rendered, documents=documents, hidden=hidden)
 
-    def _variables(self, one: DataReference) -> Source:
+    def may_add(self, marks: Marks) -> bool:
+        """Whether such a text could come in behind the build."""
+        text = msgspec.json.encode((self._details.post_renders, self._variables.values))
+        return bool(marks.search(text))
+
+    @cached_property
+    def _variables(self) -> Variables:
+        asked = self._details.substitution
+        if asked is None:
+            return Variables()
+        sources = [self._source(one) for one in asked.references]
+        return collect(sources, inline=asked.inline, where=self._unit.where)
+
+    def _source(self, one: DataReference) -> Source:
         entries = self._entries(one)
         values = None if entries is None else _texts(entries)
         return Source(kind=one.kind, name=one.name, values=values, optional=one.optional)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
@@ -17,9 +19,11 @@ from tidegate.errors import TidegateError
 from tidegate.external.worker import Workers
 from tidegate.model.source import Snapshot, SourceRef
 from tidegate.render.cache import RenderCache
+from tidegate.render.cache_keys import program_version
 from tidegate.render.footprint import KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
+from tidegate.render.kustomize import Builder, find_tool
 from tidegate.render.sops import Keys
 from tidegate.source import (
     Access,
@@ -48,10 +52,46 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
+class Crew:
+    """Warm workers, as many as there are cores. Nobody starts before there is something to do."""
+
+    def __init__(self, cores: int, *, offline: bool) -> None:
+        self._cores = cores
+        self._offline = offline
+        self.builds = asyncio.Semaphore(cores)
+        self._ends = AsyncExitStack()
+        self._entering = asyncio.Lock()
+        self._helm: Workers | None = None
+        self._jsonnet: Workers | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._ends.aclose()
+
+    async def helm(self) -> Workers:
+        """For all charts."""
+        async with self._entering:
+            if self._helm is None:
+                opening = helm_workers(count=self._cores, offline=self._offline)
+                self._helm = await self._ends.enter_async_context(opening)
+            return self._helm
+
+    async def jsonnet(self) -> Workers:
+        async with self._entering:
+            if self._jsonnet is None:
+                opening = jsonnet_workers(count=self._cores)
+                self._jsonnet = await self._ends.enter_async_context(opening)
+            return self._jsonnet
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """How things may be had and opened. `maps` are directories that stand for addresses, and
-    `vendored` charts that will do where their repository cannot be asked.
+    `vendored` charts that will do where their repository cannot be asked. With `seeks`, charts and
+    overlays that cannot come to such a text are not rendered, unless it is known what they come to.
+    A `crew` may be shared.
     """
 
     cache: Cache
@@ -60,7 +100,9 @@ class Setting:
     maps: tuple[Checkout, ...] = ()
     vendored: tuple[VendoredChart, ...] = ()
     offline: bool = False
+    seeks: re.Pattern[bytes] | None = None
     cores: int = field(default_factory=count_cores)
+    crew: Crew | None = None
 
 
 class Workshop:
@@ -70,10 +112,7 @@ class Workshop:
         self.setting = setting
         self.renders = RenderCache(setting.cache.renders)
         self.keys = KnownKeys()
-        self.builds = asyncio.Semaphore(setting.cores)
-        self._ends = AsyncExitStack()
-        self._workers: Workers | None = None
-        self._jsonnet: Workers | None = None
+        self.crew = setting.crew or Crew(setting.cores, offline=setting.offline)
         self._entering = asyncio.Lock()
         self._nearby: dict[Path, tuple[Checkout, ...]] = {}
         self._trees: dict[tuple[SourceRef, str | None], Snapshot | TidegateError] = {}
@@ -83,25 +122,16 @@ class Workshop:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._ends.aclose()
+        if self.setting.crew is None:
+            await self.crew.__aexit__()
         if self.renders.has_grown:
             await asyncio.to_thread(self.setting.cache.shrink)
 
-    async def workers(self) -> Workers:
-        """For all charts, as many as there are cores."""
-        async with self._entering:
-            if self._workers is None:
-                setting = self.setting
-                opening = helm_workers(count=setting.cores, offline=setting.offline)
-                self._workers = await self._ends.enter_async_context(opening)
-            return self._workers
-
-    async def jsonnet_workers(self) -> Workers:
-        async with self._entering:
-            if self._jsonnet is None:
-                opening = jsonnet_workers(count=self.setting.cores)
-                self._jsonnet = await self._ends.enter_async_context(opening)
-            return self._jsonnet
+    @cached_property
+    def builder(self) -> tuple[Builder, str]:
+        """What builds overlays, and which version of it."""
+        tool = find_tool()
+        return tool, program_version(tool.argv)
 
     async def fetch(
         self, source: SourceRef, ignore: str | None = None, keyring: Keyring | None = None
@@ -136,7 +166,7 @@ class Workshop:
 
     async def workers_if_any(self) -> Workers | None:
         """Nothing where the Helm SDK is not installed."""
-        return await self.workers() if has_helm() else None
+        return await self.crew.helm() if has_helm() else None
 
     async def access(self, near: Path | None) -> Access:
         """The way to sources for a unit that lies here: its own repository is not fetched."""

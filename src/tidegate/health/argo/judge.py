@@ -7,7 +7,6 @@ kinds below that rows cannot express), then what its engine knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -15,7 +14,8 @@ from typing import TypeAlias
 from tidegate.health.argo import projects, provided, workloads
 from tidegate.health.argo.pods import judge_pod
 from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, is_held, say
-from tidegate.health.rows import Rows, judge_cases, read_health_rows
+from tidegate.health.row_files import read_health_rows
+from tidegate.health.rows import Rows, judge_cases
 from tidegate.model.objects import Kind
 from tidegate.model.reading import part, text
 from tidegate.model.verdict import Verdict
@@ -63,8 +63,7 @@ SHORT_NAMES = {"HorizontalPodAutoscaler": "HPA"}
 def judge(body: Body, rows: Rows | None = None) -> Verdict | None:
     """What Argo CD says of an object; None where it has no check and passes it at once.
 
-    `rows` stand for the rows that tidegate brings. A kind that Argo CD has a script for, and we
-    have nothing for, is Unknown and not `checked`.
+    `rows` stand for the rows that tidegate brings.
     """
     if part(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
         return say(body, PROGRESSING, "PendingDeletion", "Pending deletion")
@@ -74,7 +73,7 @@ def judge(body: Body, rows: Rows | None = None) -> Verdict | None:
         return judge_cases(body, row)
     known = RULES.get((kind.group, kind.name))
     if known is None:
-        return _not_ours(kind)
+        return None
     rule = known.get(kind.version, known.get(ANY))
     return _unsupported(body, kind) if rule is None else rule(body)
 
@@ -85,22 +84,8 @@ def _unsupported(body: Body, kind: Kind) -> Verdict:
     return say(body, UNKNOWN, "VersionUnsupported", sentence)
 
 
-def _not_ours(kind: Kind) -> Verdict | None:
-    if not has_foreign_script(kind.group, kind.name):
-        return None
-    sentence = f"Argo CD has a script of its own for {kind.group}/{kind.name}; no row stands for it"
-    return Verdict(UNKNOWN, "NoRow", sentence, checked=False)
-
-
 @cache
 def builtin_rows() -> Rows:
     """The rows that stand for scripts which Argo CD brings."""
     files = sorted((HERE / "rows").glob("*.yaml"))
     return Rows.of(row for file in files for row in read_health_rows(file.read_bytes(), file.name))
-
-
-@cache
-def has_foreign_script(group: str, kind: str) -> bool:
-    """Whether Argo CD has a script for a kind for which tidegate has neither rule nor row."""
-    lines = (HERE / "foreign_scripts.txt").read_text().splitlines()
-    return any(fnmatchcase(f"{group}/{kind}", line) for line in lines)

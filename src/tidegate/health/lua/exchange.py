@@ -54,12 +54,12 @@ ScriptAnswer: TypeAlias = Returned | Silent | Broke
 write_question = msgspec.msgpack.Encoder().encode
 read_question = msgspec.msgpack.Decoder(Question).decode
 write_answer: Callable[[ScriptAnswer], bytes] = msgspec.msgpack.Encoder().encode
-_read_answer: Callable[[bytes], ScriptAnswer] = msgspec.msgpack.Decoder(ScriptAnswer).decode
+read_answer: Callable[[bytes], ScriptAnswer] = msgspec.msgpack.Decoder(ScriptAnswer).decode
 
 
 def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
     """What a worker's reply says of an object."""
-    health, reason, sentence = _meaning(_read_answer(reply))
+    health, reason, sentence = _meaning(read_answer(reply))
     seen = number(body, "status", "observedGeneration")
     return Verdict(health, reason, foreign(sentence), speaks_of=seen)
 

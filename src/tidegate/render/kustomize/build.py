@@ -20,7 +20,6 @@ from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
 from tidegate.model.rendering import Helm, Overlay
 from tidegate.render.engines import NO_NETWORK
-from tidegate.render.footprint import Footprint
 from tidegate.render.kustomize import output
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
@@ -119,11 +118,10 @@ def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | No
     return workers
 
 
-def inputs_digest(overlay: Overlay, *, tool_version: str, looked: Footprint | None = None) -> str:
+def inputs_digest(gathering: Gathering, *, tool_version: str) -> str:
     """Equal for builds that must give equal objects: for a cache to be keyed by."""
-    gathering = gather(overlay, looked)
-    helm = overlay.helm or ""
-    more = (tool_version, overlay.restriction.value, gathering.top, repr(helm))
+    overlay = gathering.overlay
+    more = (tool_version, overlay.restriction.value, gathering.top, repr(overlay.helm or ""))
     return gathering.copy.digest(*more)
 
 

@@ -92,7 +92,7 @@ class Tree:
     def read(self, path: str, *, where: Where, limit: int) -> bytes:
         """A file's content, or a byte more than the limit. `path` was found, so it has no link."""
         try:
-            with open_file(self.root / path) as file:
+            with open_file(f"{self._start}/{path}") as file:
                 return file.read(limit + 1)
         except OSError as error:
             problem = f"`{path}` cannot be read: {foreign(error.strerror or 'it changed')}"
@@ -100,27 +100,35 @@ class Tree:
 
     def _follow(self, joined: str, text: str, where: Where) -> TreeSpot:
         links: dict[str, str] = {}
-        current = ""
+        current, signs = "", None
         for name in joined.split("/"):
             current = f"{current}/{name}" if current not in {"", "."} else name
-            if is_link(self._note(current)):
+            signs = self._note(current)
+            if is_link(signs):
                 target = follow(self.root / current, self.root).relative_to(self.root)
                 links[current] = current = target.as_posix()
-                self._note(current)
-        return TreeSpot(current, _kind_of(self.root / current, text, where), links)
+                signs = self._note(current)
+        mode = signs[2] if signs else _mode_of(f"{self._start}/{current}", text, where)
+        return TreeSpot(current, _kind_of(mode), links)
 
     def _note(self, path: str) -> Signs:
         return self.looked.note(f"{self._start}/{path}", Closeness.LINK)
 
 
-def _kind_of(full: Path, text: str, where: Where) -> PathKind:
+def _mode_of(path: str, text: str, where: Where) -> int:
+    """0 where nothing is."""
     try:
-        mode = full.lstat().st_mode
+        return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return PathKind.NOTHING
+        return 0
     except OSError as error:
         problem = f"`{foreign(text)}` cannot be looked at: {foreign(error.strerror or '')}"
         raise RenderError("render.kustomize.file", problem, where=where()) from None
+
+
+def _kind_of(mode: int) -> PathKind:
+    if not mode:
+        return PathKind.NOTHING
     if stat.S_ISREG(mode):
         return PathKind.FILE
     return PathKind.DIRECTORY if stat.S_ISDIR(mode) else PathKind.OTHER

@@ -124,12 +124,15 @@ class Course:
         self.result = ""
         self.sentence = ""
         self._units: dict[str, str] = {}
+        self._joints: set[str] = set()
+        """Steps without objects, of which there is nothing to tell."""
 
     def expect(self, plan: Plan) -> None:
         """Know the steps before they have their turn."""
         for step in plan.steps:
             known = self.steps.get(step.id)
             if step.is_joint:
+                self._joints.add(step.id)
                 continue
             if known is None:
                 self._add(_planned(step))
@@ -170,7 +173,7 @@ class Course:
             return
         if event.told in {Told.UNIT_WAITING, Told.UNIT_TAKEN}:
             self._unit(event)
-        if not event.step:
+        if not event.step or event.step in self._joints:
             return
         step = self.steps.get(event.step) or self._add(_unplanned(event))
         state = STATES.get(event.told)

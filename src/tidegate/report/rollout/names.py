@@ -41,6 +41,12 @@ def name_unit(unit: UnitId, cluster: str) -> str:
     return f"{cluster}/{unit}" if cluster not in {"", unit.cluster} else str(unit)
 
 
+def name_from(own: UnitId, other: UnitId) -> str:
+    """A unit as another one sees it: the name alone, of one of the same kind in the same place."""
+    is_near = (own.kind, own.cluster, own.namespace) == (other.kind, other.cluster, other.namespace)
+    return other.name if is_near else str(other)
+
+
 def _name(phase: str, wave: int) -> str:
     told = PHASES.get(phase, phase)
     if not told:

@@ -1,0 +1,30 @@
+"""Health rows from files, with a place for each mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.documents.decoding import Flaw, decode
+from tidegate.errors import OperatorsError, foreign
+from tidegate.health.rows import HealthRow
+from tidegate.model.checks import mistakes_in, mistakes_of
+from tidegate.model.operators import Check
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rows: tuple[HealthRow, ...] = ()
+
+
+def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
+    """The rows of a file. Raises one ExceptionGroup with an error for each mistake."""
+    files = decode(content, name, _File, noun="file of health rows", check=_flaws)
+    return tuple(row for file in files for row in file.rows)
+
+
+def _flaws(file: _File) -> Iterator[Flaw]:
+    for place, row in enumerate(file.rows):
+        observed = mistakes_of([Check(path=row.observed)] if row.observed else ())
+        for mistake in (*observed, *mistakes_in((*row.cases, row.otherwise))):
+            yield ("rows", place), OperatorsError("health.row", foreign(mistake))

@@ -1,0 +1,33 @@
+"""Whose file is the nearest."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.flows.discover.nearest import Nearest
+
+paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
+
+
+def apart(one: str, other: str) -> int:
+    """The directories between two files, counted one by one."""
+    first, second = one.split("/")[:-1], other.split("/")[:-1]
+    while first and second and first[0] == second[0]:
+        first, second = first[1:], second[1:]
+    return len(first) + len(second)
+
+
+@given(st.lists(paths), paths)
+def test_the_nearest_file_is_found(files: list[str], near: str) -> None:
+    nearest = Nearest[str, int]()
+    for number, file in enumerate(files):
+        nearest.add("name", file, number)
+        nearest.add("other", f"{near}/{file}", number)
+
+    found = nearest.find("name", near)
+
+    spot = min(((apart(file, near), file) for file in files), default=None)
+    last = {file: number for number, file in enumerate(files)}
+    assert found == (None if spot is None else (spot, last[spot[1]]))
+    assert nearest.find("nobody", near) is None

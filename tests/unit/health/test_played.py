@@ -1,0 +1,164 @@
+"""What operators are taken to write when they are done is Healthy by the rule that opens gates."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from tidegate.health.argo import builtin_rows
+from tidegate.health.judge import Judge
+from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.templates import NOW, render, scope_of
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind
+from tidegate.model.operators import EVERY, Row
+from tidegate.model.verdict import Health
+
+KNOWN = KnownRows.of(builtin().rows)
+JUDGE = Judge(KNOWN)
+ROLLING: Json = {"updateStrategy": {"partition": 0, "rollingUpdate": {"partition": 0}}}
+SPECS: dict[str, Json] = {
+    "CloneSet": ROLLING,
+    "ClusterResourceBinding": {"clusters": [{"name": "east"}]},
+    "DaemonSet": ROLLING,
+    "Elasticsearch": {"nodeSets": [{"count": 3}, {"count": 2}]},
+    "ExecHook": {"enabled": True},
+    "PromotionStrategy": {"environments": [{"branch": "dev"}, {"branch": "live"}]},
+    "ResourceBinding": {"clusters": [{"name": "east"}]},
+    "StatefulSet": ROLLING,
+}
+"""What a kind must ask for to become Healthy at all."""
+NOT_PLAYED = {
+    "Shoot": "its state is a label",
+    "VolumeSnapshotContent": "who makes it writes its status",
+}
+ARGO = sorted(key for key in builtin_rows().named if "*" not in "".join(key))
+WITH_CASES = [row for row in builtin().rows if row.cases]
+
+
+def a_body(group: str, kind: str, status: Json) -> dict[str, Json]:
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "metadata": {"name": "it", "namespace": "shop", "generation": 2},
+        "spec": SPECS.get(kind, {}),
+        "status": status,
+    }
+
+
+def a_status(row: Row, group: str, kind: str, stage: int) -> Json:
+    scope = scope_of(a_body(group, kind, None), Kind(group, "v1", kind))
+    made = render(row.stages[stage].writes, scope)
+    known = cast("dict[str, Json]", made if isinstance(made, dict) else {})
+    return {key: "2026-01-01T00:00:00Z" if one == NOW else one for key, one in known.items()}
+
+
+@pytest.mark.parametrize(("group", "kind"), [key for key in ARGO if key[1] not in NOT_PLAYED])
+def test_a_kind_of_argo_cds_is_healthy_when_its_operator_is_done(group: str, kind: str) -> None:
+    row = KNOWN.row_of(Kind(group, "v1", kind)) or KNOWN.rows[EVERY, EVERY]
+
+    verdict = JUDGE.judge(a_body(group, kind, a_status(row, group, kind, -1)), Ms(0))
+
+    assert (verdict.health, verdict.checked) == (Health.HEALTHY, True)
+
+
+@pytest.mark.parametrize("row", WITH_CASES, ids=lambda row: f"{row.kinds[0]}.{row.group}")
+def test_no_stage_of_a_row_looks_like_one_of_its_failures(row: Row) -> None:
+    kind = row.kinds[-1]
+    states = [
+        JUDGE.judge(a_body(row.group, kind, a_status(row, row.group, kind, place)), Ms(0)).health
+        for place in range(len(row.stages))
+    ]
+
+    assert states[-1] is Health.HEALTHY
+    assert set(states[:-1]) <= {Health.PROGRESSING}
+
+
+def told(kind: str, **status: Json) -> dict[str, Json]:
+    return {"metadata": {"name": "it", "generation": 1}, "status": {**status}, "kind": kind}
+
+
+def condition(name: str, status: str, reason: str = "Because") -> list[Json]:
+    return [{"type": name, "status": status, "reason": reason, "message": "as it is"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "group", "state"),
+    [
+        (told("PipelineRun", conditions=condition("Succeeded", "False")), "tekton.dev", "Degraded"),
+        (
+            told("TaskRun", conditions=condition("Succeeded", "Unknown")),
+            "tekton.dev",
+            "Progressing",
+        ),
+        (told("Backup", phase="PartiallyFailed"), "velero.io", "Degraded"),
+        (told("Restore", phase="InProgress"), "velero.io", "Progressing"),
+        (told("BackupStorageLocation", phase="Unavailable"), "velero.io", "Degraded"),
+        (told("CephBlockPool", phase="Failure"), "ceph.rook.io", "Degraded"),
+        (told("ClusterServiceVersion", phase="Failed"), "operators.coreos.com", "Degraded"),
+        (told("InstallPlan", phase="RequiresApproval"), "operators.coreos.com", "Suspended"),
+        (told("Kibana", health="red"), "kibana.k8s.elastic.co", "Progressing"),
+        (told("PerconaPGCluster", state="paused"), "pgv2.percona.com", "Suspended"),
+        (told("PerconaServerMongoDBBackup", state="error"), "psmdb.percona.com", "Degraded"),
+        (
+            told("Revision", conditions=condition("Ready", "False")),
+            "serving.knative.dev",
+            "Degraded",
+        ),
+        (
+            told("Sensor", conditions=condition("DependenciesProvided", "False")),
+            "argoproj.io",
+            "Degraded",
+        ),
+        (told("Backup", phase="failed"), "postgresql.cnpg.io", "Degraded"),
+        (told("Database", applied=False, message="no role"), "postgresql.cnpg.io", "Degraded"),
+        (
+            told("KeycloakRealmImport", conditions=condition("HasErrors", "True")),
+            "k8s.keycloak.org",
+            "Degraded",
+        ),
+        (
+            told("Alertmanager", conditions=condition("Available", "False", "NoPodReady")),
+            "monitoring.coreos.com",
+            "Progressing",
+        ),
+        (told("Volume", robustness="faulted"), "longhorn.io", "Degraded"),
+        (told("ClusterPolicy", state="notReady"), "nvidia.com", "Progressing"),
+        (told("ClusterPolicy", state="disabled"), "nvidia.com", "Suspended"),
+        (
+            told(
+                "CiliumLoadBalancerIPPool", conditions=condition("cilium.io/PoolConflict", "True")
+            ),
+            "cilium.io",
+            "Degraded",
+        ),
+        (
+            told("ReplicationSource", latestMoverStatus={"result": "Failed"}),
+            "volsync.backube",
+            "Degraded",
+        ),
+        (
+            told("CertificateRequest", conditions=condition("Ready", "False", "Denied")),
+            "cert-manager.io",
+            "Degraded",
+        ),
+        (
+            told("KafkaMirrorMaker2", conditions=condition("NotReady", "True")),
+            "kafka.strimzi.io",
+            "Degraded",
+        ),
+        (
+            told("GrafanaContactPoint", conditions=condition("Any", "False")),
+            "grafana.integreatly.org",
+            "Degraded",
+        ),
+    ],
+)
+def test_a_kind_that_argo_cd_does_not_judge_has_its_states(
+    body: dict[str, Json], group: str, state: str
+) -> None:
+    verdict = JUDGE.judge({"apiVersion": f"{group}/v1", **body}, Ms(0))
+
+    assert (verdict.health, verdict.checked) == (state, False)

@@ -1,0 +1,39 @@
+"""Numbers that rows compare with."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.amounts import amount, parse_amount
+from tidegate.model.objects import Json
+
+BODY: dict[str, Json] = {
+    "spec": {"replicas": 3, "sets": [{"size": 2}, {"size": 3}], "text": "12", "on": True},
+    "status": {"pods": {"a": "RUNNING", "b": "FAILED", "c": "RUNNING"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("4", 4),
+        ("spec.replicas", 3),
+        ("spec.text", 12),
+        ("spec.nothing", 0),
+        ("spec.nothing|2", 2),
+        ("spec.on|7", 7),
+        ("count(spec.sets)", 2),
+        ("count(status.pods)", 3),
+        ("count(status.pods,RUNNING)", 2),
+        ("sum(spec.sets,size)", 5),
+        ("spec.replicas - 1 + sum(spec.sets,size)", 7),
+    ],
+)
+def test_an_amount_is_made_from_an_object(text: str, value: int) -> None:
+    assert amount(BODY, text) == value
+
+
+@pytest.mark.parametrize("text", ["", "1 +", "1 * 2", "count(", "spec.a|b", "sum(a,b,c)"])
+def test_what_is_no_amount_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"amount|path"):
+        parse_amount(text)

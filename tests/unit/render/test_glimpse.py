@@ -1,0 +1,99 @@
+"""Whether a chart or an overlay could come to a text, told without rendering it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.unit.render.overlays import OverlayCase
+from tidegate.model.release import Inline, Parameter, Release, ValuesFile, ValuesText
+from tidegate.model.rendering import ArgoOverrides, Overlay, Patch
+from tidegate.render.glimpse import chart_may_hold, overlay_may_hold
+from tidegate.render.kustomize.gather import gather
+
+MARKS = re.compile(rb"sought")
+WEB = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+CHART = {
+    "chart/Chart.yaml": "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
+    "chart/templates/web.yaml": WEB,
+    "prod.yaml": "name: web\n",
+}
+OVERLAY = {
+    "app/kustomization.yaml": "resources: [../base]\n",
+    "base/kustomization.yaml": "resources: [web.yaml]\n",
+    "base/web.yaml": WEB,
+}
+
+
+def chart(root: Path, files: Mapping[str, str], **more: object) -> Release:
+    OverlayCase(files={**CHART, **files}).write(root)
+    return Release(root=str(root), chart="chart", name="web", **more)  # type: ignore[arg-type]
+
+
+def test_a_chart_without_the_text_does_not_hold_it(tmp_path: Path) -> None:
+    layers = (ValuesFile("/prod.yaml"), ValuesText("a: b", "values"), Inline(), Parameter("c", "d"))
+
+    assert not chart_may_hold(MARKS, chart(tmp_path, {}, layers=layers, api_versions=("sought",)))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"chart/templates/_helpers.tpl": "sought"},
+        {"chart/charts/part/crds/one.yaml": "sought"},
+        {"chart/files/some.txt": "sought"},
+        {"chart/charts/part-1.0.0.tgz": "packed"},
+        {"chart/Chart.yaml": f"{CHART['chart/Chart.yaml']}dependencies: []\n"},
+    ],
+)
+def test_a_chart_may_hold_what_its_files_hold_and_what_is_not_here(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    assert chart_may_hold(MARKS, chart(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    "layer", [ValuesFile("/prod.yaml"), ValuesText("a: sought", "values"), Parameter("a", "sought")]
+)
+def test_a_chart_may_hold_what_its_values_hold(
+    layer: ValuesFile | ValuesText | Parameter, tmp_path: Path
+) -> None:
+    release = chart(tmp_path, {"prod.yaml": "name: sought\n"}, layers=(layer,))
+
+    assert chart_may_hold(MARKS, release)
+
+
+def test_what_a_chart_links_to_is_not_known(tmp_path: Path) -> None:
+    release = chart(tmp_path, {})
+    (tmp_path / "chart" / "link").symlink_to("../prod.yaml")
+
+    assert chart_may_hold(MARKS, release)
+
+
+@pytest.mark.parametrize(
+    ("files", "may"),
+    [
+        ({}, False),
+        ({"base/web.yaml": f"{WEB}# sought\n"}, True),
+        ({"app/kustomization.yaml": "resources: [../base, https://host/a/b]\n"}, True),
+        ({"other.yaml": "sought"}, False),
+    ],
+)
+def test_an_overlay_may_hold_what_it_names(
+    files: dict[str, str],
+    may: bool,  # noqa: FBT001 - a row of the table
+    tmp_path: Path,
+) -> None:
+    OverlayCase(files={**OVERLAY, **files}).write(tmp_path)
+
+    assert overlay_may_hold(MARKS, gather(Overlay(root=tmp_path, path="app"))) is may
+
+
+def test_an_overlay_may_hold_what_its_unit_patches_in(tmp_path: Path) -> None:
+    OverlayCase(files=OVERLAY).write(tmp_path)
+    overrides = ArgoOverrides(patches=(Patch(patch="- sought", target={"kind": "ConfigMap"}),))
+
+    assert overlay_may_hold(MARKS, gather(Overlay(root=tmp_path, path="app", overrides=overrides)))
