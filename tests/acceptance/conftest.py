@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from plane import ControlPlane
 from tests.acceptance.stage import ArgoStage, open_stage
+from tests.fakes.set_ladder import Ladder
 from tests.rollouts.records import AuditRecord, Record
 from tests.rollouts.worlds import RUNNERS, WORLDS, a_still_world
 from tidegate.sandbox.world import Sandbox
@@ -18,6 +20,11 @@ from tidegate.world.protocol import World
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "case(*numbers): the cases of Argo CD that a test covers")
+
+
+@pytest.fixture
+def ladder(tmp_path: Path) -> Ladder:
+    return Ladder(tmp_path)
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `of` names the entry, where several bring the same identity. Units that are `together` lie in
     one directory that nobody applies. Those of a `circle` bring each other. `twice`: two objects
-    claim the identity. `unknown`: what it renders cannot be known, and a finding says why.
+    claim the identity. `unknown`: what it renders cannot be known, and a finding says why. `set`:
+    the ApplicationSet that generates it, at whose place it stands.
     A source that only lends its files to others is empty text.
     """
 
@@ -39,6 +40,7 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     circle: bool = False
     twice: bool = False
     unknown: bool = False
+    set: str = ""
 
     @property
     def record(self) -> str:

@@ -10,6 +10,7 @@ import click
 
 from tidegate.cli.unit_options import Told
 from tidegate.flows.entering import Found, open_found
+from tidegate.flows.generator_data import read_generator_data
 from tidegate.flows.pointing import Pointed, Words, read_ignores, refuse_nowhere, with_options
 from tidegate.flows.render import own_setting
 from tidegate.flows.rendering import Setting
@@ -80,6 +81,7 @@ def pointed_of(what: str, told: Told, *, checks: bool = True) -> Pointed:
         clusters=tuple(name for name, _ in told.get("clusters", ())) or ("",),
         entry=told.get("entry", ""),
         units=told.get("units", ()),
+        generator_data=read_generator_data(told.get("generator_data")),
     )
     if checks:
         refuse_nowhere(pointed)

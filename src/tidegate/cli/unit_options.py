@@ -24,6 +24,7 @@ class Told(TypedDict, total=False):
     namespace: str
     entry: str
     units: tuple[str, ...]
+    generator_data: Path | None
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
     revision: str
@@ -109,6 +110,11 @@ NARROWING = (
         multiple=True,
         metavar="ID",
         help="Only this unit of a repository, and what it brings; may be repeated.",
+    ),
+    click.option(
+        "--generator-data",
+        type=FILE,
+        help="What generators of ApplicationSets find that ask a server elsewhere.",
     ),
 )
 NAMING = (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from tidegate.dialect.argo.application import read_application
-from tidegate.dialect.argo.sets import read_set
+from tidegate.dialect.argo.sets.reading import read_set
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.flux.release import read_release

@@ -8,7 +8,7 @@
 """
 
 from tidegate.documents.document import Document, Duplicate, FieldPath
-from tidegate.documents.reader import find_place, find_places, read, refuse_duplicates
+from tidegate.documents.reader import find_place, find_places, read, read_value, refuse_duplicates
 
 __all__ = [
     "Document",
@@ -17,5 +17,6 @@ __all__ = [
     "find_place",
     "find_places",
     "read",
+    "read_value",
     "refuse_duplicates",
 ]

@@ -155,7 +155,7 @@ class _Decoding:
                 return self._read_span(kind, value, path)
             case inspect.UnionType():
                 return self._read_one_of(kind, value, path, owner)
-            case inspect.CustomType():
+            case inspect.CustomType() | inspect.AnyType():
                 return value
             case _ if _is_a(kind, value):
                 return self._read_plain(kind, value, path, owner)

@@ -22,6 +22,15 @@ def read(source: str | bytes, name: str) -> tuple[Document, ...]:
     return tuple(document for part in split(source, name) for document in _read_part(part))
 
 
+def read_value(source: str | bytes, name: str) -> Json:
+    """The first value in a file, whatever it is; None where there is nothing."""
+    for part in split(source, name):
+        built = build(part)
+        if built is not None:
+            return built.value
+    return None
+
+
 def refuse_duplicates(documents: Iterable[Document]) -> None:
     """Raise for the first key that is written twice, for callers that take no such file."""
     for document in documents:

@@ -105,7 +105,11 @@ def _config(form: ConfigForm, place_of: Callable[[FieldPath], Place]) -> Config:
     return Config(
         clusters=tuple(
             ClusterMap(
-                name, one.context or name, one.server.rstrip("/"), place_of(("clusters", name))
+                name,
+                one.context or name,
+                one.server.rstrip("/"),
+                place_of(("clusters", name)),
+                one.labels,
             )
             for name, one in form.clusters.items()
         ),

@@ -21,6 +21,7 @@ from tidegate.source.vendored import PACKED, read_chart
 class ClusterForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     context: str = ""
     server: str = ""
+    labels: dict[str, str] = {}
 
 
 class ChartForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

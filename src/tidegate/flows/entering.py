@@ -18,6 +18,7 @@ from tidegate.dialect.units import MARKS
 from tidegate.errors import Place, PlanError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
+from tidegate.flows.discover.rolling import told_rolling
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -96,7 +97,7 @@ def _told(family: Family, settings: Mapping[str, Switch]) -> Family:
         )
         for one in family.members
     )
-    return replace(family, members=members)
+    return told_rolling(replace(family, members=members), settings)
 
 
 def spot_of(place: Place | None) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -23,7 +23,7 @@ from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Served, Spot
 from tidegate.model.plan import Deed, Plan
 from tidegate.model.reading import text
-from tidegate.model.semantics import Semantics
+from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
@@ -90,7 +90,7 @@ async def make_plan(
     Without `rules` each unit is run by those of its own dialect.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
-    members, held = _without_suspended(members)
+    members, held = _without_suspended([_in_step(one) for one in members])
     if resources and any(one.unit.policy.prunes for one in members):
         problem = "only a whole unit can be pruned, and this is a part of one"
         raise PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
@@ -109,11 +109,29 @@ def _ruled(member: Member, rules: Semantics | None) -> Member:
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
 
+def _in_step(member: Member) -> Member:
+    """The unit in its step, where that counts: under Argo CD's rules it must be in force.
+
+    A step is over when its units are well, so that their last waves gate as well.
+    """
+    unit, step = member.unit, member.unit.rollout
+    if step is None:
+        return member
+    is_argo = unit.policy.semantics.name == ARGOCD.name
+    if not step.in_force and (is_argo or not step.number):
+        return replace(member, unit=msgspec.structs.replace(unit, rollout=None, group=""))
+    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True)
+    policy = msgspec.structs.replace(unit.policy, semantics=rules)
+    return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+
 def _without_suspended(members: list[Member]) -> tuple[list[Member], list[Finding]]:
     """Those that something may be done to; what a suspended one brings is left alone with it."""
     held: dict[UnitId, Finding] = {}
     for unit in (one.unit for one in members):
-        if unit.suspended or unit.parent in held:
+        if unit.rollout is not None and not unit.rollout.number:
+            held[unit.id] = _in_no_step(unit)
+        elif unit.suspended or unit.parent in held:
             why = "" if unit.suspended else f"`{unit.parent}`, which brings it, is left alone"
             held[unit.id] = Finding(
                 code="units.suspended",
@@ -124,6 +142,17 @@ def _without_suspended(members: list[Member]) -> tuple[list[Member], list[Findin
                 fix="" if why else "remove `suspend` from it to go on",
             )
     return [one for one in members if one.unit.id not in held], list(held.values())
+
+
+def _in_no_step(unit: Unit) -> Finding:
+    return Finding(
+        code="argo.set-unmatched",
+        severity=Severity.WARNING,
+        sentence=f"nothing is done to `{unit.id}`",
+        where=unit.where,
+        why=f"no step of `{unit.made_by}` takes it, and Argo CD never syncs it then",
+        fix="add a step, or a label",
+    )
 
 
 def _refuse_empty(wanted: Manifests) -> Manifests:
@@ -161,7 +190,7 @@ async def read_members(members: Iterable[Member], session: Session) -> tuple[Rea
     if errors:
         raise ExceptionGroup("not rendered", errors)
     whole = [(one.unit, one.rendered) for one in members if isinstance(one.rendered, Rendered)]
-    ids = {unit.id for unit, _ in whole}
+    brought = _Brought.of(unit for unit, _ in whole)
     documents: dict[str, list[Document]] = {}
     for unit, rendered in whole:
         documents.setdefault(unit.destination.cluster, []).extend(rendered.documents)
@@ -170,20 +199,38 @@ async def read_members(members: Iterable[Member], session: Session) -> tuple[Rea
     for unit, rendered in whole:
         scope = scopes[unit.destination.cluster]
         found = read_manifests(unit, rendered.documents, scope.is_namespaced)
-        brought = tuple(_brought(one, ids, unit, scope) for one in found.manifests)
-        read.append(Read(msgspec.structs.replace(found, manifests=brought), rendered))
+        manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
+        read.append(Read(msgspec.structs.replace(found, manifests=manifests), rendered))
     return tuple(read)
 
 
-def _brought(manifest: Manifest, ids: Collection[UnitId], unit: Unit, scope: _Scope) -> Manifest:
-    """An object of a dialect's own kind: the unit that it is, and whether anybody takes it."""
-    kind = manifest.ref.kind
-    if not is_own_kind(kind):
-        return manifest
-    name = UnitId(kind.name, unit.destination.cluster, manifest.ref.namespace, manifest.ref.name)
-    is_unit = name in ids and name != unit.id
-    deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-    return msgspec.structs.replace(manifest, brings=name if is_unit else None, deed=deed)
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """All units of a plan, and those of them that sets of a parent generate."""
+
+    ids: frozenset[UnitId]
+    generated: Mapping[tuple[UnitId, str], tuple[UnitId, ...]]
+
+    @classmethod
+    def of(cls, units: Iterable[Unit]) -> _Brought:
+        units, generated = tuple(units), dict[tuple[UnitId, str], tuple[UnitId, ...]]()
+        for one in units:
+            if one.made_by and one.parent:
+                key = (one.parent, one.made_by)
+                generated[key] = (*generated.get(key, ()), one.id)
+        return cls(frozenset(one.id for one in units), generated)
+
+    def by(self, manifest: Manifest, unit: Unit, scope: _Scope) -> Manifest:
+        """An object of a dialect's own kind: the units that it is, and whether anybody takes it."""
+        kind, ref = manifest.ref.kind, manifest.ref
+        if not is_own_kind(kind):
+            return manifest
+        name = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
+        mark = f"{kind.name}/{ref.namespace}/{ref.name}"
+        own = (name,) if name in self.ids and name != unit.id else ()
+        deed = manifest.deed if scope.serves(kind) else Deed.SKIP
+        brings = own or self.generated.get((unit.id, mark), ())
+        return msgspec.structs.replace(manifest, brings=brings, deed=deed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import msgspec
 from tidegate.dialect.argo.ignoring import read_ignored
 from tidegate.dialect.argo.options import what_is_wrong, with_options
 from tidegate.errors import Place, RenderError
+from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
 from tidegate.flows.rendering.bases import read_base
 from tidegate.model.ignoring import Ignored
@@ -105,7 +106,7 @@ class Pointed:
     """What the user points at, and what is said of it.
 
     The words and the policy are those of a plain unit; each of the `clusters` gets one. `entry` and
-    `units` narrow a repository.
+    `units` narrow a repository. `generator_data`: what generators of ApplicationSets find.
     """
 
     what: str
@@ -114,6 +115,7 @@ class Pointed:
     clusters: tuple[str, ...] = ("",)
     entry: str = ""
     units: tuple[str, ...] = ()
+    generator_data: GeneratorData = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

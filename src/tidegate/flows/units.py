@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from tidegate.dialect.argo.waves import live_wave
@@ -10,7 +11,7 @@ from tidegate.flows.discover import Family, Member
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.model.policy import Order
 from tidegate.model.reading import text
-from tidegate.model.unit import UnitId
+from tidegate.model.unit import Unit, UnitId
 from tidegate.report.units import UnitRow
 
 
@@ -32,8 +33,8 @@ def _rows(family: Family, *, counts: bool) -> list[UnitRow]:
         if parent is None and family.own is not None:
             waves = {name: wave for name, wave in _waves_of((family.own,)).items() if wave}
         mine = children.get(parent, [])
-        for one in sorted(mine, key=lambda one: waves.get(_key(one.unit.id), 0)):
-            wave = waves.get(_key(one.unit.id))
+        for one in sorted(mine, key=lambda one: (waves.get(_key(one.unit), 0), _step(one.unit))):
+            wave = waves.get(_key(one.unit))
             objects = len(one.documents) if counts and isinstance(one.rendered, Rendered) else None
             is_faulty = isinstance(one.rendered, Unrendered) or not one.unit.sources
             rows.append(UnitRow(one.unit, wave, depth, objects, is_faulty))
@@ -45,15 +46,15 @@ def _rows(family: Family, *, counts: bool) -> list[UnitRow]:
 
 def own_waves(members: Iterable[Member]) -> dict[UnitId, int]:
     """The wave of each unit's own object in what brings it, where waves order that."""
-    children: dict[UnitId, list[UnitId]] = {}
+    children: dict[UnitId, list[Unit]] = {}
     by_id = {one.unit.id: one for one in members}
     for unit in (one.unit for one in by_id.values()):
         if unit.parent in by_id:
-            children.setdefault(unit.parent, []).append(unit.id)
+            children.setdefault(unit.parent, []).append(unit)
     found: dict[UnitId, int] = {}
     for parent, mine in children.items():
         waves = _waves(by_id[parent])
-        found |= {one: waves[_key(one)] for one in mine if _key(one) in waves}
+        found |= {one.id: waves[_key(one)] for one in mine if _key(one) in waves}
     return found
 
 
@@ -72,5 +73,12 @@ def _name(document: Document) -> tuple[str, str]:
     return (text(document.body, "kind"), text(document.body, "metadata", "name"))
 
 
-def _key(unit: UnitId) -> tuple[str, str]:
-    return (unit.kind, unit.name)
+def _step(unit: Unit) -> float:
+    """Those in no step come last."""
+    return unit.rollout.number or math.inf if unit.rollout else 0
+
+
+def _key(unit: Unit) -> tuple[str, str]:
+    """The object by which it is brought: its own, or the set that generates it."""
+    kind, _, name = unit.made_by.partition("/")
+    return (kind, name.rpartition("/")[2]) if kind else (unit.id.kind, unit.id.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from tidegate.errors import Place
@@ -10,12 +12,16 @@ CONFIG_FILE = "tidegate.yaml"
 
 
 class ClusterMap(msgspec.Struct, frozen=True):
-    """A cluster that units name as their destination, and its context in a kubeconfig."""
+    """A cluster that units name as their destination, and its context in a kubeconfig.
+
+    By its `labels` generators of ApplicationSets choose it.
+    """
 
     name: str
     context: str
     server: str
     where: Place
+    labels: Mapping[str, str] = {}
 
 
 class RepositoryMap(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
     brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of.
+    own object of, or those that it generates.
     """
 
     ref: Ref
@@ -38,7 +38,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     handling: Handling = Handling()
     defines: tuple[str, str] = ("", "")
     deed: Deed = Deed.APPLY
-    brings: UnitId | None = None
+    brings: tuple[UnitId, ...] = ()
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ class FetchedChart(msgspec.Struct, frozen=True, gc=False):
     path: str
 
 
-class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"):
     """One chart to render.
 
     `root` is the directory of the source: nothing outside it is read. `chart` is the directory of
@@ -133,3 +133,17 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def __repr__(self) -> str:
         # Values may be secret, and what is printed ends in logs.
         return f"Release({self.name}, chart={self.chart})"
+
+
+class GoTexts(msgspec.Struct, frozen=True, gc=False, tag="texts"):
+    """Go templates, and sets of parameters to render each of them with.
+
+    Where `strict`, one that names a parameter which is not there cannot be rendered.
+    """
+
+    texts: tuple[str, ...]
+    params: tuple[dict[str, object], ...]
+    strict: bool = False
+
+    def __repr__(self) -> str:
+        return f"GoTexts({len(self.texts)} for {len(self.params)})"

@@ -28,6 +28,7 @@ from tidegate.plan.gates import FIRST, await_step, set_gates
 from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import with_joints
 from tidegate.plan.precedence import make_edges, part_steps
+from tidegate.plan.rollouts import roll_out
 from tidegate.plan.stages import group_by_stage
 from tidegate.plan.waves import StepGroup, group_by_wave
 
@@ -63,17 +64,20 @@ def build_fragment(
     }
     jointed = {name: _steps(one, brought, budget) for name, one in known.items()}
     chains = {name: steps for name, (steps, _) in jointed.items()}
-    told = [*precedences, *_declared(known.values(), brought)]
+    rollouts = roll_out(one.unit for one in known.values())
+    told = [*precedences, *_declared(known.values(), brought), *rollouts.precedences]
     told += [one for _, mine in jointed.values() for one in mine]
     chains = {name: mark_last(part_steps(chain, told)) for name, chain in chains.items()}
-    steps = _by_id(chains.values())
+    steps = _by_id([*chains.values(), rollouts.joints])
     edges = [edge for chain in chains.values() for edge in link_chain(chain)]
     edges += make_edges(told, chains)
     return Fragment(
-        units=digest_units((plan_unit(one.unit) for one in known.values()), steps.values()),
+        units=digest_units(
+            (*(plan_unit(one.unit) for one in known.values()), *rollouts.units), steps.values()
+        ),
         steps=put_in_order(steps, edges),
         edges=tuple(dict.fromkeys(edges)),
-        slots=slots,
+        slots=(*slots, *rollouts.slots),
     )
 
 

@@ -37,7 +37,7 @@ def with_joints(
     found: list[Step] = []
     begins: list[tuple[int, Manifest]] = []
     for step in steps:
-        children = [one for one in members.get(step.id, ()) if one.brings is not None]
+        children = [one for one in members.get(step.id, ()) if one.brings]
         if children:
             begins += [(len(found), child) for child in children]
             found.append(_joint(step))
@@ -84,10 +84,9 @@ def _precedences(
 ) -> Iterator[Precedence]:
     at_end = policy.semantics.children is Children.GATES
     for at, child in begins:
-        unit, origin = child.brings, child.origin
-        if unit is None:
-            continue
-        yield Precedence(before=steps[at].id, after=unit, because=Because.PARENT, where=origin)
-        after = steps[-1] if at_end else _behind(steps, at)
-        if after is not None and _is_awaited(child, policy):
-            yield Precedence(before=unit, after=after.id, because=Because.PARENT, where=origin)
+        origin, after = child.origin, steps[-1] if at_end else _behind(steps, at)
+        is_awaited = after is not None and _is_awaited(child, policy)
+        for unit in child.brings:
+            yield Precedence(before=steps[at].id, after=unit, because=Because.PARENT, where=origin)
+            if after is not None and is_awaited:
+                yield Precedence(before=unit, after=after.id, because=Because.PARENT, where=origin)

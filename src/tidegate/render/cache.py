@@ -40,6 +40,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[_Kept, ...]).decode
+_decode_rows = msgspec.msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
 _decode_needs = msgspec.msgpack.Decoder(tuple[ChartDependency, ...]).decode
 
 
@@ -71,6 +72,13 @@ class RenderCache:
 
     def keep_needs(self, key: str, needs: Iterable[ChartDependency]) -> None:
         self._note(self._name("needs", key), _encode(tuple(needs)))
+
+    def find_rows(self, key: str) -> tuple[tuple[str, ...], ...] | None:
+        """What templates came to, for each set of parameters."""
+        return self._recall("rows", key, _decode_rows)
+
+    def keep_rows(self, key: str, rows: tuple[tuple[str, ...], ...]) -> None:
+        self._note(self._name("rows", key), _encode(rows))
 
     def _recall(self, what: str, key: str, decode: Callable[[bytes], Shape]) -> Shape | None:
         kept = self._store.recall(self._name(what, key))

@@ -80,7 +80,9 @@ def _short(place: str) -> str:
 def _after(row: UnitRow) -> str:
     waves = [f"wave {row.wave}"] if row.wave is not None else []
     own, awaited = row.unit.id, [one.unit for one in row.unit.dependencies if one.unit]
-    return ", ".join([*waves, *(name_from(own, one) for one in awaited)])
+    step = row.unit.rollout
+    steps = [f"step {step.number}" if step.number else "no step"] if step else []
+    return ", ".join([*waves, *steps, *(name_from(own, one) for one in awaited)])
 
 
 def units_document(rows: Iterable[UnitRow], findings: Iterable[Finding]) -> dict[str, Json]:
@@ -107,6 +109,8 @@ def _unit(row: UnitRow) -> dict[str, Json]:
             "namespace": unit.destination.namespace,
         },
         "wave": row.wave,
+        "set": unit.made_by or None,
+        "step": unit.rollout.number if unit.rollout else None,
         "dependsOn": [str(one.unit) for one in unit.dependencies if one.unit],
         "suspended": unit.suspended,
         "objects": row.objects,

@@ -20,8 +20,10 @@ def oracles() -> Iterator[dict[str, Oracle]]:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         path = find_tools()
         argo, flux = build("argo", folder), build("flux", folder)
+        sets = build("../sets", folder)
         of_flux = stack.enter_context(Oracle(flux, path))
         yield {
+            "ApplicationSet": stack.enter_context(Oracle(sets, path)),
             "Application": stack.enter_context(Oracle(argo, path)),
             "Kustomization": of_flux,
             "HelmRelease": of_flux,

@@ -60,6 +60,23 @@ class Oracle:
         told = msgspec.json.decode(line)
         return Answer(told["objects"] or [], told.get("error", ""))
 
+    def generate(self, shape: str, body: Body) -> list[Body]:
+        """The Applications of a set."""
+        if self.process.stdin is None or self.process.stdout is None:
+            raise RuntimeError("the oracle has no ears")
+        root = REPOS / shape
+        files = {
+            str(path.relative_to(root)): path.read_text()
+            for path in root.rglob("*")
+            if path.is_file()
+        }
+        asked = {"set": body, "files": files, "secrets": []}
+        self.process.stdin.write(msgspec.json.encode(asked) + b"\n")
+        self.process.stdin.flush()
+        told = msgspec.json.decode(self.process.stdout.readline())
+        names = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
+        return [{**names, **one} for one in told["applications"] or []]
+
 
 def kept(objects: list[Body]) -> str:
     """Canonical JSON, one object a line, sorted."""

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 def build(name: str, folder: Path) -> Path:
     """The oracle in the folder of that name, as a program."""
-    program = folder / name
+    program = folder / Path(name).name
     command = ["nice", "go", "build", "-o", str(program), "."]
     subprocess.run(command, check=True, cwd=HERE / name, env=_environment())
     return program

@@ -43,9 +43,20 @@ def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, 
         answer = oracles[str(body["kind"])].ask(shape, body, list(cluster.values()))
         if body["kind"] == "Application":
             answer = Answer(_applied(answer.objects, unit.namespace), answer.error)
-        brought[unit.of, unit.id] = [_as_stored(one) for one in answer.objects]
+        brought[unit.of, unit.id] = [
+            each
+            for one in answer.objects
+            for each in (_as_stored(one), *_generated(shape, one, oracles))
+        ]
         cluster |= {identity(one): one for one in brought[unit.of, unit.id]}
         yield unit, answer
+
+
+def _generated(shape: str, body: Body, oracles: Mapping[str, Oracle]) -> list[Body]:
+    """What a set makes of the repository."""
+    if body.get("kind") != "ApplicationSet":
+        return []
+    return oracles["ApplicationSet"].generate(shape, body)
 
 
 def _in_file(shape: str, name: str) -> list[Body]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.dialect.applications import Body, codes
-from tidegate.dialect.argo.sets import read_set
+from tests.unit.dialect.applications import Body
 from tidegate.dialect.argo.settings import read_chart_values, read_settings
-from tidegate.documents import Document, read
+from tidegate.documents import read
 from tidegate.errors import Place
 
 MAPS = """\
@@ -71,13 +70,3 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
 @pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])
 def test_values_that_say_nothing_have_no_settings(values: Body) -> None:
     assert read_chart_values(values, Place("values.yaml")) == ()
-
-
-def test_a_set_is_told_by_its_name() -> None:
-    body: Body = {"metadata": {"name": "apps"}}
-
-    found = read_set(Document(body, Place("sets.yaml", 3)), "argocd")
-
-    assert found.units == ()
-    assert codes(found.findings) == ["warning argo.set at spec.generators"]
-    assert "`argocd/apps`" in found.findings[0].sentence

@@ -25,6 +25,7 @@ KNOWN = frozenset(
         "application.namespaces",
         "application.resourceTrackingMethod",
         "application.sync.impersonation.enabled",
+        "applicationsetcontroller.enable.new.git.file.globbing",
         "applicationsetcontroller.enable.progressive.syncs",
         "applicationsetcontroller.policy",
         "controller.diff.server.side",

@@ -10,9 +10,8 @@ tree without unit objects is one plain directory, unless overlays or charts lie 
 
 from __future__ import annotations
 
-import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,9 +22,7 @@ from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.families import (
     Family,
-    Growing,
     Member,
-    Render,
     entries_of,
     family_of,
     folders_over,
@@ -35,13 +32,13 @@ from tidegate.flows.discover.families import (
 )
 from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
+from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.pointing import Pointed, point_at, root_of
-from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
-from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.units import FindData, render_unit
+from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.config import Config, Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
@@ -52,9 +49,6 @@ from tidegate.source import fetch, find_vendored
 
 __all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
 
-AskCluster = Callable[[str], Awaitable[Capabilities]]
-AT_ONCE = 16
-"""Units on their way at a time: what they wait for is limited elsewhere."""
 NO_CONFIG = Config()
 
 
@@ -79,22 +73,25 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
     setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
     scan = await _scan(spot, setting)
     setting = replace(setting, vendored=find_vendored(scan.files, scan.root))
+    way = Way(setting, ask, spot.config, pointed.generator_data)
     if not (spot.is_tree or spot.is_file):
-        return await _plain(_units(pointed), scan, setting, ask)
-    if scan.candidates:
+        return await _plain(_units(pointed), scan, way)
+    if scan.has_units:
         homes = await find_homes(scan, setting)
         if homes.apart:
             refuse_several(pointed.what, scan, homes.apart)
-        found = await _repository(homes, ask)
+        found = await _repository(homes, way)
         said = {one.name: one for one in spot.config.settings}
-        return _only_entries(replace(found, settings={**said, **found.settings}), spot.config)
+        settings = {**said, **found.settings}
+        told = (*found.findings, *tell_rolling(found.families, settings))
+        return _only_entries(replace(found, findings=told, settings=settings), spot.config)
     if spot.is_file:
-        return await _plain(_file_unit(pointed, scan), scan, setting, ask)
+        return await _plain(_file_unit(pointed, scan), scan, way)
     apart = things_below(scan)
     if apart and scan.below not in scan.plain:
         refuse_several(pointed.what, scan)
     units = [_without(one, apart, scan) for one in _units(pointed)] if apart else _units(pointed)
-    found = await _plain(units, scan, setting, ask)
+    found = await _plain(units, scan, way)
     return replace(found, findings=(*found.findings, *tell_apart(apart)))
 
 
@@ -194,38 +191,29 @@ async def _scan(spot: _Spot, setting: Setting) -> Scan:
     return Scan(spot.root, files, spot.path.relative_to(spot.root).as_posix())
 
 
-async def _plain(units: list[Unit], scan: Scan, setting: Setting, ask: AskCluster) -> Discovered:
+async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
     """Plain units, and all that they bring."""
-    homes = await find_homes(scan, replace(setting, seeks=None))
+    homes = await find_homes(scan, replace(way.setting, seeks=None))
     async with Workshop(homes.setting) as workshop:
-        nodes = await Growing(scan, _renderer(workshop, ask)).grow(units)
+        nodes = await way.growing(scan, workshop).grow(units)
     families = tuple(family_of(node, scan) for node in nodes)
-    if all(len(one.members) == 1 for one in families):
+    if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families)
     return Discovered(families, (*homes.findings, *findings_of(families, scan)))
 
 
-def _renderer(workshop: Workshop, ask: AskCluster) -> Render:
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def render(unit: Unit, find_data: FindData) -> Rendered | Unrendered:
-        async with room:
-            cluster = await ask(unit.destination.cluster)
-            return await render_unit(unit, cluster, workshop, find_data)
-
-    return render
-
-
-async def _repository(homes: Homes, ask: AskCluster) -> Discovered:
+async def _repository(homes: Homes, way: Way) -> Discovered:
     """The families of a tree with unit objects.
 
     What overlays name may be patched by them, so that it is not looked at before it is known that
     nobody brings it; a unit that renders its own file is where its tree begins.
     """
     scan = homes.scan
-    loose = [one for one in scan.candidates if not is_included(one, scan) or holds_itself(one)]
     async with Workshop(homes.setting) as workshop:
-        grow = Growing(scan, _renderer(workshop, ask)).grow
+        growing = way.growing(scan, workshop)
+        grow = growing.grow
+        await growing.generate()
+        loose = [one for one in scan.candidates if not is_included(one, scan) or holds_itself(one)]
         nodes = await grow(loose)
         entries, circles = entries_of(nodes)
         brought = {name for node in entries for name in family_of(node, scan).names}

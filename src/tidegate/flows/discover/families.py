@@ -24,6 +24,7 @@ from tidegate.dialect.units import find_units
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.sets import Generating
 from tidegate.flows.discover.surroundings import Surroundings
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.units import FindData
@@ -85,12 +86,19 @@ class Growing:
     What is the same in two places is rendered once, unless it takes data from what is around it.
     """
 
-    def __init__(self, scan: Scan, render: Render) -> None:
+    def __init__(self, scan: Scan, render: Render, generating: Generating) -> None:
         self._scan = scan
+        self._generating = generating
         self._render = render
         self._rendered: dict[tuple[bytes, int], Rendered | Unrendered] = {}
         self._locks: dict[tuple[bytes, int], asyncio.Lock] = {}
         self._declared: dict[tuple[int, str], Declared] = {}
+
+    async def generate(self) -> None:
+        """Whatever sets that stand in files generate."""
+        for name, declared in self._scan.declared.items():
+            if declared.sets and self._scan.is_below(name):
+                self._scan.generated[name] = await self._generating.expanded(declared)
 
     async def grow(self, units: Iterable[Unit]) -> list[_Node]:
         """The nodes of these units, each with all that comes of it."""
@@ -109,7 +117,8 @@ class Growing:
     async def _grow(self, unit: Unit, around: Surroundings, above: tuple[UnitId, ...]) -> _Node:
         unit = around.with_sources(unit)
         rendered = await self._render_once(unit, around)
-        declared = self._find_units(rendered, unit.destination.namespace)
+        found = self._find_units(rendered, unit.destination.namespace)
+        declared = await self._generating.expanded(found)
         member = Member(unit, rendered, declared)
         inside = Surroundings(self._scan, member.documents, declared, around)
         children = [_child(one, unit) for one in declared.units]

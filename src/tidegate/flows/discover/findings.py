@@ -17,19 +17,25 @@ from tidegate.model.source import ChartSource, OciSource
 from tidegate.model.unit import Unit, UnitId
 from tidegate.source.urls import without_password
 
-SET = "argo.set"
-"""The code of what is said of an ApplicationSet."""
-
 
 def findings_of(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
     """What is to be said of the units themselves, of their objects, and of what was not rendered.
 
     Of entries, and of sets that nobody brings, the files speak.
     """
+    yield from dict.fromkeys((*_of_sets(scan), *_of_families(families, scan)))
+
+
+def _of_sets(scan: Scan) -> Iterator[Finding]:
+    for name, generated in scan.generated.items():
+        known = scan.declared[name].findings
+        for one in generated.findings:
+            if one not in known or not scan.declared[name].units:
+                yield one
+
+
+def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
     ids = {name for family in families for name in family.ids}
-    for name, declared in scan.declared.items() if families else ():
-        if scan.is_below(name):
-            yield from (one for one in declared.findings if one.code == SET)
     for family in families:
         yield from family.findings
         said = [*_of_entry(family, scan)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from posixpath import join, normpath
 from typing import NamedTuple
 
+from tidegate.dialect.argo.sets.reading import asked_paths
 from tidegate.errors import Place
 from tidegate.flows.config import called
 from tidegate.flows.discover.scan import Scan, folders_of
@@ -122,6 +123,9 @@ def _asked(scan: Scan) -> Iterator[_Asked]:
                 source = named.get(source)
             if isinstance(source, GitSource):
                 yield _Asked(source.url, one.path, unit.where.name if unit.where else "")
+    for name, declared in scan.declared.items():
+        for each in declared.sets if scan.is_below(name) else ():
+            yield from (_Asked(url, path, each.where.name) for url, path in asked_paths(each))
 
 
 def _folders(files: Iterable[str]) -> set[str]:

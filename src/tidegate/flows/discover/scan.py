@@ -27,6 +27,7 @@ from tidegate.model.source import DeclaredSource, SourceObject
 from tidegate.model.unit import Unit
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
+NOTHING = Declared()
 MANIFESTS = (".yaml", ".yml", ".json")
 CHART = "Chart.yaml"
 TEMPLATES = "templates"
@@ -64,12 +65,16 @@ _DATA_KINDS = re.compile(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b"
 
 @dataclass(frozen=True)
 class Scan:
-    """A tree, and what stands in it as text. Paths start at `root`; `below` is where to look."""
+    """A tree, and what stands in it as text. Paths start at `root`; `below` is where to look.
+
+    `generated`: by file, what is declared in it with what its sets generate, once that is known.
+    """
 
     root: Path
     files: tuple[str, ...]
     below: str = "."
     broken: list[Finding] = field(default_factory=list)
+    generated: dict[str, Declared] = field(default_factory=dict)
     _hidden: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def inside(self, folder: str) -> Scan:
@@ -104,9 +109,7 @@ class Scan:
     def declared(self) -> dict[str, Declared]:
         """By file, what the dialects' own objects in it declare, as they stand there."""
         found = {name: find_units(documents) for name, documents in self.documents.items()}
-        return {
-            name: one for name, one in found.items() if one.units or one.sources or one.findings
-        }
+        return {name: one for name, one in found.items() if one != NOTHING}
 
     @cached_property
     def documents(self) -> dict[str, tuple[Document, ...]]:
@@ -158,8 +161,17 @@ class Scan:
             unit
             for name, declared in self.declared.items()
             if self.is_below(name)
-            for unit in declared.units
+            for unit in self.generated.get(name, declared).units
         ]
+
+    @property
+    def has_units(self) -> bool:
+        """Whether something stands there that is a unit, or that generates some."""
+        return any(
+            declared.units or declared.sets
+            for name, declared in self.declared.items()
+            if self.is_below(name)
+        )
 
     def included_by(self, path: str) -> list[str]:
         """The overlays that name a file or a directory."""

@@ -1,4 +1,4 @@
-"""The worker's own program: a release in, texts or the parts of an error out.
+"""The worker's own program: a release or templates in, texts or the parts of an error out.
 
     python -m tidegate.render.helm.engine
 
@@ -17,9 +17,9 @@ from helm_python.errors import HelmError
 
 from tidegate.errors import Place, RenderError, foreign
 from tidegate.external.serving import serve
-from tidegate.model.release import ChartDependency, Release
+from tidegate.model.release import ChartDependency, GoTexts, Release
 from tidegate.render.engines import EngineRefusal
-from tidegate.render.helm import dependencies, sdk, staging
+from tidegate.render.helm import dependencies, sdk, staging, texts
 from tidegate.render.helm.answers import Answer, DependencyError, Templated, Text
 from tidegate.render.helm.files import check_chart, inside
 from tidegate.render.helm.integers import NAME, restore, template_below
@@ -27,20 +27,21 @@ from tidegate.render.helm.parameters import Values
 from tidegate.render.helm.troubles import explain, inside_chart
 from tidegate.render.helm.values import compose, merge_files
 
-_decode = msgspec.json.Decoder(Release).decode
+_decode = msgspec.json.Decoder(Release | GoTexts).decode
 _encode = msgspec.json.Encoder().encode
 
 
 def answer(request: bytes) -> bytes:
     """One request of the worker's line."""
-    release = _decode(request)
-    reply: Answer
+    asked = _decode(request)
+    reply: Answer | tuple[tuple[str, ...], ...]
     try:
-        reply = render(release)
+        reply = texts.render(asked) if isinstance(asked, GoTexts) else render(asked)
     except RenderError as error:
         reply = _refuse(error)
     except HelmError as error:
-        reply = _refuse(explain(error, chart=release.chart))
+        chart = asked.chart if isinstance(asked, Release) else texts.CHART
+        reply = _refuse(explain(error, chart=chart))
     return _encode(reply)
 
 

@@ -10,9 +10,8 @@ import ctypes
 import io
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,10 +25,16 @@ from tidegate.render.helm.parameters import Values
 
 Handle: TypeAlias = ctypes.c_uint64
 
-_PROBE = (
+_COMPARE = (
     "{{ semverCompare .Values.constraint"
     " (.Values.version | default .Capabilities.KubeVersion.String) }}"
 )
+
+PROBE = {
+    "probe/Chart.yaml": "apiVersion: v2\nname: probe\nversion: 0.1.0\n",
+    "probe/templates/probe.yaml": _COMPARE,
+}
+"""A chart that compares versions."""
 
 
 class ChartMetadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -94,6 +99,13 @@ def render(chart: Handle, values: Values, release: Release) -> dict[str, str]:
     return msgspec.json.decode(answer, type=dict[str, str])
 
 
+def render_strictly(chart: Handle, values: Mapping[str, object], *, strict: bool) -> dict[str, str]:
+    """The same for a chart of ours; where `strict`, a key that is not there is an error."""
+    options = {"name": "texts", "namespace": "default", "strict": strict}
+    answer = _native.call_string("helm_render", chart, json.dumps(values), json.dumps(options))
+    return msgspec.json.decode(answer, type=dict[str, str])
+
+
 def crds_of(chart: Handle) -> tuple[Crd, ...]:
     """CRDs of the chart and of its subcharts; after rendering, of those that are enabled."""
     answer = _native.call_string("helm_chart_crds", chart)
@@ -143,7 +155,7 @@ def is_in_range(version: str, constraint: str, release: Release) -> bool:
 
 
 def _judge(values: Values, release: Release) -> bool:
-    with _probe() as chart:
+    with chart_of(PROBE) as chart:
         try:
             answer = render(chart, values, release)
         except HelmError:
@@ -152,26 +164,20 @@ def _judge(values: Values, release: Release) -> bool:
 
 
 @contextmanager
-def _probe() -> Iterator[Handle]:
-    content = _probe_archive()
+def chart_of(files: Mapping[str, str]) -> Iterator[Handle]:
+    """A chart that nobody has written down, by the texts of its files."""
+    with io.BytesIO() as content:
+        with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
+            for name, text in files.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(text.encode())
+                archive.addfile(entry, io.BytesIO(text.encode()))
+        yield from _unpacked(content.getvalue())
+
+
+def _unpacked(content: bytes) -> Iterator[Handle]:
     buffer = (ctypes.c_uint8 * len(content)).from_buffer_copy(content)
     yield from _held(_native.call_handle("helm_chart_load_archive", buffer, len(content)))
-
-
-@cache
-def _probe_archive() -> bytes:
-    """A chart that compares versions, as an archive."""
-    files = {
-        "probe/Chart.yaml": "apiVersion: v2\nname: probe\nversion: 0.1.0\n",
-        "probe/templates/probe.yaml": _PROBE,
-    }
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as archive:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return content.getvalue()
 
 
 def _options(release: Release) -> dict[str, object]:

@@ -1,0 +1,89 @@
+"""Parameters as Argo CD handles them: printed by Go, made flat, merged, chosen by a selector."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from tidegate.dialect.argo.sets.asking import Body, Fault, Params
+from tidegate.errors import foreign
+from tidegate.model.labels import matches
+from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mappings, text
+
+LONGEST_NAME = 253
+LEAST_EXPONENT, LARGEST_EXPONENT = -4, 6
+"""Outside of these Go prints a number with its exponent."""
+OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
+"""Whether they need values, or must have none."""
+
+
+def printed(value: Json) -> str:
+    """As Go prints it; every number is one that came out of JSON."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return _number(float(value))
+        case list():
+            return f"[{' '.join(map(printed, value))}]"
+        case dict():
+            return f"map[{' '.join(f'{key}:{printed(value[key])}' for key in sorted(value))}]"
+        case _:
+            return value
+
+
+def _number(value: float) -> str:
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    power = len(digits) + int(exponent) - 1
+    if value == 0 or LEAST_EXPONENT <= power < LARGEST_EXPONENT or "n" in repr(value):
+        return repr(value).removesuffix(".0") if "e" not in repr(value) else f"{value:f}"
+    head, *tail = map(str, digits)
+    fraction = f".{''.join(tail)}" if tail else ""
+    return f"{'-' if sign else ''}{head}{fraction}e{'-' if power < 0 else '+'}{abs(power):02}"
+
+
+def flattened(value: Json, start: str = "") -> Iterator[tuple[str, str]]:
+    """Every leaf with its path, its parts joined by dots."""
+    known = value if isinstance(value, dict) else {}
+    many = value if isinstance(value, list) else []
+    for key, one in (*known.items(), *enumerate(many)):
+        path = f"{start}.{key}" if start else str(key)
+        if isinstance(one, dict | list):
+            yield from flattened(one, path)
+        else:
+            yield path, printed(one)
+
+
+def deep_merged(under: Json, over: Json) -> Json:
+    """Mappings merged at any depth; of everything else the second counts."""
+    if not isinstance(under, dict) or not isinstance(over, dict):
+        return over
+    return {**under, **{key: deep_merged(under.get(key), one) for key, one in over.items()}}
+
+
+def normalized(name: str) -> str:
+    """A name that Kubernetes takes."""
+    return re.sub("[^-a-z0-9.]", "-", name.lower())[:LONGEST_NAME].strip("-.")
+
+
+def chosen(params: list[Params], selector: Json) -> list[Params]:
+    """Those whose flat parameters a selector takes."""
+    if not isinstance(selector, dict):
+        return params
+    _refuse_wrong(selector)
+    return [one for one in params if matches(selector, dict(flattened(one)))]
+
+
+def _refuse_wrong(selector: Body) -> None:
+    for one in mappings(selector, "matchExpressions"):
+        operator = text(one, "operator")
+        if operator not in OPERATORS:
+            said = f"a selector has no operator `{foreign(operator)}`"
+            raise Fault("argo.set-selector", said, f"there are {', '.join(OPERATORS)}")
+        if bool(listed(one, "values")) is not OPERATORS[operator]:
+            said = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
+            raise Fault("argo.set-selector", said, "correct the selector")

@@ -1,0 +1,105 @@
+"""Templates of both languages: `{{name}}` by ourselves, Go's by whoever can run Go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from tidegate.dialect.argo.sets.asking import AskTexts, Body, Errand, Fault, Language, Params
+from tidegate.errors import foreign
+from tidegate.model.objects import Json
+
+OPENS, CLOSES = "{{", "}}"
+MISSING_FAILS = "missingkey=error"
+_TEMPLATED = re.compile(r"\{\{.*\}\}")
+
+
+def filled(text: str, params: Params) -> str:
+    """The text with the parameters it names; what is not there, or is no text, stays as it is."""
+    if not _TEMPLATED.search(text):
+        return text
+    made, sign, rest = text.partition(OPENS)
+    while sign:
+        tag, end, rest = rest.partition(CLOSES)
+        if not end:
+            said = f"`{foreign(text)}` opens a parameter and does not close it"
+            raise Fault("argo.set-template", said, f"write `{CLOSES}` behind it")
+        value = params.get(tag.strip()) if tag.strip() else None
+        made += value if isinstance(value, str) else f"{OPENS}{tag}{CLOSES}"
+        plain, sign, rest = rest.partition(OPENS)
+        made += plain
+    return made
+
+
+def fill(
+    bodies: Sequence[Json], params: Sequence[Params], language: Language, *, lenient: bool = False
+) -> Errand[list[list[Json]]]:
+    """For each set of parameters the bodies, with every text and every key filled in.
+
+    Argo CD loses what is null in a mapping on the way. Without parameters nothing is touched.
+    """
+    if not language.is_go:
+        return [_each(bodies, _filler(mine)) if mine else list(bodies) for mine in params]
+    texts = tuple(dict.fromkeys(text for one in bodies for text in _texts(one)))
+    whole = tuple(mine for mine in params if mine)
+    if not texts or not whole:
+        return [_each(bodies, str) if mine else list(bodies) for mine in params]
+    answer = yield AskTexts(texts, whole, language.options, lenient)
+    rows = iter(answer.texts)
+    found = (dict(zip(texts, next(rows), strict=True)) if mine else {} for mine in params)
+    return [_each(bodies, _finder(row)) if row else list(bodies) for row in found]
+
+
+def _filler(params: Params) -> Callable[[str], str]:
+    return lambda text: filled(text, params)
+
+
+def _finder(row: dict[str, str]) -> Callable[[str], str]:
+    return lambda text: row.get(text, text)
+
+
+def _each(bodies: Sequence[Json], change: Callable[[str], str]) -> list[Json]:
+    return [_walk(one, change) for one in bodies]
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Every text with a template in it, keys among them."""
+    match value:
+        case str() if OPENS in value:
+            yield value
+        case list():
+            for one in value:
+                yield from _texts(one)
+        case dict():
+            for key, one in value.items():
+                yield from _texts(key)
+                yield from _texts(one)
+        case _:
+            pass
+
+
+def _walk(value: Json, change: Callable[[str], str]) -> Json:
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_walk(one, change) for one in value]
+        case dict():
+            kept = ((key, one) for key, one in value.items() if one is not None)
+            return {change(key): _walk(one, change) for key, one in kept}
+        case _:
+            return value
+
+
+def with_values(params: list[Params], values: Body, language: Language) -> Errand[list[Params]]:
+    """The parameters with `values`, each filled in from the others: none of them sees another."""
+    if not values:
+        return params
+    made = yield from fill([*values.values()], params, language)
+    rows = (dict(zip(values, row, strict=True)) for row in made)
+    if language.is_go:
+        return [{**one, "values": row} for one, row in zip(params, rows, strict=True)]
+    return [
+        {**one, **{f"values.{key}": value for key, value in row.items()}}
+        for one, row in zip(params, rows, strict=True)
+    ]

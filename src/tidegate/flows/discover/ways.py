@@ -1,0 +1,46 @@
+"""How units are found: what may be had, what clusters are like, what generators find."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tidegate.flows.discover.families import Growing, Render
+from tidegate.flows.discover.scan import Scan
+from tidegate.flows.discover.sets import Generating
+from tidegate.flows.generator_data import GeneratorData
+from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
+from tidegate.flows.rendering.capabilities import Capabilities
+from tidegate.flows.rendering.units import FindData, render_unit
+from tidegate.model.config import Config
+from tidegate.model.unit import Unit
+
+AskCluster: TypeAlias = Callable[[str], Awaitable[Capabilities]]
+AT_ONCE = 16
+"""Units on their way at a time: what they wait for is limited elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The same for all units of one search."""
+
+    setting: Setting
+    ask: AskCluster
+    config: Config
+    data: GeneratorData
+
+    def growing(self, scan: Scan, workshop: Workshop) -> Growing:
+        generating = Generating(workshop, scan, self.config, self.data)
+        return Growing(scan, self._renderer(workshop), generating)
+
+    def _renderer(self, workshop: Workshop) -> Render:
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def render(unit: Unit, find_data: FindData) -> Rendered | Unrendered:
+            async with room:
+                cluster = await self.ask(unit.destination.cluster)
+                return await render_unit(unit, cluster, workshop, find_data)
+
+        return render

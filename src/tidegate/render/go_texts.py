@@ -1,0 +1,162 @@
+"""Many Go templates with many sets of parameters, as an ApplicationSet has them.
+
+    texts = await render_texts(("{{ .name | slugify }}",), ({"name": "Web"},), workers)
+
+The Helm SDK has the same language and the same functions. What Argo CD adds is put in other words
+here, and what only Helm has is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.documents.decoding import suggest
+from tidegate.errors import ProcessError, RenderError, foreign
+from tidegate.external.worker import Workers
+from tidegate.model.release import GoTexts
+from tidegate.render.engines import EngineRefusal
+
+STRICT = "missingkey=error"
+LENIENT = ("missingkey=default", "missingkey=invalid", "missingkey=zero")
+NORMALIZE, SLUGIFY = "normalize", "slugify"
+RENAMED = {"fromJson": "mustFromJson", NORMALIZE: f'include "tidegate.{NORMALIZE}"'}
+FOREIGN = frozenset(
+    [
+        "env",
+        "expandenv",
+        "getHostByName",
+        "include",
+        "tpl",
+        "required",
+        "lookup",
+        "toToml",
+        "fromToml",
+        "mustToToml",
+        "toYamlPretty",
+        "mustToYaml",
+        "fromJsonArray",
+    ]
+)
+"""Functions that Argo CD does not have."""
+_OWN = re.compile(r"templates/_(\d+)\.tpl")
+MISSING = re.compile("map has no entry for key|nil data; no entry for key|can't evaluate field")
+_ACTION = re.compile(
+    r"(\{\{-?\s*/\*.*?\*/\s*-?\}\})"
+    r"""|\{\{((?>"(?:\\.|[^"\\])*"|`[^`]*`|(?!\s-\}\}|\}\}).)*)(?:\s-)?\}\}""",
+    re.DOTALL,
+)
+_TOKEN = re.compile(
+    r"""(?P<text>"(?:\\.|[^"\\])*"|`[^`]*`|'(?:\\.|[^'\\])*')|(?P<name>[.$]?[A-Za-z_][\w.]*)"""
+    r"""|(?P<ends>[|)])|(?P<opens>\()|(?P<other>.)""",
+    re.DOTALL,
+)
+_encode = msgspec.json.Encoder().encode
+Params: TypeAlias = Mapping[str, object]
+Rows: TypeAlias = tuple[tuple[str, ...], ...]
+_decode: Callable[[bytes], Rows | EngineRefusal] = msgspec.json.Decoder(Rows | EngineRefusal).decode
+
+
+async def render_texts(
+    texts: Sequence[str],
+    params: Sequence[Params],
+    workers: Workers,
+    options: Sequence[str] = (),
+    *,
+    lenient: bool = False,
+) -> Rows:
+    """For each set of parameters what the templates come to.
+
+    Raises a RenderError for the first that cannot be rendered. If `lenient`, one that names a
+    parameter which is not there is given back as it is.
+    """
+    strict = _is_strict(options)
+    asked = GoTexts(tuple(map(translated, texts)), tuple(map(dict, params)), strict=strict)
+    try:
+        return await _ask(asked, workers)
+    except RenderError as error:
+        if not lenient or not MISSING.search(error.problem):
+            raise
+    return tuple([await _one_by_one(asked, row, texts, workers) for row in asked.params])
+
+
+async def _one_by_one(
+    asked: GoTexts, params: Params, texts: Sequence[str], workers: Workers
+) -> tuple[str, ...]:
+    made = []
+    for text, written in zip(asked.texts, texts, strict=True):
+        one = msgspec.structs.replace(asked, texts=(text,), params=(dict(params),))
+        try:
+            made.append((await _ask(one, workers))[0][0])
+        except RenderError as error:
+            if not MISSING.search(error.problem):
+                raise
+            made.append(written)
+    return tuple(made)
+
+
+async def _ask(asked: GoTexts, workers: Workers) -> Rows:
+    try:
+        answer = _decode(await workers.ask(_encode(asked)))
+    except ProcessError as error:
+        problem = f"the templates cannot be rendered: {error.problem}"
+        raise RenderError("render.template", problem, hint=error.hint) from error
+    if isinstance(answer, EngineRefusal):
+        found = _OWN.fullmatch(answer.where.name) if answer.where else None
+        what = f"`{foreign(asked.texts[int(found[1])])}`: " if found else ""
+        raise _refused(f"{what}{answer.problem}", "")
+    return answer
+
+
+def _is_strict(options: Sequence[str]) -> bool:
+    for one in options:
+        if one != STRICT and one not in LENIENT:
+            hint = suggest(one, (STRICT, *LENIENT))
+            raise _refused(f"there is no option `{foreign(one)}` for templates", hint)
+    return bool(options) and options[-1] == STRICT
+
+
+def translated(text: str) -> str:
+    """The template in words that the SDK knows. Raises a RenderError for what Argo CD refuses."""
+    return _ACTION.sub(_action, text)
+
+
+def _action(found: re.Match[str]) -> str:
+    whole, inner = found[0], found[2]
+    if inner is None:
+        return whole
+    start = found.start(2) - found.start()
+    return whole[:start] + "".join(_pieces(inner)) + whole[start + len(inner) :]
+
+
+def _pieces(action: str) -> Iterator[str]:
+    """`slugify` takes what stands before it in its command, too: it is put behind the command."""
+    waiting = [False]
+    for token in _TOKEN.finditer(action):
+        if token["ends"]:
+            yield from _slug(waiting, closes=token[0] == ")")
+        if token["opens"]:
+            waiting.append(False)
+        name = token["name"] or ""
+        if name in FOREIGN:
+            hint = "use one of sprig's, or one that Argo CD adds"
+            raise _refused(f"Argo CD has no function `{name}` for templates", hint)
+        if name == SLUGIFY:
+            waiting[-1] = True
+        yield "list" if name == SLUGIFY else RENAMED.get(name, token[0])
+    yield from _slug(waiting, closes=False)
+
+
+def _slug(waiting: list[bool], *, closes: bool) -> Iterator[str]:
+    if waiting[-1]:
+        yield f' | include "tidegate.{SLUGIFY}" '
+    waiting[-1] = False
+    if closes and len(waiting) > 1:
+        waiting.pop()
+
+
+def _refused(problem: str, hint: str) -> RenderError:
+    return RenderError("render.template", problem, hint=hint)

@@ -1,0 +1,162 @@
+"""Sets from outside: what they generate is shown, planned, played and rolled out, step by step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.set_ladder import Ladder, spans
+from tests.fakes.tidegate_runs import ROOT, tidegate
+
+LADDER, THREE = ROOT / "examples" / "ladder", ROOT / "examples" / "three-sets"
+
+
+@pytest.fixture
+def ladder(tmp_path: Path) -> Ladder:
+    return Ladder(tmp_path)
+
+
+def synced(ladder: Ladder, *words: str | Path) -> tuple[list[dict[str, object]], int]:
+    ran = ladder.run("sync", "--sandbox", "-o", "json", *words)
+    return [json.loads(line) for line in ran.stdout.splitlines()], ran.returncode
+
+
+def test_units_show_the_steps_of_a_ladder() -> None:
+    ran = tidegate("units", LADDER, "--offline", "-o", "json")
+
+    document = json.loads(ran.stdout)
+    steps = [one["step"] for one in document["units"] if one["set"]]
+    assert ran.returncode == 0
+    assert len(steps) == 30
+    assert steps == sorted(steps)
+    assert {one["set"] for one in document["units"][1:]} == {"ApplicationSet/argocd/platform"}
+    assert document["units"][1]["place"].startswith("argocd/platform.yaml:3:1 (generator 0, ")
+
+
+@pytest.mark.parametrize("repository", [LADDER, THREE], ids=lambda path: path.name)
+@pytest.mark.parametrize("words", [("simulate", "--engine", "argocd"), ("sync", "--sandbox")])
+def test_sets_of_a_repository_are_rolled_out(repository: Path, words: tuple[str, ...]) -> None:
+    ran = tidegate(words[0], repository, *words[1:], "--offline")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "passed" in ran.stdout.splitlines()[-1]
+
+
+def test_a_limit_is_never_exceeded_and_each_step_waits(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", "c", "d", "e", most="'50%'")
+    ladder.step(3, "f", "g", "h", most=1)
+    ladder.step(4, "i", "j", "k", "l", most="'100%'")
+
+    events, code = synced(ladder)
+
+    times = spans(events)
+    assert code == 0
+    for early, late in ("abcdefgh", "ijkl"), ("abcde", "fgh"), ("a", "bcde"):
+        assert max(times[one][1] for one in early) <= min(times[one][0] for one in late)
+    for names, most in ("bcde", 2), ("fgh", 1), ("ijkl", 4):
+        busy = [
+            sum(times[other][0] <= times[one][0] < times[other][1] for other in names)
+            for one in names
+        ]
+        assert max(busy) <= most
+
+
+def test_a_step_with_no_slots_holds_until_somebody_approves(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", most=0)
+    ladder.step(3, "c")
+
+    events, code = synced(ladder, "--timeout", "60s")
+
+    assert code != 0
+    assert set(spans(events)) == {"a"}
+    held = [one["sentence"] for one in events if one.get("reason") == "Approval"]
+    assert held == ["`ApplicationSet/argocd/steps step 2` goes on when somebody approves"]
+
+
+def test_a_unit_that_fails_stops_all_later_steps(ladder: Ladder, tmp_path: Path) -> None:
+    ladder.step(1, "a", "b")
+    ladder.step(2, "c")
+    ladder.step(3, "d")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("behaviours:\n- effect: never-ready\n  when: {name: b}\n")
+
+    events, code = synced(ladder, "--scenario", scenario, "--timeout", "40m")
+
+    assert code != 0
+    assert set(spans(events)) == {"a", "b"}
+
+
+def test_many_units_of_two_steps_are_tied_by_a_joint(ladder: Ladder) -> None:
+    ladder.step(1, *(f"a{number}" for number in range(9)))
+    ladder.step(2, *(f"b{number}" for number in range(9)))
+
+    events, code = synced(ladder)
+
+    times = spans(events)
+    early = max(times[f"a{number}"][1] for number in range(9))
+    assert code == 0
+    assert early <= min(times[f"b{number}"][0] for number in range(9))
+
+
+def test_progressive_syncs_that_are_off_order_nothing_for_argo_cd(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b")
+    switch = "applicationsetcontroller.enable.progressive.syncs"
+    (ladder.folder / "tidegate.yaml").write_text(f"settings: {{{switch}: false}}\n")
+
+    theirs, ours = ladder.play("argocd"), ladder.play("tidegate")
+    ran = ladder.run("units")
+
+    assert theirs["a"][0] == theirs["b"][0]
+    assert ours["b"][0] >= ours["a"][1]
+    assert "warning[argo.set-progressive]: Argo CD ignores the steps of" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("- list:", "- lists:", "error[argo.set-generator]: there is no generator `lists`"),
+        ("{name: b, ", "{name: a, ", "error[argo.set-twice]: 2 Applications come out as `a`"),
+        ("generators:\n    - list", "goTemplate: true\n  generators:\n    - list", "function"),
+        (", maxUpdate: 1", ", maxUpdate: abc", "`maxUpdate` of step 1 is no number"),
+        ("values: ['2']", "values: ['9']", "warning[argo.set-steps]: a step takes no Application"),
+        ("project: default", "projects: default", "error[argo.missing]: `spec.project` is missing"),
+        ("name: a, ", "name: No_Name, ", "error[argo.set-name]: `No_Name` cannot be"),
+        ("elements: [", "elements: [], old: [", "warning[argo.set-nothing]"),
+    ],
+)
+def test_what_is_wrong_with_a_set_is_told_with_its_place(
+    ladder: Ladder, old: str, new: str, said: str
+) -> None:
+    ladder.step(1, "a", most=1)
+    ladder.step(2, "b")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert said in ran.stderr
+    assert "at set.yaml:1" in ran.stderr
+
+
+def test_what_generators_find_elsewhere_can_be_said_in_a_file(
+    ladder: Ladder, tmp_path: Path
+) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text()
+    file.write_text(text.replace("- list: {", "- plugin: {old: {").replace("]}\n", "]}}\n", 1))
+    data = tmp_path / "found.yml"
+    data.write_text("sets:\n  steps:\n    plugin:\n    - {name: a, step: '1'}\n")
+
+    without = tidegate("units", ladder.folder, "--offline")
+    ran = tidegate("units", ladder.folder, "--offline", "--generator-data", data)
+
+    assert "error[argo.set-unknown]: what `plugin` finds is not known here" in without.stderr
+    assert "Application/argocd/a" in ran.stdout, ran.stderr

@@ -1,0 +1,97 @@
+"""What we generate against what Argo CD's own controller does.
+
+`python -m tests.oracles.sets` asks it again; that needs Go.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.unit.dialect.running_sets import Body, Runner
+from tidegate.dialect.argo.sets.applications import generate_entry, run_of
+from tidegate.dialect.argo.sets.asking import Cluster, Fault, Known
+from tidegate.dialect.declared import DeclaredSet
+from tidegate.errors import Place, RenderError
+from tidegate.external.worker import Workers
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, mappings, text
+from tidegate.render.helm import helm_workers
+
+ANSWERS = Path(__file__).parents[2] / "data" / "sets" / "argo.jsonl.gz"
+NESTED = "nil pointer evaluating interface {}"
+"""What Helm says of `.a.b` without `a`; Argo CD prints `<no value>`. A difference that we tell."""
+RECORDED: list[Body] = [
+    msgspec.json.decode(line) for line in gzip.decompress(ANSWERS.read_bytes()).splitlines()
+]
+
+
+def clusters_of(asked: Body) -> tuple[Cluster, ...]:
+    return tuple(
+        Cluster(
+            name=base64.b64decode(text(one, "data", "name")).decode(),
+            server=base64.b64decode(text(one, "data", "server")).decode(),
+            labels={key: str(value) for key, value in mapping(one, "metadata", "labels").items()},
+            annotations={
+                key: str(value) for key, value in mapping(one, "metadata", "annotations").items()
+            },
+        )
+        for one in mappings(asked, "secrets")
+    )
+
+
+async def ours(asked: Body, workers: Workers) -> list[Body] | str:
+    """All Applications, those that the controller leaves out later among them."""
+    files = {name: str(one) for name, one in mapping(asked, "files").items()}
+    body = mapping(asked, "set")
+    one = DeclaredSet(namespace="argocd", name="set", where=Place("set.yaml", 1), body=body)
+    runner, run = Runner(files, workers), run_of(one, Known(clusters=clusters_of(asked)))
+    made: list[Body] = []
+    try:
+        for entry in mappings(body, "spec", "generators"):
+            found = await runner.run(generate_entry(entry, (), one, run))
+            made += [application.body for application in found]
+    except (RenderError, Fault) as error:
+        return str(error)
+    return made
+
+
+def _plain(body: Body) -> Body:
+    metadata = {
+        key: one for key, one in mapping(body, "metadata").items() if key != "creationTimestamp"
+    }
+    return {"metadata": metadata, "spec": _without_empty(mapping(body, "spec"))}
+
+
+def _without_empty(value: Json) -> Json:
+    """Go leaves out what is empty in a struct."""
+    if isinstance(value, dict):
+        kept = {key: _without_empty(one) for key, one in value.items()}
+        return {key: one for key, one in kept.items() if one not in ("", None)}
+    return [_without_empty(one) for one in value] if isinstance(value, list) else value
+
+
+def alike(one: Body) -> bytes:
+    return msgspec.json.encode(one, order="deterministic")
+
+
+@pytest.mark.parametrize("number", range(0, len(RECORDED), 100))
+async def test_we_generate_what_argo_cd_does(number: int) -> None:
+    async with helm_workers(count=1) as workers:
+        for at, recorded in enumerate(RECORDED[number : number + 100], number):
+            asked, answer = mapping(recorded, "asked"), mapping(recorded, "answer")
+            made, error = await ours(asked, workers), text(answer, "error")
+            if error.startswith("panic"):  # it merges values of two types, and dies
+                continue
+            if isinstance(made, str) or error:
+                if isinstance(made, str) and NESTED in made:
+                    continue
+                assert isinstance(made, str), (at, error, "and we generate")
+                assert error, (at, made, "and Argo CD generates")
+                continue
+            wanted = map(_plain, mappings(answer, "applications"))
+            assert sorted(map(alike, map(_plain, made))) == sorted(map(alike, wanted)), at

@@ -1,0 +1,55 @@
+"""Go templates of sets, by the Helm SDK and in Argo CD's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.errors import RenderError
+from tidegate.render.go_texts import render_texts, translated
+from tidegate.render.helm import helm_workers
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{ .x | slugify 5 }}", '{{ .x | list 5  | include "tidegate.slugify" }}'),
+        ("{{ (slugify .x) | upper }}", '{{ (list .x | include "tidegate.slugify" ) | upper }}'),
+        ("{{ normalize .x }}", '{{ include "tidegate.normalize" .x }}'),
+        ('{{ "slugify" }}{{/* env */}} env', '{{ "slugify" }}{{/* env */}} env'),
+        ("{{ .env.slugify }}", "{{ .env.slugify }}"),
+    ],
+)
+def test_what_argo_cd_adds_is_put_in_other_words(text: str, said: str) -> None:
+    assert translated(text) == said
+
+
+@pytest.mark.parametrize("name", ["env", "expandenv", "getHostByName", "include", "tpl", "lookup"])
+def test_what_argo_cd_does_not_have_is_refused(name: str) -> None:
+    with pytest.raises(RenderError, match=f"no function `{name}`"):
+        translated(f'{{{{ {name} "x" }}}}')
+
+
+async def test_many_texts_are_rendered_with_many_parameters() -> None:
+    texts = ("{{ .name | upper }}", "{{ .missing }}", "{{ .name | slugify 3 }}<{{ .n }}>")
+
+    async with helm_workers(count=1) as workers:
+        made = await render_texts(texts, ({"name": "web", "n": 2}, {"name": "A_b c"}), workers)
+
+    assert made == (
+        ("WEB", "<no value>", "web<2>"),
+        ("A_B C", "<no value>", "a-b<<no value>>"),
+    )
+
+
+async def test_what_is_missing_is_an_error_where_the_set_says_so_unless_it_may_be() -> None:
+    strict = ("missingkey=error",)
+    async with helm_workers(count=1) as workers:
+        with pytest.raises(RenderError, match="no entry for key"):
+            await render_texts(("{{ .x }}",), ({"y": 1},), workers, strict)
+        made = await render_texts(
+            ("{{ .x }}", "{{ .y }}"), ({"y": 1},), workers, strict, lenient=True
+        )
+        with pytest.raises(RenderError, match="no option `missingkey=never`"):
+            await render_texts(("{{ .x }}",), ({"y": 1},), workers, ("missingkey=never",))
+
+    assert made == (("{{ .x }}", "1"),)
