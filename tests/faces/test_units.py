@@ -311,3 +311,40 @@ def test_a_plain_directory_is_one_unit(tmp_path: Path) -> None:
 
     assert ran.returncode == 0
     assert names(ran.stdout) == ["default/web"]
+
+
+def test_whom_a_unit_brings_is_seen_though_it_cannot_be_rendered(platform: Path) -> None:
+    broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {a: b: c}\n"
+    (platform / "argocd" / "apps" / "broken.yaml").write_text(broken)
+
+    shown = tidegate("units", platform, "-o", "json")
+    ran = tidegate("sync", platform, "--sandbox", "--keep-going")
+
+    parents = {one["name"]: one["parent"] for one in json.loads(shown.stdout)["units"]}
+    assert shown.returncode == 3
+    assert parents["root"] is None
+    assert parents["database"] == parents["shop"] == "Application/argocd/root"
+    assert "metrics/collector" in ran.stdout
+    assert "shop/database" not in ran.stdout
+
+
+def test_alternatives_are_simulated_one_after_another() -> None:
+    ran = tidegate("simulate", REPOS / "environments-flux", "--offline")
+
+    ends = [line for line in ran.stdout.splitlines() if "): passed after" in line]
+    assert ran.returncode == 0
+    assert ["/dev/" in ends[0], "/prod/" in ends[1]] == [True, True]
+
+
+def test_a_directory_of_manifests_is_read_without_the_charts_in_it(tmp_path: Path) -> None:
+    chart = tmp_path / "vendor" / "redis"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: redis\nversion: 1.0.0\n")
+    (chart / "templates" / "all.yaml").write_text("{{ fail `nobody asked` }}\n")
+    (tmp_path / "web.yaml").write_text(config_map("web"))
+
+    ran = tidegate("plan", tmp_path)
+
+    assert ran.returncode == 0
+    assert "ConfigMap default/web" in ran.stdout
+    assert "note[units.apart]: `vendor/redis` is a thing of its own" in ran.stderr

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -64,17 +64,25 @@ class _Listener:
 
 async def simulate(
     pointed: Pointed,
-    engines: Iterable[Semantics | None],
+    engines: Sequence[Semantics | None],
     target: Target,
     setting: Setting,
     *,
     until: Ms,
 ) -> list[Simulated]:
-    """Each on new clusters that begin alike. Without an engine, each unit by its own rules."""
+    """Each on new clusters that begin alike. Without an engine, each unit by its own rules.
+
+    Entries that are alternatives are played one after another.
+    """
+    async with open_found(pointed, target, setting) as (_, whole):
+        entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
     runs = []
-    for rules in engines:
-        async with open_found(pointed, target, setting) as (session, found):
-            runs.append(await _simulate(found, rules, session, until=until))
+    for entry in entries:
+        part = replace(pointed, entry=entry or pointed.entry)
+        for rules in engines:
+            async with open_found(part, target, setting) as (session, found):
+                run = await _simulate(found, rules, session, until=until)
+                runs.append(replace(run, name=f"{run.name} ({entry})" if entry else run.name))
     return runs
 
 

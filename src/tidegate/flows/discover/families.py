@@ -29,7 +29,7 @@ from tidegate.flows.discover.surroundings import Surroundings
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.units import FindData
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import Directory, FluxDetails, Overlay
+from tidegate.model.rendering import Detected, Directory, FluxDetails, Overlay
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
@@ -61,6 +61,12 @@ class Family:
     members: tuple[Member, ...]
     findings: tuple[Finding, ...] = ()
     own: Document | None = None
+
+    @property
+    def entry_name(self) -> str:
+        """What tells this entry from others: its file, else its identity."""
+        where = self.members[0].unit.where
+        return where.name if where else str(self.entry)
 
     @property
     def ids(self) -> frozenset[UnitId]:
@@ -117,7 +123,10 @@ class Growing:
     async def _grow(self, unit: Unit, around: Surroundings, above: tuple[UnitId, ...]) -> _Node:
         unit = around.with_sources(unit)
         rendered = await self._render_once(unit, around)
-        found = self._find_units(rendered, unit.destination.namespace)
+        if isinstance(rendered, Unrendered):
+            found = Declared(units=tuple(_seen_below(unit, self._scan)))
+        else:
+            found = self._find_units(rendered, unit.destination.namespace)
         declared = await self._generating.expanded(found)
         member = Member(unit, rendered, declared)
         inside = Surroundings(self._scan, member.documents, declared, around)
@@ -126,10 +135,8 @@ class Growing:
         grown = await self._grow_all(fresh, inside, above) if fresh else []
         return _Node(member, grown)
 
-    def _find_units(self, rendered: Rendered | Unrendered, namespace: str) -> Declared:
+    def _find_units(self, rendered: Rendered, namespace: str) -> Declared:
         """Whom it brings; what was rendered stays, so that it is known again."""
-        if isinstance(rendered, Unrendered):
-            return NOTHING
         if (key := (id(rendered), namespace)) not in self._declared:
             self._declared[key] = find_units(rendered.documents, namespace)
         return self._declared[key]
@@ -143,6 +150,20 @@ class Growing:
             if key not in self._rendered:
                 self._rendered[key] = await self._render(unit, around.find_data(unit))
         return self._rendered[key]
+
+
+def _seen_below(unit: Unit, scan: Scan) -> Iterator[Unit]:
+    """Whom a unit would bring that cannot be rendered, by the files in its directory."""
+    for source in unit.sources:
+        asked = source.request
+        request = asked.directory if isinstance(asked, Detected) else asked
+        if not isinstance(request, Directory | Overlay) or request.path == ".":
+            continue
+        deep = isinstance(request, Overlay) or request.recurse
+        for name, declared in scan.declared.items():
+            inside = name.startswith(f"{request.path}/")
+            if inside and (deep or posixpath.dirname(name) == request.path):
+                yield from declared.units
 
 
 def _child(unit: Unit, parent: Unit) -> Unit:
