@@ -106,6 +106,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     def is_joint(self) -> bool:
         return not (self.batches or self.expands or self.barrier)
 
+    @property
+    def spot(self) -> tuple[str, int, str]:
+        """The wave or the stage of its unit that it is a part of."""
+        return self.phase, self.wave, self.stage
+
 
 def items_of(step: Step) -> list[Item]:
     """All objects of a step, in its order."""

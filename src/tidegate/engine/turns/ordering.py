@@ -10,7 +10,7 @@ from tidegate.engine.vocabulary import CheckStep, Expand, Foreseen, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
-from tidegate.model.plan import Edge, Fragment, Plan, Step, items_of
+from tidegate.model.plan import Because, Edge, Fragment, Plan, Step, items_of
 from tidegate.model.unit import UnitId
 
 
@@ -62,6 +62,8 @@ def link_all(rollout: Rollout, edges: Iterable[Edge]) -> None:
         before, after = rollout.steps[edge.before], rollout.steps[edge.after]
         before.after.append(after)
         after.before.append(before)
+        after.depends = after.depends or edge.because is Because.DEPENDS_ON
+        after.brought_by += [before] if edge.because is Because.PARENT else []
         after.unmet += _holds(before)
 
 
@@ -76,11 +78,10 @@ def release(turn: Turn, step: StepRun) -> None:
     if step.unmet or step.state is not StepState.WAITING:
         return
     every = step.rules.dependency_every
-    if every and any(before.unit is not step.unit for before in step.before):
-        elapsed = turn.now - turn.rollout.begun
-        step.not_before = max(
-            step.not_before, Ms(turn.rollout.begun + -(-elapsed // every) * every)
-        )
+    if every and step.depends:
+        begun = max(turn.rollout.begun, *(one.applied_at for one in step.brought_by), Ms(0))
+        looks = -(-(turn.now - begun) // every)
+        step.not_before = max(step.not_before, Ms(begun + looks * every))
     start(turn, step)
 
 
@@ -121,9 +122,9 @@ def passed(turn: Turn, step: StepRun) -> None:
 def free(turn: Turn, step: StepRun) -> None:
     """Let go of what waits for a step."""
     settle_part(turn, step)
-    for after in step.after:
+    for after in (one for one in step.after if one.state is StepState.WAITING):
         after.unmet -= 1
-        if after.unit is step.unit:
+        if after.unit is step.unit and after.step.spot != step.step.spot:
             after.not_before = max(after.not_before, Ms(step.applied_at + step.rules.pause))
         release(turn, after)
 
@@ -154,6 +155,8 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
     if step.rules.retry.whole:
         steps += [one for one in step.unit.steps if one.state is StepState.PASSED]
     for one in steps:
+        for after in one.after if one.state is StepState.PASSED else ():
+            after.unmet += 1  # of another unit, which may not have begun
         reset(one)
     for one in steps:
         one.not_before = again
@@ -216,6 +219,7 @@ def rescue(turn: Turn, step: StepRun) -> None:
             release(turn, one)
         else:
             turn.enter(one, StepState.SKIPPED, reason="NotNeeded", sentence="nothing failed")
+            skip_behind(turn, one)
 
 
 def settle_part(turn: Turn, step: StepRun) -> None:

@@ -84,6 +84,10 @@ class StepRun:
     before: list[StepRun] = field(default_factory=list)
     after: list[StepRun] = field(default_factory=list)
     items: list[ItemRun] = field(default_factory=list)
+    depends: bool = False
+    """Its unit depends on another one, and looks at that now and then."""
+    brought_by: list[StepRun] = field(default_factory=list)
+    """What was there before its unit could begin."""
     not_before: Ms = Ms(0)
     batch: int = 0
     outstanding: int = 0
