@@ -26,6 +26,7 @@ from tidegate.engine.vocabulary import (
     Rung,
     Stopped,
     Superseded,
+    Trouble,
 )
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.moment import Ms
@@ -161,7 +162,9 @@ class Driver:
         keeps_going = self._site.settings.keeps_going and not self._begun
         if not opening.faults or keeps_going:
             self._tell_of(Told.OBJECT_TAKEN, opening.taken)
-            left_out = {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
+            told = self._site.settings.left_out.items()
+            left_out = {unit: Trouble("LeftOut", why, final=True) for unit, why in told}
+            left_out |= {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
             self._inbox.append(Superseded(plan) if self._begun else Begun(plan, left_out))
             self._begun, self._plan = True, plan
             self._inbox += (Stopped(why, unit) for unit, why in self._site.holds.lost.items())

@@ -11,7 +11,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidegate.errors import PlanError
+import msgspec
+
+from tidegate.errors import Place, PlanError, WordsError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.pointing import Pointed
@@ -19,8 +21,15 @@ from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.session import Session, Target, open_session
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.policy import Policy
+from tidegate.model.unit import UnitId
 
 UNKNOWN = Capabilities()
+WISHES = (
+    *("prunes", "consents", "allows_empty", "deletes_contents"),
+    *("carries_on", "runs_hooks", "adopts_name"),
+)
+"""What is done to all units where somebody asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,9 @@ class Found:
 
     @classmethod
     def of(cls, found: Discovered, pointed: Pointed) -> Found:
-        families = choose(found, pointed)
+        if found.is_repository and pointed.said:
+            raise _for_plain_units(pointed)
+        families = tuple(_wished(one, pointed.policy) for one in choose(found, pointed))
         return cls(families, found.findings, Discovered(families).are_alternatives)
 
     @property
@@ -52,10 +63,14 @@ class Found:
 
     def findings_of(self, members: Iterable[Member]) -> tuple[Finding, ...]:
         """What is said of these units alone."""
-        files = {(one.unit.where.name, one.unit.where.line) for one in members if one.unit.where}
-        return tuple(
-            one for one in self.findings if one.where and (one.where.name, one.where.line) in files
-        )
+        files = {_spot(one.unit.where) for one in members if one.unit.where}
+        return tuple(one for one in self.findings if one.where and _spot(one.where) in files)
+
+    @property
+    def at_fault(self) -> set[UnitId]:
+        """The units that an error is said of."""
+        wrong = {_spot(one.where) for one in self.findings if one.severity is Severity.ERROR}
+        return {one.unit.id for one in self.members if _spot(one.unit.where) in wrong - {("", 0)}}
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""
@@ -73,6 +88,10 @@ class Found:
             )
             hint = "`--keep-going` leaves out the units at fault, and what waits for them"
             raise PlanError("plan.faults", problem, hint=hint)
+
+
+def _spot(place: Place | None) -> tuple[str, int]:
+    return (place.name, place.line) if place else ("", 0)
 
 
 @asynccontextmanager
@@ -108,15 +127,19 @@ async def _enter(
 
 
 def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:
-    """The contexts of clusters, by the repository's configuration. Raises where it has none."""
+    """The contexts of clusters, by the repository's configuration. Raises where it has none.
+
+    The cluster without a name is the one that somebody would have without naming any.
+    """
     if target.simulation is not None:
         return [(name, None) for name in missing]
     config = config_at(Path(pointed.what))
-    found = {name: config.find_cluster(name) for name in missing}
-    strange = [name for name, one in found.items() if one is None]
+    found: dict[str, str | None] = {"": target.context}
+    found |= {name: one.context for name in missing if (one := config.find_cluster(name))}
+    strange = [name for name in missing if name not in found]
     if strange:
         raise _no_context(strange)
-    return [(name, one.context) for name, one in found.items() if one is not None]
+    return [(name, found[name]) for name in missing]
 
 
 async def find(pointed: Pointed, setting: Setting) -> Found:
@@ -132,6 +155,34 @@ def clusters_of(families: Iterable[Family]) -> list[str]:
     """The clusters that units are for, each once."""
     members = (member for family in families for member in family.members)
     return list(dict.fromkeys(one.unit.destination.cluster for one in members))
+
+
+def _wished(family: Family, wishes: Policy) -> Family:
+    """The family with what somebody wishes for all units, beside what each says of itself."""
+
+    def wished(member: Member) -> Member:
+        unit, own = member.unit, member.unit.policy
+        if own is wishes:
+            return member
+        policy = msgspec.structs.replace(
+            own,
+            **{one: getattr(own, one) or getattr(wishes, one) for one in WISHES},
+            ignores=(*own.ignores, *wishes.ignores),
+            identity=own.identity or wishes.identity,
+        )
+        return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+    return replace(family, members=tuple(map(wished, family.members)))
+
+
+def _for_plain_units(pointed: Pointed) -> WordsError:
+    said = ", ".join(f"`{one}`" for one in pointed.said)
+    verb = "is" if len(pointed.said) == 1 else "are"
+    problem = (
+        f"{said} {verb} for a plain directory, chart or overlay, and here units say it themselves"
+    )
+    hint = "write it into the unit, or point at one directory of manifests"
+    return WordsError("words.plain", problem, where=Place(pointed.what), hint=hint)
 
 
 def _no_context(missing: list[str]) -> PlanError:

@@ -42,9 +42,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a unit deploys; `before_deletion` and `after_deletion` are hooks of its end."""
+    """Everything a unit deploys; `before_deletion` and `after_deletion` are hooks of its end.
+
+    One of which that is not known is still waited for.
+    """
 
     unit: Unit
     manifests: tuple[Manifest, ...] = ()
     before_deletion: tuple[Manifest, ...] = ()
     after_deletion: tuple[Manifest, ...] = ()
+    is_known: bool = True

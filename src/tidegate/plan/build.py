@@ -26,7 +26,7 @@ from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order, refuse_circles
 from tidegate.plan.gates import FIRST, await_step, set_gates
 from tidegate.plan.items import Budget, make_item
-from tidegate.plan.joints import with_joints
+from tidegate.plan.joints import end_of, with_joints
 from tidegate.plan.parting import pairs_of, part_steps
 from tidegate.plan.precedence import make_edges
 from tidegate.plan.stages import group_by_stage
@@ -131,6 +131,8 @@ def _steps(
     Beside them, where among them the units have their place that it brings.
     """
     unit, planned = wanted.unit, plan_unit(wanted.unit)
+    if not wanted.is_known:
+        return [end_of(planned)], []
     if unit.policy.order is Order.STAGES:
         groups = group_by_stage(wanted.manifests)
     else:

@@ -62,11 +62,15 @@ def with_joints(
     at_end = policy.semantics.children is Children.GATES
     behind = {name: None if at_end else step_behind(found, one) for name, one in joints.items()}
     if None in behind.values():
-        name, nothing = step_id(unit, END), digest_step(())
-        end = Step(id=name, unit=unit.id, digest=nothing, cluster=unit.cluster, stage=END)
+        end = end_of(unit)
         found.append(end)
         behind = {name: step or end for name, step in behind.items()}
     return found, list(_precedences(begins, awaited, behind))
+
+
+def end_of(unit: PlannedUnit) -> Step:
+    name, nothing = step_id(unit, END), digest_step(())
+    return Step(id=name, unit=unit.id, digest=nothing, cluster=unit.cluster, stage=END)
 
 
 def step_behind(steps: Sequence[Step], joint: Step) -> Step | None:

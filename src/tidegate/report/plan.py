@@ -27,19 +27,10 @@ def plan_lines(plan: Plan, differences: dict[Spot, Difference]) -> Iterator[str]
 
 
 def _unit_lines(plan: Plan, differences: dict[Spot, Difference], width: int) -> Iterator[str]:
-    steps = {step.id: step for step in plan.steps}
     units: dict[UnitId, list[Step]] = {}
     for step in plan.steps:
         units.setdefault(step.unit, []).append(step)
-    brings: dict[str, list[UnitId]] = {}
-    behind: dict[UnitId, dict[str, None]] = {}
-    for edge in plan.edges:
-        before, after = steps[edge.before], steps[edge.after]
-        if before.unit == after.unit or after is not units[after.unit][0]:
-            continue
-        if edge.because is Because.PARENT and before.is_joint:
-            brings.setdefault(before.id, []).append(after.unit)
-        behind.setdefault(after.unit, {})[_reason(edge, before)] = None
+    brings, behind = _between_units(plan, units)
     for number, (unit, mine) in enumerate(units.items()):
         if number:
             yield ""
@@ -49,6 +40,23 @@ def _unit_lines(plan: Plan, differences: dict[Spot, Difference], width: int) -> 
             for child in brings.get(step.id, ()):
                 yield f"  {step_name(step):{width}}  {'bring':8}  {child}"
             yield from _step_lines(step, differences, width)
+
+
+def _between_units(
+    plan: Plan, units: dict[UnitId, list[Step]]
+) -> tuple[dict[str, list[UnitId]], dict[UnitId, dict[str, None]]]:
+    """By step, the units that begin with it; and by unit, why it comes where it does."""
+    steps = {step.id: step for step in plan.steps}
+    brings: dict[str, list[UnitId]] = {}
+    behind: dict[UnitId, dict[str, None]] = {}
+    for edge in plan.edges:
+        before, after = steps[edge.before], steps[edge.after]
+        if before.unit == after.unit or after is not units[after.unit][0]:
+            continue
+        if edge.because is Because.PARENT and before.is_joint:
+            brings.setdefault(before.id, []).append(after.unit)
+        behind.setdefault(after.unit, {})[_reason(edge, before)] = None
+    return brings, behind
 
 
 def _reason(edge: Edge, before: Step) -> str:

@@ -80,8 +80,11 @@ def sync(what: str, **told: Unpack[Told]) -> int:
 
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.previewing import show_found
+    from tidegate.flows.planning import no_part
     from tidegate.flows.preview import preview_found
 
+    if told["prune"] and told["resources"]:
+        raise no_part()
     pointed = pointed_of(what, told)
     if not told["dry_run"]:
         return asyncio.run(_sync(pointed, told, doing))
@@ -95,6 +98,8 @@ def sync(what: str, **told: Unpack[Told]) -> int:
 
 
 async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
+    from dataclasses import replace
+
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
     from tidegate.flows.planning import make_plan
@@ -102,14 +107,22 @@ async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
     from tidegate.flows.rollout import Preflight, Rolling
     from tidegate.model.semantics import TIDEGATE
 
-    rolling = Rolling(keeps_going=told["keep_going"], preflight=Preflight(told["preflight"]))
+    keeps_going, seals = told["keep_going"], told["take_broken_seals"]
+    rolling = Rolling(keeps_going=keeps_going, preflight=Preflight(told["preflight"]))
     async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
-        planned = await make_plan(found.one, session, told["resources"], TIDEGATE)
+        left_out = found.at_fault if keeps_going else ()
+        planned = await make_plan(
+            found.one, session, told["resources"], TIDEGATE, left_out=left_out
+        )
         doing.clear()
         options.say_findings((*found.findings, *planned.findings))
-        found.refuse_faults(planned.findings, keeps_going=told["keep_going"])
-        if session.target.simulation is None:
-            refuse_unsound(planned.rendered, takes_broken_seals=told["take_broken_seals"])
+        found.refuse_faults(planned.findings, keeps_going=keeps_going)
+        is_real, faults = session.target.simulation is None, {**planned.faults}
+        if is_real and keeps_going:
+            faults |= planned.unsound(takes_broken_seals=seals)
+        elif is_real:
+            refuse_unsound(planned.rendered, takes_broken_seals=seals)
+        rolling = replace(rolling, left_out=faults)
         options.say_notes(planned.notes)
         result = await show_rollout(screen, session, planned.plan, rolling, told)
     for left in screen.course.kept:

@@ -63,6 +63,8 @@ class Discovered:
 
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
+    is_repository: bool = False
+    """Units say themselves what they are; what is said of a plain one is said of nobody."""
 
     @property
     def are_alternatives(self) -> bool:
@@ -127,7 +129,7 @@ def _only_entries(found: Discovered, config: Config) -> Discovered:
         for entry in config.entries
         if not any(is_called(one.members[0].unit, entry.text) for one in found.families)
     ]
-    return Discovered(tuple(kept), (*found.findings, *strange))
+    return replace(found, families=tuple(kept), findings=(*found.findings, *strange))
 
 
 def _tool_of(path: Path) -> Tool:
@@ -213,7 +215,7 @@ async def _repository(scan: Scan, setting: Setting, ask: AskCluster) -> Discover
             (node,) = await grow([parent])
             families = [one for one in families if one not in mine] + [family_of(node, scan)]
     findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
-    return Discovered(_sorted(families), findings)
+    return Discovered(_sorted(families), findings, is_repository=True)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:
