@@ -50,7 +50,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     finished. `suspends`: Git itself asks for the pause. `recreates`: where an immutable field
     differs, it is deleted and made again. `hook`: it is run, not kept; when it is deleted.
     `generates`: its name is completed when the rollout begins. `asks`: it is deleted only if
-    somebody agrees. `gates`: what comes behind its step waits for it.
+    somebody agrees. `releases`: finalizers that are taken off before it is deleted, as what they
+    guard is gone. `gates`: what comes behind its step waits for it.
     """
 
     ref: Ref
@@ -65,6 +66,7 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     hook: tuple[HookPolicy, ...] | None = None
     generates: bool = False
     asks: bool = False
+    releases: tuple[str, ...] = ()
     gates: bool = True
     handling: Handling = Handling()
 
