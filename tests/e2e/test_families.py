@@ -66,7 +66,8 @@ class Fleet:
     served: bool
 
     async def run(self, verb: str, *words: str) -> Ran:
-        return await Tidegate(self.repository.root.parent).run(verb, *self._words, *words)
+        within = ("--timeout", "100s") if verb in {"sync", "delete"} else ()
+        return await Tidegate(self.repository.root.parent).run(verb, *self._words, *words, *within)
 
     async def killed(self, verb: str, *, after: str, times: int) -> None:
         """Run a verb and kill it when it has told something so often."""
@@ -230,6 +231,43 @@ async def test_a_repository_goes_in_reverse_across_its_children(
     assert [pair for pair in kept if at[pair[0]] <= at[pair[1]]] == []
     again = await fleet.run("delete", "--yes")
     assert "nothing to delete" in again.stdout, again.stdout + again.stderr
+
+
+async def test_a_child_that_leaves_git_takes_along_what_it_has_brought(fleet: Fleet) -> None:
+    shop(fleet, finalizer=True)
+    first = await fleet.run("sync")
+    before = len(fleet.writes())
+    fleet.repository.drop("teams/red.yaml")
+    planned = await fleet.run("plan")
+
+    second = await fleet.run("sync")
+
+    assert (first.code, second.code) == (0, 0), second.stdout + second.stderr
+    assert "2 to prune" in planned.stdout or "3 to prune" in planned.stdout, planned.stdout
+    assert "has left Git; what it has brought is deleted" in second.stderr
+    gone = [name for verb, name in fleet.writes()[before:] if verb == "delete"]
+    own = ["applications/red"] if fleet.served else []
+    assert gone == [*own, "configmaps/red-late", "deployments/red-web"]
+    known = len(fleet.writes())
+    again = await fleet.run("sync")
+    assert "has left Git" not in again.stderr
+    assert (again.code, len(fleet.writes())) == (0, known), again.stdout + again.stderr
+
+
+async def test_what_a_child_without_a_finalizer_has_brought_stays_and_is_told(
+    fleet: Fleet,
+) -> None:
+    shop(fleet)
+    await fleet.run("sync")
+    before = len(fleet.writes())
+    fleet.repository.drop("teams/red.yaml")
+
+    ran = await fleet.run("sync")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "what it has brought stays: " in ran.stderr
+    own = [("delete", "applications/red")] if fleet.served else []
+    assert fleet.writes()[before:] == own
 
 
 async def test_units_of_flux_wait_for_those_they_depend_on(fleet: Fleet) -> None:

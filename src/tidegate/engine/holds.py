@@ -12,6 +12,7 @@ from tidegate.engine.keeping import Keeping, read_records
 from tidegate.engine.neighbours import Neighbours
 from tidegate.engine.reach.errands import Errand, Pause, together
 from tidegate.engine.record import Now, Record
+from tidegate.model.journal import Kin
 from tidegate.model.moment import Ms
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.unit import UnitId
@@ -59,6 +60,8 @@ class Holds:
             self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place))
         record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
         keeping = self.keepings[cluster]
+        if unit.parent is not None:
+            record.kin = Kin(unit.id, unit.parent, unit.policy.cascades)
         self._all[unit.id] = Hold(
             unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
         )

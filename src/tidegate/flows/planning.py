@@ -22,7 +22,7 @@ from tidegate.health.budget import budget
 from tidegate.model.finding import Finding
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Served
-from tidegate.model.plan import Deed, Plan
+from tidegate.model.plan import Deed, Plan, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import Unit, UnitId
@@ -58,12 +58,16 @@ class Planned:
     """A plan, what it was made of, and what is to be said of units that are not whole.
 
     `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
+    `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
+    the rollout.
     """
 
     plan: Plan
     read: tuple[Read, ...]
     findings: tuple[Finding, ...] = ()
     faults: Mapping[UnitId, str] = field(default_factory=dict)
+    known: frozenset[UnitId] = frozenset()
+    leaving: tuple[PlannedUnit, ...] = ()
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -98,6 +102,7 @@ async def make_plan(
     Without `rules` each unit is run by those of its own dialect. `left_out` are at fault already.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
+    all_known = frozenset(one.unit.id for one in members)
     members, findings = set_aside(members)
     if resources:
         members = [_unpruning(one) for one in members]
@@ -112,7 +117,7 @@ async def make_plan(
     findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
     faults |= dict.fromkeys(left_out, "something is wrong with it")
-    return Planned(plan, reading.read, (*findings, *reading.findings), faults)
+    return Planned(plan, reading.read, (*findings, *reading.findings), faults, all_known)
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
@@ -244,14 +249,18 @@ def _read(unit: Unit, rendered: Rendered, ids: Collection[UnitId], scope: _Scope
 
 
 def _brought(manifest: Manifest, ids: Collection[UnitId], unit: Unit, scope: _Scope) -> Manifest:
-    """An object of a dialect's own kind: the unit that it is, and whether anybody takes it."""
+    """An object of a dialect's own kind: the unit that it is, and whether anybody takes it.
+
+    It is not waited for: its controller does not run while we do its work.
+    """
     kind = manifest.ref.kind
     if not is_own_kind(kind):
         return manifest
     name = UnitId(kind.name, unit.destination.cluster, manifest.ref.namespace, manifest.ref.name)
     is_unit = name in ids and name != unit.id
     deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-    return msgspec.structs.replace(manifest, brings=name if is_unit else None, deed=deed)
+    brings = name if is_unit else None
+    return msgspec.structs.replace(manifest, brings=brings, deed=deed, gates=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
     brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of.
+    own object of. `gates`: it is waited for.
     """
 
     ref: Ref
@@ -39,6 +39,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     defines: tuple[str, str] = ("", "")
     deed: Deed = Deed.APPLY
     brings: UnitId | None = None
+    gates: bool = True
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):

@@ -165,8 +165,8 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps of one unit share.
 
     `digest` covers what Git says of it. `source`: where that lies, without a revision. `cluster`:
-    where its objects go. `group`: it takes one of
-    the group's slots while it is under way.
+    where its objects go. `group`: it takes one of the group's slots while it is under way.
+    `parent`: who brings it.
     """
 
     id: UnitId
@@ -175,6 +175,7 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str = ""
     policy: Policy = Policy()
     group: str = ""
+    parent: UnitId | None = None
 
 
 class Slots(msgspec.Struct, frozen=True, gc=False):

@@ -89,6 +89,7 @@ def plan_unit(unit: Unit) -> PlannedUnit:
         cluster=unit.destination.cluster,
         policy=unit.policy,
         group=unit.group,
+        parent=unit.parent,
     )
 
 

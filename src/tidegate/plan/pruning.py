@@ -35,13 +35,14 @@ Batch = tuple[Item, ...]
 class Stale(msgspec.Struct, frozen=True):
     """An object of a unit that Git no longer has; wave and handling are those it lives with.
 
-    `budget`: how long its end may take.
+    `budget`: how long its end may take. `releases`: finalizers that nobody but us takes off.
     """
 
     ref: Ref
     wave: int = 0
     handling: Handling = Handling()
     budget: Ms = Ms(0)
+    releases: tuple[str, ...] = ()
 
 
 def swap_waves(waves: Iterable[int]) -> dict[int, int]:
@@ -74,7 +75,14 @@ def is_definition(kind: Kind) -> bool:
 
 def deletion_of(one: Stale, *, asks: bool) -> Item:
     handling, budget = one.handling, one.budget
-    return Item(ref=one.ref, deed=Deed.DELETE, asks=asks, handling=handling, budget=budget)
+    return Item(
+        ref=one.ref,
+        deed=Deed.DELETE,
+        asks=asks,
+        handling=handling,
+        budget=budget,
+        releases=one.releases,
+    )
 
 
 def reversed_batches(items: Iterable[Item]) -> tuple[Batch, ...]:

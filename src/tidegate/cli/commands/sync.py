@@ -102,9 +102,12 @@ async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
 
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
+    from tidegate.flows.journal import forget_unit
+    from tidegate.flows.orphans import with_orphans
     from tidegate.flows.planning import make_plan
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Preflight, Rolling
+    from tidegate.model.event import Result
     from tidegate.model.semantics import TIDEGATE
 
     keeps_going, seals = told["keep_going"], told["take_broken_seals"]
@@ -114,6 +117,8 @@ async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
         planned = await make_plan(
             found.one, session, told["resources"], TIDEGATE, left_out=left_out
         )
+        if not told["resources"]:
+            planned = await with_orphans(planned, session)
         doing.clear()
         options.say_findings((*found.findings, *planned.findings))
         found.refuse_faults(planned.findings, keeps_going=keeps_going)
@@ -125,6 +130,8 @@ async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
         rolling = replace(rolling, left_out=faults)
         options.say_notes(planned.notes)
         result = await show_rollout(screen, session, planned.plan, rolling, told)
+        for unit in planned.leaving if result is Result.PASSED else ():
+            await forget_unit(unit, session.world)
     for left in screen.course.kept:
         click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
     return CODES[result]
