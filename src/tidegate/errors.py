@@ -11,6 +11,7 @@
     ├── OperatorsError      a row about an operator cannot be used
     ├── DialectError        an annotation or a custom resource asks for what cannot be
     ├── PlanError           units cannot be put in order, or a saved plan cannot be run
+    ├── WordsError          what is said on the command line does not go with what it is said of
     └── ClusterError        a cluster cannot be reached, or says no
 
 An error is raised where it is known and shown once, at the edge. It never carries a document, a
@@ -125,6 +126,12 @@ class PlanError(TidegateError):
     """Units cannot be put in order, or a saved plan cannot be run."""
 
     exit_code = 3
+
+
+class WordsError(TidegateError):
+    """What is said on the command line does not go with what it is said of."""
+
+    exit_code = 2
 
 
 class ClusterError(TidegateError):

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from tidegate.cli.unit_options import Told
 from tidegate.flows.entering import Found, open_found
@@ -20,6 +21,9 @@ from tidegate.model.identity import Identity
 from tidegate.model.policy import Order, Policy
 
 Answer = TypeVar("Answer")
+COMMANDLINE = ParameterSource.COMMANDLINE
+PLAIN = ("name", "namespace", "values", "parameters", "sync_options", "ignore_waves")
+"""What is said of a plain unit, and of nothing else."""
 
 
 def in_session(told: Told, ask: Callable[[Session], Awaitable[Answer]]) -> Answer:
@@ -78,6 +82,7 @@ def pointed_of(what: str, told: Told, *, checks: bool = True) -> Pointed:
         what=what,
         words=words_of(told),
         policy=_policy_of(told),
+        said=_said(),
         clusters=tuple(name for name, _ in told.get("clusters", ())) or ("",),
         entry=told.get("entry", ""),
         units=told.get("units", ()),
@@ -86,6 +91,14 @@ def pointed_of(what: str, told: Told, *, checks: bool = True) -> Pointed:
     if checks:
         refuse_nowhere(pointed)
     return pointed
+
+
+def _said() -> tuple[str, ...]:
+    """The options for plain units that somebody has written down."""
+    context = click.get_current_context()
+    options = {one.name: one.opts[-1] for one in context.command.params}
+    written = (one for one in PLAIN if context.get_parameter_source(one) is COMMANDLINE)
+    return tuple(options[one] for one in written)
 
 
 def words_of(told: Told) -> Words:

@@ -26,8 +26,8 @@ from tidegate.model.unit import Unit
 
 NAMESPACE = Kind("", "v1", "Namespace")
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
-Scope = Callable[[Kind], bool]
-"""Whether a kind has namespaces."""
+Scope = Callable[[Kind], bool | None]
+"""Whether a kind has namespaces; None where nobody knows."""
 
 
 def read_manifests(unit: Unit, documents: Iterable[Document], is_namespaced: Scope) -> Manifests:
@@ -133,7 +133,14 @@ class _Reading:
             hint = "write metadata.name; only hooks may have generateName alone"
             raise DialectError("dialect.nameless", problem, where=place, hint=hint)
         inside = text(body, "metadata", "namespace") or self._unit.destination.namespace
-        ref = Ref(kind, inside if self._is_namespaced(kind) else "", name or start)
+        is_namespaced = self._is_namespaced(kind)
+        if is_namespaced and not inside:
+            problem = (
+                f"{kind.name} `{name or start}` has no namespace, nor does its unit give it one"
+            )
+            hint = "write metadata.namespace, or a namespace for all objects of the unit"
+            raise DialectError("dialect.namespace", problem, where=place, hint=hint)
+        ref = Ref(kind, "" if is_namespaced is False else inside, name or start)
         if name:
             self._meet(ref, place)
         return ref

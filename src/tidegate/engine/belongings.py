@@ -11,6 +11,7 @@ from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site
 from tidegate.engine.vocabulary import Trouble
 from tidegate.errors import Place, PlanError, foreign
+from tidegate.model.objects import identity
 from tidegate.model.plan import Deed, Plan
 
 CONTAINERS = frozenset({NAMESPACE, DEFINITION})
@@ -52,16 +53,17 @@ def written_twice(site: Site, examined: list[Examined]) -> list[Fault]:
 def losses(site: Site, examined: list[Examined]) -> Errand[list[Fault]]:
     """What would take objects of others along, and nobody has agreed to that."""
     found: list[Fault] = []
-    for one in examined:
-        step, item, standing = one
+    leaving = [one for one in examined if one[1].deed is Deed.DELETE and site.is_written(one)]
+    going = {(step.cluster, *identity(item.ref)) for step, item, _ in leaving}
+    for step, item, standing in leaving:
         live = site.outlook.lives.get(standing.spot)
-        goes = item.deed is Deed.DELETE and site.is_written(one)
         agreed = site.examiner.units[step.unit].policy.deletes_contents
-        if live is None or not goes or agreed or item.ref.kind not in CONTAINERS:
+        if live is None or agreed or item.ref.kind not in CONTAINERS:
             continue
         served = site.outlook.served.get(step.cluster, {}).values()
         owner, mark = site.means.owner, step.unit.mark
         along = yield from find_losses(standing.spot, live, served, owner, mark)
+        along = [ref for ref in along if (step.cluster, *identity(ref)) not in going]
         if along:
             found.append((step, item.ref, Trouble("Contents", told_loss(along), final=True)))
     return found

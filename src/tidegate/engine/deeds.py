@@ -241,9 +241,11 @@ class Deeds:
         return (yield from acting_as(unit.policy.identity, self._take_away(command)))
 
     def _take_away(self, command: words.Delete) -> Errand[Outcome]:
-        """What holds a hook of ours is taken off first."""
-        outlook = self._site.outlook
-        yield from let_go((command.spot,), outlook, self._site.world.now)
+        """What holds a hook of ours, or a unit whose objects are gone, is taken off first."""
+        outlook, step = self._site.outlook, self._site.steps[command.step]
+        items = (one for one in items_of(step) if one.ref == command.spot.ref)
+        more = next((one.releases for one in items), ())
+        yield from let_go((command.spot,), outlook, self._site.world.now, more)
         known = outlook.lives.get(command.spot)
         return (yield from delete(command.spot, command.uid, command.propagation, known))
 

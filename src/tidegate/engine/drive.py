@@ -153,7 +153,9 @@ class Driver:
         keeps_going = self._site.settings.keeps_going and not self._begun
         if not opening.faults or keeps_going:
             self._tell_of(Told.OBJECT_TAKEN, opening.taken)
-            left_out = {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
+            told = self._site.settings.left_out.items()
+            left_out = {unit: words.Trouble("LeftOut", why, final=True) for unit, why in told}
+            left_out |= {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
             due = opening.due
             begun = words.Superseded(plan, due) if self._begun else words.Begun(plan, left_out, due)
             self._inbox.append(begun)

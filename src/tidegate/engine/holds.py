@@ -11,6 +11,7 @@ from tidegate.engine.hold import FLUSHES, OvertakenError, Tell, UnitHold
 from tidegate.engine.neighbours import Keeping, Neighbours, Rivals, read_records
 from tidegate.engine.reach.errands import Errand, together
 from tidegate.engine.record import Now, Record
+from tidegate.model.journal import Kin
 from tidegate.model.moment import Ms
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.unit import UnitId
@@ -65,6 +66,8 @@ class Holds:
             self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place), self._rivals)
         record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
         keeping = self.keepings[cluster]
+        if unit.parent is not None:
+            record.kin = Kin(unit.id, unit.parent, unit.policy.cascades)
         self._all[unit.id] = UnitHold(
             unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
         )

@@ -16,7 +16,7 @@ import msgspec
 from tidegate.engine import stored
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalPart, StoredLine, resource_name
-from tidegate.model.journal import Entry, Journal
+from tidegate.model.journal import Entry, Journal, Kin
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.world.calls import Get, Verb, Write
@@ -45,6 +45,8 @@ class Record:
     ) -> None:
         self.unit = unit
         self.cluster = cluster
+        self.kin: Kin | None = None
+        """Who brings the unit, where somebody does."""
         self.entries: dict[Ref, Entry] = {}
         self.epoch = 0
         """How often something was found that others have written."""
@@ -192,7 +194,13 @@ class Record:
         if parts != self._head.parts:
             self._versions.clear()
         self._head = msgspec.structs.replace(
-            self._head, plan=plan, text=text, source=source, begun=begun, parts=parts
+            self._head,
+            plan=plan,
+            text=text,
+            source=source,
+            kin=self.kin,
+            begun=begun,
+            parts=parts,
         )
         self._dirty.update(range(max(1, parts)))
 

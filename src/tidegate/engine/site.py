@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
@@ -38,6 +38,8 @@ class Settings:
     keeps_going: bool = False
     """A unit with a fault is left out, and what waits for it; the others begin."""
     preflight: Preflight = Preflight.LOCAL
+    left_out: Mapping[UnitId, str] = field(default_factory=dict)
+    """Units of which it is known beforehand that nothing can be done, and why."""
 
 
 class Site:

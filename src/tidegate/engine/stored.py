@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.errors import ClusterError, Place
-from tidegate.model.journal import VERSION, Entry
+from tidegate.model.journal import VERSION, Entry, Kin
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Live, Ref
 from tidegate.model.plan import digest_bytes
@@ -39,8 +39,8 @@ class StoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
 class Head(msgspec.Struct, frozen=True):
     """`text` is the digest of what a rollout is bringing, `done` of the last that passed.
 
-    `source` is where the text lies. `turn` counts how often the unit was taken. The entries are
-    here while there are no parts.
+    `source` is where the text lies, `kin` who brings the unit. `turn` counts how often the unit was
+    taken. The entries are here while there are no parts.
     """
 
     role: ClassVar[str] = "head"
@@ -50,6 +50,7 @@ class Head(msgspec.Struct, frozen=True):
     plan: str = ""
     text: str = ""
     source: str = ""
+    kin: Kin | None = None
     begun: Ms = Ms(0)
     done: str = ""
     parts: int = 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from tidegate.errors import PlanError, TidegateError
 from tidegate.flows.entering import Found
@@ -16,6 +18,7 @@ from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
 from tidegate.health.budget import budget
+from tidegate.model.finding import Finding
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Deed, Plan, items_of
@@ -23,6 +26,7 @@ from tidegate.model.semantics import TIDEGATE
 from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
+from tidegate.plan.leaving import join_deletions
 from tidegate.plan.pruning import Stale
 from tidegate.world.exchange import Exchange
 
@@ -51,6 +55,11 @@ class Deletion:
         return bool(self.going) or (self.is_under_way and self.runs_hooks)
 
     @property
+    def due_plan(self) -> Plan:
+        """The plan; without steps where there is nothing to do."""
+        return self.plan if self.is_due else msgspec.structs.replace(self.plan, steps=(), edges=())
+
+    @property
     def notes(self) -> tuple[TidegateError, ...]:
         return (*notes_of(self.rendered), *self.contents)
 
@@ -60,7 +69,29 @@ class Deletion:
         return any(has_hooks(step) for step in self.plan.steps)
 
 
-async def plan_deletions(session: Session, found: Found) -> list[Deletion]:
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """The plan that ends all units, and what it is for each of them."""
+
+    plan: Plan
+    units: tuple[Deletion, ...]
+    findings: tuple[Finding, ...] = ()
+    contents: tuple[TidegateError, ...] = ()
+
+    @property
+    def going(self) -> tuple[Ref, ...]:
+        return tuple(ref for one in self.units for ref in one.going)
+
+    @property
+    def is_due(self) -> bool:
+        return any(one.is_due for one in self.units)
+
+    @property
+    def notes(self) -> tuple[TidegateError, ...]:
+        return (*(note for one in self.units for note in notes_of(one.rendered)), *self.contents)
+
+
+async def plan_deletions(session: Session, found: Found) -> Deletions:
     """What each unit has brought; those come first that nobody else waits for.
 
     Raises where a unit could not be rendered: what it has brought is not known then.
@@ -76,10 +107,20 @@ async def plan_deletions(session: Session, found: Found) -> list[Deletion]:
     planned = await make_plan(found.one, session, rules=TIDEGATE)
     units = {one.manifests.unit.id: one for one in planned.read}
     order = dict.fromkeys((*(step.unit for step in planned.plan.steps), *units))
-    return [await plan_deletion(units[name], session) for name in reversed(order)]
+    ends = {name: await _plan_deletion(units[name], session) for name in reversed(order)}
+    parts = [(units[name].manifests, one.due_plan) for name, one in ends.items()]
+    plan = join_deletions(parts)
+    contents = await find_contents(plan, session)
+    return Deletions(plan, tuple(ends.values()), planned.findings, contents)
 
 
 async def plan_deletion(read: Read, session: Session) -> Deletion:
+    """The same of one unit."""
+    found = await _plan_deletion(read, session)
+    return replace(found, contents=await find_contents(found.plan, session))
+
+
+async def _plan_deletion(read: Read, session: Session) -> Deletion:
     """What is to be deleted: what the journal or the directory names, and says it is the unit's.
 
     Where the unit's policy consents, what asks first goes as well.
@@ -95,7 +136,6 @@ async def plan_deletion(read: Read, session: Session) -> Deletion:
     going = {ref: None for ref in refs if ref in asks and (confirmed or not asks[ref])}
     staying = [ref for ref in refs if ref not in going]
     return Deletion(
-        contents=await find_contents(plan, session),
         plan=plan,
         rendered=read.rendered,
         remembered=remembered,
@@ -129,12 +169,12 @@ def _deleted(plan: Plan) -> dict[Ref, bool]:
     return {item.ref: item.asks for item in items if item.deed is Deed.DELETE}
 
 
-def digest_of(found: list[Deletion]) -> str:
+def digest_of(found: Iterable[Deletion]) -> str:
     """A name for what somebody agrees to."""
     return " ".join(one.plan.digest for one in found)
 
 
-def refuse_other(found: list[Deletion], shown: str) -> None:
+def refuse_other(found: Sequence[Deletion], shown: str) -> None:
     """Raise a PlanError where somebody agreed to plans, and they are no longer these."""
     if shown and shown != digest_of(found):
         names = ", ".join(f"`{one.remembered.unit.id}`" for one in found)

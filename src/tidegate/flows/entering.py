@@ -11,11 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 from msgspec import structs
 
 from tidegate.dialect.semantics import told_policy
 from tidegate.dialect.units import MARKS
-from tidegate.errors import Place, PlanError
+from tidegate.errors import Place, PlanError, WordsError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.rolling import told_rolling
@@ -25,8 +26,15 @@ from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.session import Session, Target, open_session
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.policy import Policy
+from tidegate.model.unit import UnitId
 
 UNKNOWN = Capabilities()
+WISHES = (
+    *("prunes", "consents", "allows_empty", "deletes_contents"),
+    *("carries_on", "runs_hooks", "adopts_name"),
+)
+"""What is done to all units where somebody asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,10 @@ class Found:
 
     @classmethod
     def of(cls, found: Discovered, pointed: Pointed) -> Found:
-        families = tuple(_told(one, found.settings) for one in choose(found, pointed))
+        if found.is_repository and pointed.said:
+            raise _for_plain_units(pointed)
+        told = (_told(one, found.settings) for one in choose(found, pointed))
+        families = tuple(_wished(one, pointed.policy) for one in told)
         return cls(families, found.findings, Discovered(families).are_alternatives)
 
     @property
@@ -69,6 +80,21 @@ class Found:
             if one.where is not None:
                 found.setdefault(spot_of(one.where), []).append(one)
         return {spot: tuple(said) for spot, said in found.items()}
+
+    @property
+    def at_fault(self) -> set[UnitId]:
+        """The units in whose text an error stands: the last that begins before it in its file."""
+        begins: dict[str, list[tuple[int, UnitId]]] = {}
+        for unit in (one.unit for one in self.members):
+            if unit.where is not None and unit.where.line:
+                begins.setdefault(unit.where.name, []).append((unit.where.line, unit.id))
+        wrong = (one.where for one in self.findings if one.severity is Severity.ERROR)
+        before = (
+            [one for one in begins.get(place.name, ()) if one[0] <= place.line]
+            for place in wrong
+            if place is not None
+        )
+        return {max(found)[1] for found in before if found}
 
     def apart(self) -> list[Found]:
         """One for each alternative; they are not rolled out together."""
@@ -138,15 +164,19 @@ async def _enter(
 
 
 def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:
-    """The contexts of clusters, by the repository's configuration. Raises where it has none."""
+    """The contexts of clusters, by the repository's configuration. Raises where it has none.
+
+    The cluster without a name is the one that somebody would have without naming any.
+    """
     if target.simulation is not None:
         return [(name, None) for name in missing]
     config = config_at(Path(pointed.what))
-    found = {name: config.find_cluster(name) for name in missing}
-    strange = [name for name, one in found.items() if one is None]
+    found: dict[str, str | None] = {"": target.context}
+    found |= {name: one.context for name in missing if (one := config.find_cluster(name))}
+    strange = [name for name in missing if name not in found]
     if strange:
         raise _no_context(strange)
-    return [(name, one.context) for name, one in found.items() if one is not None]
+    return [(name, found[name]) for name in missing]
 
 
 async def find(pointed: Pointed, setting: Setting, *, only_units: bool = False) -> Found:
@@ -166,6 +196,34 @@ def clusters_of(families: Iterable[Family]) -> list[str]:
     """The clusters that units are for, each once."""
     members = (member for family in families for member in family.members)
     return list(dict.fromkeys(one.unit.destination.cluster for one in members))
+
+
+def _wished(family: Family, wishes: Policy) -> Family:
+    """The family with what somebody wishes for all units, beside what each says of itself."""
+
+    def wished(member: Member) -> Member:
+        unit, own = member.unit, member.unit.policy
+        if own is wishes:
+            return member
+        policy = msgspec.structs.replace(
+            own,
+            **{one: getattr(own, one) or getattr(wishes, one) for one in WISHES},
+            ignores=(*own.ignores, *wishes.ignores),
+            identity=own.identity or wishes.identity,
+        )
+        return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+    return replace(family, members=tuple(map(wished, family.members)))
+
+
+def _for_plain_units(pointed: Pointed) -> WordsError:
+    said = ", ".join(f"`{one}`" for one in pointed.said)
+    verb = "is" if len(pointed.said) == 1 else "are"
+    problem = (
+        f"{said} {verb} for a plain directory, chart or overlay, and here units say it themselves"
+    )
+    hint = "write it into the unit, or point at one directory of manifests"
+    return WordsError("words.plain", problem, where=Place(pointed.what), hint=hint)
 
 
 def _no_context(missing: list[str]) -> PlanError:

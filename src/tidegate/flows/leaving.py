@@ -25,13 +25,20 @@ async def with_prunes(plan: Plan, world: Exchange) -> Plan:
 async def find_contents(plan: Plan, session: Session) -> tuple[PlanError, ...]:
     """What the deletions of a plan would take along that is not the unit's, a note for each."""
     notes: list[PlanError] = []
+    leaving = {
+        (step.cluster, *identity(item.ref))
+        for step in plan.steps
+        for item in items_of(step)
+        if item.deed is Deed.DELETE
+    }
     for step in plan.steps:
         going = [item.ref for item in items_of(step) if item.deed is Deed.DELETE]
         holders = [ref for ref in going if ref.kind in CONTAINERS]
         for live in await look_at(session.world, holders, cluster=step.cluster):
             spot, kinds = Spot(step.cluster, live.ref), await session.kinds(step.cluster)
             errand = find_losses(spot, live, kinds, session.craft.owner, step.unit.mark)
-            others = await run_errand(errand, session.world)
+            along = await run_errand(errand, session.world)
+            others = [ref for ref in along if (step.cluster, *identity(ref)) not in leaving]
             if others:
                 problem, where = told_loss(others), Place(str(live.ref))
                 notes.append(PlanError("plan.contents", problem, where=where))

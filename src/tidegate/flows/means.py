@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import msgspec
 
 from tidegate.dialect.living import read_living
 from tidegate.dialect.tracking import owner_of
+from tidegate.dialect.units import is_own_kind
 from tidegate.engine.means import Body, Draft, FoundUnit
 from tidegate.engine.vocabulary import Compared, Stand
 from tidegate.flows.comparing import (
@@ -26,7 +28,7 @@ from tidegate.model.change import Fate
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
-from tidegate.model.reading import text
+from tidegate.model.reading import listed, text
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.plan.hooks import without_hooks
@@ -82,8 +84,9 @@ class Craft:
 
     def complete(self, plan: Plan, found: dict[UnitId, FoundUnit]) -> Plan:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
+        units = {unit.id for unit in plan.units}
         stale = [
-            (unit, [one for body in found[unit.id].stale if (one := stale_of(body, unit))])
+            (unit, [one for body in found[unit.id].stale if (one := _pruned(body, unit, units))])
             for unit in plan.units
         ]
         return prune_units(named, stale)
@@ -107,6 +110,18 @@ class Craft:
 
     def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
         return patch_to_adopt(unit, live)
+
+
+def _pruned(body: Body, unit: PlannedUnit, units: Collection[UnitId]) -> Stale | None:
+    """The own object of a unit that ends with this plan is held by nobody else."""
+    stale = stale_of(body, unit)
+    if stale is None or not is_own_kind(stale.ref.kind):
+        return stale
+    ref = stale.ref
+    if UnitId(ref.kind.name, unit.cluster, ref.namespace, ref.name) not in units:
+        return stale
+    finalizers = tuple(map(str, listed(body, "metadata", "finalizers")))
+    return msgspec.structs.replace(stale, releases=finalizers)
 
 
 def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -11,17 +11,18 @@ from tidegate.dialect.manifests import read_manifests
 from tidegate.dialect.semantics import run_by
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
-from tidegate.errors import PlanError, RenderError, TidegateError
+from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
 from tidegate.flows.discover.families import Family, Member
-from tidegate.flows.rendering import Rendered, Unrendered
+from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
+from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
 from tidegate.flows.sharing import refuse_shared
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Served, Spot
-from tidegate.model.plan import Deed, Plan
+from tidegate.model.plan import Deed, Plan, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.model.unit import Unit, UnitId
@@ -35,6 +36,11 @@ class Read:
 
     manifests: Manifests
     rendered: Rendered
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its objects are known."""
+        return not (self.rendered.locked or self.rendered.weakened)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -63,15 +69,33 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, what it was made of, and what is to be said of units that are not whole."""
+    """A plan, what it was made of, and what is to be said of units that are not whole.
+
+    `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
+    `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
+    the rollout.
+    """
 
     plan: Plan
     read: tuple[Read, ...]
     findings: tuple[Finding, ...] = ()
+    faults: Mapping[UnitId, str] = field(default_factory=dict)
+    known: frozenset[UnitId] = frozenset()
+    leaving: tuple[PlannedUnit, ...] = ()
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
         return tuple(dict.fromkeys(note for one in self.read for note in one.notes))
+
+    def unsound(self, *, takes_broken_seals: bool) -> dict[UnitId, str]:
+        """By unit, why what it renders to may be previewed and not applied."""
+        found: dict[UnitId, str] = {}
+        for one in self.read:
+            try:
+                refuse_unsound(one.rendered, takes_broken_seals=takes_broken_seals)
+            except (TidegateError, ExceptionGroup):
+                found[one.manifests.unit.id] = "not all of it is known"
+        return found
 
     @property
     def rendered(self) -> Rendered:
@@ -83,25 +107,33 @@ async def make_plan(
     session: Session,
     resources: tuple[str, ...] = (),
     rules: Semantics | None = None,
+    *,
+    left_out: Collection[UnitId] = (),
 ) -> Planned:
     """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
-    Without `rules` each unit is run by those of its own dialect.
+    Without `rules` each unit is run by those of its own dialect. `left_out` are at fault already.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
-    members, held = _without_suspended([_in_step(one) for one in members])
-    if resources and any(one.unit.policy.prunes for one in members):
-        problem = "only a whole unit can be pruned, and this is a part of one"
-        raise PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
-    read = await read_members(members, session)
-    known = {one.manifests.unit.id for one in read}
-    wanted = [_refuse_empty(one.manifests) for one in read]
+    all_known = frozenset(one.unit.id for one in members)
+    members, unmatched = _in_steps([_in_step(one) for one in members])
+    members, findings = set_aside(members)
+    findings = [*unmatched, *findings]
+    if resources:
+        members = [_unpruning(one) for one in members]
+    reading = await _read_all(members, session)
+    wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty)]
+    known = {one.unit.id for one in wanted}
     plan = build_plan([_met(one, known) for one in wanted], budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
-    return Planned(plan, read, tuple(held))
+    pruning = [one for one in reading.read if one.manifests.unit.policy.prunes]
+    findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
+    faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
+    faults |= dict.fromkeys(left_out, "something is wrong with it")
+    return Planned(plan, reading.read, (*findings, *reading.findings), faults, all_known)
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
@@ -125,23 +157,43 @@ def _in_step(member: Member) -> Member:
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
 
-def _without_suspended(members: list[Member]) -> tuple[list[Member], list[Finding]]:
-    """Those that something may be done to; what a suspended one brings is left alone with it."""
-    held: dict[UnitId, Finding] = {}
-    for unit in (one.unit for one in members):
-        if unit.rollout is not None and not unit.rollout.number:
-            held[unit.id] = _in_no_step(unit)
-        elif unit.suspended or unit.parent in held:
-            why = "" if unit.suspended else f"`{unit.parent}`, which brings it, is left alone"
-            held[unit.id] = Finding(
-                code="units.suspended",
-                severity=Severity.NOTE,
-                sentence=f"nothing is done to `{unit.id}`",
-                where=unit.where,
-                why=why or "somebody has suspended it",
-                fix="" if why else "remove `suspend` from it to go on",
-            )
-    return [one for one in members if one.unit.id not in held], list(held.values())
+def _in_steps(members: list[Member]) -> tuple[list[Member], list[Finding]]:
+    """Those that a step of their set takes; of the others it is told."""
+    unmatched = [
+        one.unit for one in members if one.unit.rollout is not None and not one.unit.rollout.number
+    ]
+    out = {unit.id for unit in unmatched}
+    kept = [one for one in members if one.unit.id not in out]
+    return kept, [_in_no_step(unit) for unit in unmatched]
+
+
+def _unpruning(member: Member) -> Member:
+    """The same for a part of its objects. Raises where somebody has asked to prune."""
+    unit = member.unit
+    if unit.policy.prunes and not unit.id.kind:
+        raise no_part()
+    policy = msgspec.structs.replace(unit.policy, prunes=False)
+    return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+
+def no_part() -> PlanError:
+    problem = "only a whole unit can be pruned, and this is a part of one"
+    return PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
+
+
+def _whole(read: Read) -> Manifests:
+    """Who does not know all that it has brings what it knows, and prunes nothing."""
+    if read.is_whole or not read.manifests.unit.policy.prunes:
+        return read.manifests
+    unit = read.manifests.unit
+    policy = msgspec.structs.replace(unit.policy, prunes=False)
+    spared = msgspec.structs.replace(unit, policy=policy)
+    return msgspec.structs.replace(read.manifests, unit=spared)
+
+
+def _nothing(member: Member) -> Manifests:
+    """A unit of which nothing is known, so that others can wait for it."""
+    return Manifests(unit=member.unit, is_known=False)
 
 
 def _in_no_step(unit: Unit) -> Finding:
@@ -174,11 +226,24 @@ def _met(wanted: Manifests, known: Collection[UnitId]) -> Manifests:
     return msgspec.structs.replace(wanted, unit=msgspec.structs.replace(unit, dependencies=kept))
 
 
-async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
-    """What the rendered units of these ask for.
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What units ask for, those of which that is not known, and what is said of these."""
 
-    Raises where what the user points at could not be rendered; a unit of a repository that could
-    not is passed over, and told by whoever found it.
+    read: tuple[Read, ...]
+    faulty: tuple[Member, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
+    """What the rendered units of these ask for."""
+    return (await _read_all(members, session)).read
+
+
+async def _read_all(members: Iterable[Member], session: Session) -> _Reading:
+    """Raises where what the user points at could not be rendered or read.
+
+    A unit of a repository that could not is at fault, and so is what it would bring.
     """
     members = list(members)
     errors = [
@@ -189,19 +254,51 @@ async def read_members(members: Iterable[Member], session: Session) -> tuple[Rea
     ]
     if errors:
         raise ExceptionGroup("not rendered", errors)
-    whole = [(one.unit, one.rendered) for one in members if isinstance(one.rendered, Rendered)]
-    brought = _Brought.of(unit for unit, _ in whole)
+    brought = _Brought.of(one.unit for one in members)
     documents: dict[str, list[Document]] = {}
-    for unit, rendered in whole:
-        documents.setdefault(unit.destination.cluster, []).extend(rendered.documents)
+    for one in members:
+        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
     scopes = {name: _Scope.of(await session.kinds(name), mine) for name, mine in documents.items()}
-    read = []
-    for unit, rendered in whole:
-        scope = scopes[unit.destination.cluster]
-        found = read_manifests(unit, rendered.documents, scope.is_namespaced)
-        manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
-        read.append(Read(msgspec.structs.replace(found, manifests=manifests), rendered))
-    return tuple(read)
+    read: list[Read] = []
+    faulty: dict[UnitId, Member] = {}
+    findings: list[Finding] = []
+    for member in members:
+        unit, rendered = member.unit, member.rendered
+        if isinstance(rendered, Unrendered) or unit.parent in faulty:
+            faulty[unit.id] = member
+            continue
+        found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
+        if isinstance(found, Read):
+            read.append(found)
+        else:
+            faulty[unit.id] = member
+            findings += faults_of(unit, found)
+    return _Reading(tuple(read), tuple(faulty.values()), tuple(findings))
+
+
+def _attempt(
+    unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope
+) -> Read | list[TidegateError]:
+    """What a unit asks for, or what is wrong with it; of what is pointed at, that is raised."""
+    try:
+        return _read(unit, rendered, brought, scope)
+    except TidegateError as error:
+        if not unit.id.kind:
+            raise
+        return [error]
+    except ExceptionGroup as group:
+        if not unit.id.kind:
+            raise
+        return [*errors_of(group)]
+
+
+def _read(unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope) -> Read:
+    found = read_manifests(unit, rendered.documents, scope.is_namespaced)
+    manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
+    read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
+    if read.is_whole:
+        _refuse_empty(read.manifests)
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +318,10 @@ class _Brought:
         return cls(frozenset(one.id for one in units), generated)
 
     def by(self, manifest: Manifest, unit: Unit, scope: _Scope) -> Manifest:
-        """An object of a dialect's own kind: the units that it is, and whether anybody takes it."""
+        """An object of a dialect's own kind: the units that it is, and whether anybody takes it.
+
+        It is not waited for: its controller does not run while we do its work.
+        """
         kind, ref = manifest.ref.kind, manifest.ref
         if not is_own_kind(kind):
             return manifest
@@ -230,7 +330,7 @@ class _Brought:
         own = (name,) if name in self.ids and name != unit.id else ()
         deed = manifest.deed if scope.serves(kind) else Deed.SKIP
         brings = own or self.generated.get((unit.id, mark), ())
-        return msgspec.structs.replace(manifest, brings=brings, deed=deed)
+        return msgspec.structs.replace(manifest, brings=brings, deed=deed, gates=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,5 +358,6 @@ class _Scope:
     def serves(self, kind: Kind) -> bool:
         return (kind.group, kind.name) in self.served
 
-    def is_namespaced(self, kind: Kind) -> bool:
-        return (kind.group, kind.name) not in self.wide
+    def is_namespaced(self, kind: Kind) -> bool | None:
+        name = (kind.group, kind.name)
+        return False if name in self.wide else True if name in self.served else None

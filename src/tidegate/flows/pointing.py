@@ -105,13 +105,15 @@ class Words(TypedDict, total=False):
 class Pointed:
     """What the user points at, and what is said of it.
 
-    The words and the policy are those of a plain unit; each of the `clusters` gets one. `entry` and
-    `units` narrow a repository. `generator_data`: what generators of ApplicationSets find.
+    The words and the policy are those of a plain unit; each of the `clusters` gets one. `said` are
+    the options by which only such a unit can be meant. `entry` and `units` narrow a repository.
+    `generator_data`: what generators of ApplicationSets find.
     """
 
     what: str
     words: Words = field(default_factory=Words)
     policy: Policy = field(default_factory=Policy)
+    said: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ("",)
     entry: str = ""
     units: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from tidegate.flows.discover import Family
 from tidegate.flows.entering import Found
 from tidegate.flows.journal import read_journal
 from tidegate.flows.leaving import find_contents, with_prunes
+from tidegate.flows.orphans import with_orphans
 from tidegate.flows.planning import make_plan
 from tidegate.flows.session import Session
 from tidegate.model.change import Difference, Fate, mask_fields
@@ -73,6 +74,7 @@ async def preview_with_lives(
 ) -> tuple[Preview, dict[Spot, bytes]]:
     """The same, with the objects that live."""
     planned, world = await make_plan(families, session, resources, TIDEGATE), session.world
+    planned = planned if resources else await with_orphans(planned, session)
     plan = await with_prunes(planned.plan, world)
     by_id = {unit.id: unit for unit in plan.units}
     owners = {

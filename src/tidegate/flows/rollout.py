@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tidegate.engine.drive import Driver, drive
@@ -14,6 +14,7 @@ from tidegate.flows.session import Session, own_name
 from tidegate.model.event import Event, Result
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
@@ -25,6 +26,7 @@ __all__ = ["Audience", "Preflight", "RolledOut", "Rolling", "make_driver", "roll
 class Rolling:
     """How a rollout is run, whatever its units are.
 
+    `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly.
     """
@@ -32,6 +34,7 @@ class Rolling:
     keeps_going: bool = False
     preflight: Preflight = Preflight.LOCAL
     holder: str = ""
+    left_out: Mapping[UnitId, str] = field(default_factory=dict)
     pace: float | None = None
     within: Ms | None = None
 
@@ -80,6 +83,7 @@ def make_driver(
         holder=rolling.holder or own_name(),
         keeps_going=rolling.keeps_going,
         preflight=rolling.preflight,
+        left_out=rolling.left_out,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
 

@@ -7,18 +7,25 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tidegate.dialect.units import is_own_kind
 from tidegate.flows.discover import Family
 from tidegate.flows.preview import preview_with_lives
 from tidegate.flows.session import Session
 from tidegate.model.change import Fate
 from tidegate.model.objects import Json, Ref, Spot
 from tidegate.model.plan import Plan, Step, items_of
+from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.world.ask import ask
 from tidegate.world.calls import Local
 
 Body = dict[str, Json]
 MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
+EMPTY = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
+BADNESS = (
+    *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
+    *(Health.UNKNOWN, Health.MISSING, Health.DEGRADED),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ async def read_status(families: Sequence[Family], session: Session) -> list[Obje
     """All objects of units, in the order of the plan."""
     found, lives = await preview_with_lives(families, session)
     verdicts = await _judge_all(found.plan, lives, session)
+    _judge_units(found.plan, verdicts)
     return [
         ObjectStatus(
             spot.ref,
@@ -67,6 +75,26 @@ async def _judge_all(plan: Plan, lives: dict[Spot, bytes], session: Session) -> 
     for (spot, body, _), outcome in zip(scripted, outcomes, strict=True):
         verdicts[spot] = craft.scripted(outcome, body)
     return verdicts
+
+
+def _judge_units(plan: Plan, verdicts: dict[Spot, Verdict]) -> None:
+    """A unit's own object is as well as what the unit brings: nobody else writes its status."""
+    units = {unit.id: unit for unit in plan.units}
+    inside: dict[UnitId, list[Spot]] = {}
+    for step in plan.steps:
+        inside.setdefault(step.unit, []).extend(_kept(step))
+    # What a unit brings is planned behind it, so that the last ones are known first.
+    for step in reversed(plan.steps):
+        for spot in _kept(step):
+            ref = spot.ref
+            name = UnitId(ref.kind.name, step.cluster, ref.namespace, ref.name)
+            if name in units and is_own_kind(ref.kind) and spot in verdicts:
+                worst = max(
+                    (verdicts.get(one, MISSING) for one in inside.get(name, ())),
+                    key=lambda one: BADNESS.index(one.health),
+                    default=EMPTY,
+                )
+                verdicts[spot] = msgspec.structs.replace(worst, sentence="what it brings is so")
 
 
 def _kept(step: Step) -> list[Spot]:

@@ -44,20 +44,6 @@ def _rows(family: Family, *, counts: bool) -> list[UnitRow]:
     return rows
 
 
-def own_waves(members: Iterable[Member]) -> dict[UnitId, int]:
-    """The wave of each unit's own object in what brings it, where waves order that."""
-    children: dict[UnitId, list[Unit]] = {}
-    by_id = {one.unit.id: one for one in members}
-    for unit in (one.unit for one in by_id.values()):
-        if unit.parent in by_id:
-            children.setdefault(unit.parent, []).append(unit)
-    found: dict[UnitId, int] = {}
-    for parent, mine in children.items():
-        waves = _waves(by_id[parent])
-        found |= {one.id: waves[_key(one)] for one in mine if _key(one) in waves}
-    return found
-
-
 def _waves(parent: Member | None) -> dict[tuple[str, str], int]:
     """The wave of each object that a parent brings, where waves order it."""
     if parent is None or parent.unit.policy.order is not Order.WAVES:

@@ -9,8 +9,17 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
+from tidegate.model.unit import UnitId
 
 VERSION = 2
+
+
+class Kin(msgspec.Struct, frozen=True, gc=False):
+    """Which unit it is, and who brings it. `cascades`: what it has brought goes with it."""
+
+    unit: UnitId
+    parent: UnitId
+    cascades: bool = False
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

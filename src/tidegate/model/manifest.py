@@ -26,7 +26,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
     brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of, or those that it generates.
+    own object of, or those that it generates. `gates`: it is waited for.
     """
 
     ref: Ref
@@ -39,12 +39,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     defines: tuple[str, str] = ("", "")
     deed: Deed = Deed.APPLY
     brings: tuple[UnitId, ...] = ()
+    gates: bool = True
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a unit deploys; `before_deletion` and `after_deletion` are hooks of its end."""
+    """Everything a unit deploys; `before_deletion` and `after_deletion` are hooks of its end.
+
+    One of which that is not known is still waited for.
+    """
 
     unit: Unit
     manifests: tuple[Manifest, ...] = ()
     before_deletion: tuple[Manifest, ...] = ()
     after_deletion: tuple[Manifest, ...] = ()
+    is_known: bool = True

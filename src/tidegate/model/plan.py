@@ -50,7 +50,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     finished. `suspends`: Git itself asks for the pause. `recreates`: where an immutable field
     differs, it is deleted and made again. `hook`: it is run, not kept; when it is deleted.
     `generates`: its name is completed when the rollout begins. `asks`: it is deleted only if
-    somebody agrees. `gates`: what comes behind its step waits for it.
+    somebody agrees. `releases`: finalizers that are taken off before it is deleted, as what they
+    guard is gone. `gates`: what comes behind its step waits for it.
     """
 
     ref: Ref
@@ -65,6 +66,7 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     hook: tuple[HookPolicy, ...] | None = None
     generates: bool = False
     asks: bool = False
+    releases: tuple[str, ...] = ()
     gates: bool = True
     handling: Handling = Handling()
 
@@ -105,6 +107,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_joint(self) -> bool:
         return not (self.batches or self.expands or self.barrier)
+
+    @property
+    def spot(self) -> tuple[str, int, str]:
+        """The wave or the stage of its unit that it is a part of."""
+        return self.phase, self.wave, self.stage
 
 
 def items_of(step: Step) -> list[Item]:
@@ -158,8 +165,8 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps of one unit share.
 
     `digest` covers what Git says of it. `source`: where that lies, without a revision. `cluster`:
-    where its objects go. `group`: it takes one of
-    the group's slots while it is under way.
+    where its objects go. `group`: it takes one of the group's slots while it is under way.
+    `parent`: who brings it.
     """
 
     id: UnitId
@@ -168,6 +175,7 @@ class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str = ""
     policy: Policy = Policy()
     group: str = ""
+    parent: UnitId | None = None
 
 
 class Slots(msgspec.Struct, frozen=True, gc=False):

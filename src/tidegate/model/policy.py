@@ -91,9 +91,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     it. `adopts_name`: it takes over a name that another source had. `leaves_others`: fields of
     earlier appliers stay theirs. `keeps_ignored`: fields that are no difference are written as they
     live. `identity`: whose rights its calls use. `starts`: its controller begins by itself, without
-    somebody who asks. `heals`: what others change is put back. `timeout` and `retry` take the place
-    of what the semantics have. `namespace_labels` and `namespace_notes` go onto the namespace that
-    it creates.
+    somebody who asks. `cascades`: what it has brought goes with its own object. `heals`: what
+    others change is put back. `timeout` and `retry` take the place of what the semantics have.
+    `namespace_labels` and `namespace_notes` go onto the namespace that it creates.
     """
 
     semantics: Semantics = TIDEGATE
@@ -119,6 +119,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ignores: tuple[Ignored, ...] = ()
     identity: Identity | None = None
     starts: bool = True
+    cascades: bool = False
     heals: bool = False
     timeout: Ms = Ms(0)
     retry: Retry | None = None

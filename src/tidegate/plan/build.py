@@ -26,8 +26,8 @@ from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order, refuse_circles
 from tidegate.plan.gates import FIRST, await_step, set_gates
 from tidegate.plan.items import Budget, make_item
-from tidegate.plan.joints import with_joints
-from tidegate.plan.precedence import make_edges, part_steps
+from tidegate.plan.joints import end_of, with_joints
+from tidegate.plan.precedence import make_edges, pairs_of, part_steps
 from tidegate.plan.rollouts import roll_out
 from tidegate.plan.stages import group_by_stage
 from tidegate.plan.waves import StepGroup, group_by_wave
@@ -62,12 +62,15 @@ def build_fragment(
         for one in known.values()
         for manifest in one.manifests
     }
-    jointed = {name: _steps(one, brought, budget) for name, one in known.items()}
-    chains = {name: steps for name, (steps, _) in jointed.items()}
+    aside = _behind_parents(one.unit for one in known.values())
+    jointed = {
+        name: _steps(one, brought, aside.get(name, ()), budget) for name, one in known.items()
+    }
     rollouts = roll_out(one.unit for one in known.values())
     told = [*precedences, *_declared(known.values(), brought), *rollouts.precedences]
     told += [one for _, mine in jointed.values() for one in mine]
-    chains = {name: mark_last(part_steps(chain, told)) for name, chain in chains.items()}
+    pairs = pairs_of(told)
+    chains = {name: mark_last(part_steps(steps, pairs)) for name, (steps, _) in jointed.items()}
     steps = _by_id([*chains.values(), rollouts.joints])
     edges = [edge for chain in chains.values() for edge in link_chain(chain)]
     edges += make_edges(told, chains)
@@ -89,6 +92,7 @@ def plan_unit(unit: Unit) -> PlannedUnit:
         cluster=unit.destination.cluster,
         policy=unit.policy,
         group=unit.group,
+        parent=unit.parent,
     )
 
 
@@ -102,21 +106,44 @@ def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[P
     )
 
 
+def _behind_parents(units: Iterable[Unit]) -> dict[UnitId, set[UnitId]]:
+    """By unit, those that wait for it in turn: it cannot wait for them, though it brings them."""
+    units = list(units)
+    waiting: dict[UnitId, list[UnitId]] = {}
+    for unit in units:
+        for one in unit.dependencies:
+            if one.unit is not None:
+                waiting.setdefault(one.unit, []).append(unit.id)
+    parents = {unit.id: unit.parent for unit in units if unit.parent is not None}
+    found: dict[UnitId, set[UnitId]] = {}
+    for name in {*parents.values()} & waiting.keys():
+        reached, pending = found.setdefault(name, set()), [*waiting[name]]
+        while pending:
+            waiter = pending.pop()
+            if waiter not in reached and waiter != name:
+                reached.add(waiter)
+                pending += waiting.get(waiter, [])
+                pending += [parents[waiter]] if waiter in parents else []
+    return found
+
+
 def _steps(
-    wanted: Manifests, brought: Collection[Brought], budget: Budget
+    wanted: Manifests, brought: Collection[Brought], aside: Collection[UnitId], budget: Budget
 ) -> tuple[list[Step], list[Precedence]]:
     """The steps of a unit in their order, with what it waits for and nobody here brings.
 
     Beside them, where among them the units have their place that it brings.
     """
     unit, planned = wanted.unit, plan_unit(wanted.unit)
+    if not wanted.is_known:
+        return [end_of(planned)], []
     if unit.policy.order is Order.STAGES:
         groups = group_by_stage(wanted.manifests)
     else:
         groups = group_by_wave(wanted.manifests, namespace=unit.destination.namespace)
     made = [_step(planned, group, budget) for group in groups]
     members = {step.id: group.manifests for step, group in zip(made, groups, strict=True)}
-    steps, children = with_joints(set_gates(made, planned), members, planned)
+    steps, children = with_joints(set_gates(made, planned), members, planned, aside)
     foreign = (one.ref for one in unit.dependencies if one.ref is not None)
     cluster = unit.destination.cluster
     absent = [ref for ref in foreign if (cluster, *identity(ref)) not in brought]

@@ -27,11 +27,7 @@ def link_chain(steps: Iterable[Step]) -> list[Edge]:
 
 
 def because_of(before: Step, after: Step) -> Because:
-    if after.part and (before.phase, before.wave, before.stage) == (
-        after.phase,
-        after.wave,
-        after.stage,
-    ):
+    if after.part and before.spot == after.spot:
         return Because.REFERENCE
     if after.stage and after.phase == before.phase:
         return Because.STAGE
@@ -47,7 +43,8 @@ def mark_last(steps: Iterable[Step]) -> list[Step]:
     mine = list(steps)
     chain = [step for step in mine if not step.rescues]
     last = chain[-1] if chain else None
-    if last is not None and len(mine) > 1 and any(item.hook is not None for item in items_of(last)):
+    several = len({step.spot for step in mine}) > 1
+    if last is not None and several and any(item.hook is not None for item in items_of(last)):
         last = None
     return [
         step if step.last == (step is last) else msgspec.structs.replace(step, last=step is last)

@@ -40,7 +40,7 @@ def make_item(manifest: Manifest, phase: str, budget: Budget, *, held: bool = Tr
         suspends=any(part(body, "spec", word) is True for word in PAUSES),
         recreates=is_job or manifest.handling.forces,
         hook=manifest.hook,
-        gates=not manifest.brings,
+        gates=manifest.gates and not manifest.brings,
         generates=is_hook and not text(body, "metadata", "name"),
         handling=manifest.handling,
     )

@@ -8,6 +8,7 @@ a wave with a, b, c and "c after a"   →   `wave 0`: a, b    `wave 0` part 2: c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -16,6 +17,8 @@ from tidegate.model.objects import Ref, Spot
 from tidegate.model.plan import Edge, End, Item, Precedence, Step, digest_step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.plan.cycles import arrange
+
+Pair: TypeAlias = tuple[Spot, Spot]
 
 
 def make_edges(told: Iterable[Precedence], chains: Mapping[UnitId, list[Step]]) -> list[Edge]:
@@ -75,19 +78,23 @@ class _Ends:
         return list(found)
 
 
-def part_steps(steps: Iterable[Step], told: Iterable[Precedence]) -> list[Step]:
-    """The steps of a unit, those parted whose own objects wait for each other."""
-    pairs = [
+def pairs_of(told: Iterable[Precedence]) -> list[Pair]:
+    """The objects that wait for objects."""
+    return [
         (one.before, one.after)
         for one in told
         if isinstance(one.before, Spot) and isinstance(one.after, Spot)
     ]
+
+
+def part_steps(steps: Iterable[Step], pairs: list[Pair]) -> list[Step]:
+    """The steps of a unit, those parted whose own objects wait for each other."""
     if not pairs:
         return list(steps)
     return [part for step in steps for part in _parts(step, pairs)]
 
 
-def _parts(step: Step, pairs: list[tuple[Spot, Spot]]) -> list[Step]:
+def _parts(step: Step, pairs: list[Pair]) -> list[Step]:
     inside = dict.fromkeys(Spot(step.cluster, item.ref) for item in items_of(step))
     own = [(before, after) for before, after in pairs if before in inside and after in inside]
     if not own:

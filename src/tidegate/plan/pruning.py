@@ -10,7 +10,7 @@ in the plan, too, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 import msgspec
@@ -18,11 +18,13 @@ import msgspec
 from tidegate.model.manifest import Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, Step, digest_step
+from tidegate.model.plan import Because, Deed, Edge, Item, Plan, PlannedUnit, Step, digest_step
 from tidegate.model.policy import Consent, Handling, Order
 from tidegate.model.unit import UnitId
 from tidegate.plan.chains import link_chain, mark_last, step_id
 from tidegate.plan.cycles import put_in_order
+from tidegate.plan.gates import FIRST
+from tidegate.plan.joints import END, step_behind
 from tidegate.plan.stages import STAGES, rank_of
 
 PHASES = {phase.value: place for place, phase in enumerate(Phase)}
@@ -33,13 +35,14 @@ Batch = tuple[Item, ...]
 class Stale(msgspec.Struct, frozen=True):
     """An object of a unit that Git no longer has; wave and handling are those it lives with.
 
-    `budget`: how long its end may take.
+    `budget`: how long its end may take. `releases`: finalizers that nobody but us takes off.
     """
 
     ref: Ref
     wave: int = 0
     handling: Handling = Handling()
     budget: Ms = Ms(0)
+    releases: tuple[str, ...] = ()
 
 
 def swap_waves(waves: Iterable[int]) -> dict[int, int]:
@@ -72,7 +75,14 @@ def is_definition(kind: Kind) -> bool:
 
 def deletion_of(one: Stale, *, asks: bool) -> Item:
     handling, budget = one.handling, one.budget
-    return Item(ref=one.ref, deed=Deed.DELETE, asks=asks, handling=handling, budget=budget)
+    return Item(
+        ref=one.ref,
+        deed=Deed.DELETE,
+        asks=asks,
+        handling=handling,
+        budget=budget,
+        releases=one.releases,
+    )
 
 
 def reversed_batches(items: Iterable[Item]) -> tuple[Batch, ...]:
@@ -105,24 +115,43 @@ def _into_waves(mine: list[Step], unit: PlannedUnit, stale: Sequence[Stale]) -> 
             by_wave.setdefault(wave, []).append(_prune_of(one))
     if not by_wave:
         return mine
-    steps = {(step.phase, step.wave, step.part): step for step in mine}
+    steps = list(mine)
     for wave, items in by_wave.items():
-        known = steps.get((Phase.SYNC, wave, 0)) or _empty(unit, Phase.SYNC, wave)
-        steps[Phase.SYNC, wave, 0] = _holding(known, (tuple(items), *known.batches))
-    return sorted(steps.values(), key=_rank)
+        known = (place for place, step in enumerate(steps) if _is_of(step, wave))
+        at = next(known, None)
+        if at is None:
+            at = next(
+                (place for place, step in enumerate(steps) if _is_behind(step, wave)), len(steps)
+            )
+            steps.insert(at, _empty(unit, Phase.SYNC, wave))
+        steps[at] = _holding(steps[at], (tuple(items), *steps[at].batches))
+    return steps
 
 
-def _rank(step: Step) -> tuple[int, bool, int, int]:
-    """Where a step stands in its unit; what it awaits first has no wave."""
-    return PHASES[step.phase], not step.stage, step.wave, step.part
+def _is_of(step: Step, wave: int) -> bool:
+    is_sync = step.phase == Phase.SYNC and not step.stage and not step.is_joint
+    return is_sync and step.wave == wave
+
+
+def _is_behind(step: Step, wave: int) -> bool:
+    """Whether a step comes after a wave; what a unit awaits first has none, nor has its end."""
+    if step.phase != Phase.SYNC or step.stage:
+        return PHASES[step.phase] > PHASES[Phase.SYNC] or step.stage not in {"", FIRST}
+    return step.wave > wave
 
 
 def _behind_stages(mine: list[Step], unit: PlannedUnit, going: list[Stale]) -> list[Step]:
     """The unit's steps with the deletions behind everything that the last of them applies."""
     if not going:
         return mine
-    *others, last = mine or [_empty(unit, LAST_STAGE)]
-    return [*others, _holding(last, (*last.batches, *reversed_batches(map(_prune_of, going))))]
+    deletions = reversed_batches(map(_prune_of, going))
+    applied = [place for place, step in enumerate(mine) if step.batches]
+    if not applied:
+        end = next((at for at, step in enumerate(mine) if step.stage == END), len(mine))
+        return [*mine[:end], _holding(_empty(unit, LAST_STAGE), deletions), *mine[end:]]
+    last = mine[applied[-1]]
+    whole = _holding(last, (*last.batches, *deletions))
+    return [whole if step is last else step for step in mine]
 
 
 def _holding(step: Step, batches: tuple[Batch, ...]) -> Step:
@@ -147,13 +176,44 @@ def _with_steps(plan: Plan, changed: list[tuple[list[Step], list[Step]]]) -> Pla
     moved: dict[tuple[str, bool], str] = {}
     for old, new in changed:
         moved |= _moved_ends(old, new)
+    behind = _behind_joints(plan, changed, moved)
     for edge in plan.edges:
         if edge not in links:
             before = moved.get((edge.before, True), edge.before)
             after = moved.get((edge.after, False), edge.after)
+            before, after = behind.get(edge, (before, after))
             edges.append(msgspec.structs.replace(edge, before=before, after=after))
     ordered = put_in_order({step.id: step for step in _in_place(plan, changed)}, edges)
     return msgspec.structs.replace(plan, steps=ordered, edges=tuple(dict.fromkeys(edges)))
+
+
+def _behind_joints(
+    plan: Plan, changed: list[tuple[list[Step], list[Step]]], moved: Mapping[tuple[str, bool], str]
+) -> dict[Edge, tuple[str, str]]:
+    """The ends of edges to and from units that a changed one brings.
+
+    They begin where their wave does, and what is behind it now waits for them.
+    """
+    chains = {old[0].unit: new for old, new in changed if old}
+    steps = {step.id: step for step in plan.steps}
+    parents = [edge for edge in plan.edges if edge.because is Because.PARENT]
+    firsts = {step.unit: step.id for step in reversed(plan.steps) if not step.rescues}
+    found: dict[Edge, tuple[str, str]] = {}
+    behind: dict[tuple[UnitId, UnitId], str] = {}
+    by_joint: dict[str, str] = {}
+    for edge in parents:
+        joint, child = steps[edge.before], steps[edge.after].unit
+        if edge.after == firsts[child] and joint.unit in chains:
+            found[edge] = (joint.id, moved.get((edge.after, False), edge.after))
+            if joint.id not in by_joint:
+                step = step_behind(chains[joint.unit], joint)
+                by_joint[joint.id] = step.id if step else ""
+            behind[joint.unit, child] = by_joint[joint.id]
+    for edge in parents:
+        spot = steps[edge.after].unit, steps[edge.before].unit
+        if edge not in found and behind.get(spot):
+            found[edge] = (moved.get((edge.before, True), edge.before), behind[spot])
+    return found
 
 
 def _in_place(plan: Plan, changed: list[tuple[list[Step], list[Step]]]) -> Iterable[Step]:

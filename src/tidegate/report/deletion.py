@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Deed, Plan, items_of
-from tidegate.report.rollout.names import name_step
+from tidegate.report.plan import step_name
 
 
 def deletion_lines(plan: Plan, staying: Sequence[Ref], asking: Sequence[Ref]) -> Iterator[str]:
     """Each step with what is done to its objects, then what is left alone."""
-    names = {step.id: name_step(step) for step in plan.steps}
+    several = len({step.unit for step in plan.steps}) > 1
+    names = {step.id: step_name(step, several=several) for step in plan.steps}
     width = max((len(name) for name in names.values()), default=0)
     for step in plan.steps:
         name = names[step.id]

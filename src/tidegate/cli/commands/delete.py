@@ -22,7 +22,7 @@ from tidegate.cli.unit_options import (
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.screen import Screen
-    from tidegate.flows.delete import Deletion
+    from tidegate.flows.delete import Deletion, Deletions
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.session import Session
     from tidegate.model.event import Result
@@ -60,23 +60,24 @@ def delete(what: str, **told: Unpack[Told]) -> int:
         doing.say(f"looking for what {what} has brought")
         found = in_found(pointed, told, plan_deletions)
         doing.clear()
-        if any(one.going for one in found) and not _agrees(found):
+        if found.going and not _agrees(found):
             click.echo("nothing was deleted", err=True)
             return CODES[Result.STOPPED]
-        shown = digest_of(found)
+        shown = digest_of(found.units)
     return CODES[asyncio.run(_delete(pointed, told, doing, shown))]
 
 
-def _agrees(found: list[Deletion]) -> bool:
+def _agrees(found: Deletions) -> bool:
     """Show what would be deleted, and ask."""
     from tidegate.report.deletion import deletion_lines
 
-    for one in found:
-        for line in deletion_lines(one.plan, one.staying, one.asking):
-            click.echo(line, err=True)
-        options.say_notes(one.contents)
+    staying = [ref for one in found.units for ref in one.staying]
+    asking = [ref for one in found.units for ref in one.asking]
+    for line in deletion_lines(found.plan, staying, asking):
+        click.echo(line, err=True)
+    options.say_notes(found.contents)
     try:
-        count = sum(len(one.going) for one in found)
+        count = len(found.going)
         return click.confirm(f"Delete {count} object{'s' if count != 1 else ''}?", err=True)
     except click.Abort:
         if sys.stdin.isatty():
@@ -85,43 +86,41 @@ def _agrees(found: list[Deletion]) -> bool:
 
 
 async def _delete(pointed: Pointed, told: Told, doing: Doing, shown: str) -> Result:
-    """Unit after unit, those first that others wait for last."""
+    """All units at once; what was brought last goes first."""
     from tidegate.cli.rolling import on_screen
     from tidegate.flows.delete import plan_deletions, refuse_other
-    from tidegate.model.event import Result
 
     then = f"looking for what {pointed.what} has brought"
     async with on_screen(pointed, told, doing, then) as (screen, session, found):
         going = await plan_deletions(session, found)
-        refuse_other(going, shown)
+        refuse_other(going.units, shown)
         doing.clear()
-        result = Result.PASSED
-        for one in going:
-            result = await _delete_unit(one, session, screen, told)
-            if result is not Result.PASSED:
-                break
-    if not any(one.is_due for one in going):
+        options.say_findings(going.findings)
+        result = await _delete_units(going, session, screen, told)
+    if not going.is_due:
         click.echo(NOTHING, err=told["output"] == "json")
-    for one in going:
+    for one in going.units:
         _say_staying(one)
     return result
 
 
-async def _delete_unit(found: Deletion, session: Session, screen: Screen, told: Told) -> Result:
+async def _delete_units(found: Deletions, session: Session, screen: Screen, told: Told) -> Result:
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.delete import finish_deletion
     from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Rolling
     from tidegate.model.event import Result
 
-    if session.target.simulation is None and found.runs_hooks:
-        refuse_unsound(found.rendered, takes_broken_seals=False)
+    for one in found.units if session.target.simulation is None else ():
+        if one.runs_hooks:
+            refuse_unsound(one.rendered, takes_broken_seals=False)
     options.say_notes(found.notes)
     result = Result.PASSED
     if found.is_due:
         result = await show_rollout(screen, session, found.plan, Rolling(), told)
     if result is Result.PASSED:
-        await finish_deletion(found, session.world)
+        for one in found.units:
+            await finish_deletion(one, session.world)
     return result
 
 

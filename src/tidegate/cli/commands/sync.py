@@ -80,8 +80,11 @@ def sync(what: str, **told: Unpack[Told]) -> int:
 
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.previewing import show_found
+    from tidegate.flows.planning import no_part
     from tidegate.flows.preview import preview_found
 
+    if told["prune"] and told["resources"]:
+        raise no_part()
     pointed = pointed_of(what, told)
     if not told["dry_run"]:
         return asyncio.run(_sync(pointed, told, doing))
@@ -95,27 +98,29 @@ def sync(what: str, **told: Unpack[Told]) -> int:
 
 
 async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
+    from dataclasses import replace
+
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
-    from tidegate.flows.faults import without_faults
-    from tidegate.flows.planning import make_plan
-    from tidegate.flows.rendering import refuse_unsound
     from tidegate.flows.rollout import Preflight, Rolling
-    from tidegate.model.semantics import TIDEGATE
+    from tidegate.flows.syncing import forget_leaving, prepare, refuse_unknown
+    from tidegate.model.event import Result
 
-    rolling = Rolling(keeps_going=told["keep_going"], preflight=Preflight(told["preflight"]))
+    keeps_going, seals = told["keep_going"], told["take_broken_seals"]
+    rolling = Rolling(keeps_going=keeps_going, preflight=Preflight(told["preflight"]))
     async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
-        families, waiting = (
-            without_faults(found.one, found.findings) if told["keep_going"] else (found.one, ())
-        )
-        planned = await make_plan(families, session, told["resources"], TIDEGATE)
+        prepared = await prepare(found, session, told["resources"], keeps_going=keeps_going)
+        planned, left_out = prepared.planned, {**prepared.left_out}
         doing.clear()
-        options.say_findings((*found.findings, *waiting, *planned.findings))
-        found.refuse_faults(planned.findings, keeps_going=told["keep_going"])
+        options.say_findings(prepared.findings)
+        found.refuse_faults(planned.findings, keeps_going=keeps_going)
         if session.target.simulation is None:
-            refuse_unsound(planned.rendered, takes_broken_seals=told["take_broken_seals"])
+            left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
         options.say_notes(planned.notes)
+        rolling = replace(rolling, left_out=left_out)
         result = await show_rollout(screen, session, planned.plan, rolling, told)
+        if result is Result.PASSED:
+            await forget_leaving(prepared, session)
     for left in screen.course.kept:
         click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
     return CODES[result]

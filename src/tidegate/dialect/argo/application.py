@@ -23,6 +23,7 @@ from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 KIND = "Application"
 OWN_SERVER, OWN_CLUSTER = "https://kubernetes.default.svc", "in-cluster"
 SKIPS = "argocd.argoproj.io/skip-reconcile"
+CASCADES = "resources-finalizer.argocd.argoproj.io"
 TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 REF = re.compile(r"[a-zA-Z0-9_-]+")
 
@@ -44,6 +45,9 @@ def read_application(document: Document, namespace: str) -> Declared:
         telling.note("argo.operation", ("operation",), "`operation` is not played", why)
     destination = _destination(spec, telling)
     policy = read_policy(spec, telling)
+    finalizers = map(str, listed(body, "metadata", "finalizers"))
+    if any(one.partition("/")[0] == CASCADES for one in finalizers):
+        policy = msgspec.structs.replace(policy, cascades=True)
     written = tuple(_written(spec, telling))
     _check_refs(written, telling)
     owner = Owner(

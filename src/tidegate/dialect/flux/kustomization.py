@@ -149,6 +149,7 @@ def _policy(spec: Part, own: UnitId) -> Policy:
         ignores=ignores,
         keeps_ignored=bool(ignores),
         identity=read_identity(spec, own.namespace),
+        cascades=not stays,
         heals=True,
         timeout=Ms(0) if timeout is None else max(LEAST, timeout),
         retry=None if pause is None else _again_after(pause),

@@ -173,6 +173,7 @@ def _policy(spec: Part, own: UnitId) -> Policy:
         order=Order.HELM,
         gates=Gates.NONE if install.flag("disableWait") else Gates.ALL,
         prunes=True,
+        cascades=True,
         tracking=Tracking.FLUX,
         manager="helm-controller",
         handling=Handling(

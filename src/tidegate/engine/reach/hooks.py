@@ -26,6 +26,7 @@ from tidegate.world.calls import Get, Verb, Write
 WITHIN = Ms(30 * SECOND)
 """How long troubles of a cluster may keep us from letting a hook go."""
 AGAIN = Ms(SECOND // 5)
+OURS = frozenset({FINALIZER})
 Now: TypeAlias = Callable[[], Ms]
 Passing: TypeAlias = facts.Lost | facts.Throttled | facts.Failed
 
@@ -60,10 +61,13 @@ def announcement(live: Written | None, known: Entry) -> Entry:
     return msgspec.structs.replace(known, digest="", seal="", uid=uid, hook=True)
 
 
-def let_go(spots: Iterable[Spot], outlook: Outlook, now: Now) -> Errand[None]:
-    """Take our finalizer off these, where they still have it."""
+def let_go(
+    spots: Iterable[Spot], outlook: Outlook, now: Now, more: Iterable[str] = ()
+) -> Errand[None]:
+    """Take our finalizer off these, and `more`, where they still have them."""
     lives = ((spot, outlook.lives.get(spot)) for spot in spots)
-    freed = yield from _let_go({spot: live for spot, live in lives if live is not None}, now)
+    there = {spot: live for spot, live in lives if live is not None}
+    freed = yield from _let_go(there, now, frozenset({FINALIZER, *more}))
     for spot, live in freed.items():
         known = outlook.lives.get(spot)
         if known is not None and known.uid == live.uid:
@@ -75,11 +79,13 @@ def free(spots: Iterable[Spot], now: Now) -> Errand[None]:
     yield from _let_go((yield from _find(dict.fromkeys(spots))), now)
 
 
-def _let_go(lives: dict[Spot, Live], now: Now) -> Errand[dict[Spot, Live]]:
+def _let_go(
+    lives: dict[Spot, Live], now: Now, ours: frozenset[str] = OURS
+) -> Errand[dict[Spot, Live]]:
     """What they are then. Troubles of the cluster are waited out, for a while."""
     ends, freed = now() + WITHIN, dict[Spot, Live]()
-    while held := {spot: live for spot, live in lives.items() if _is_held(live)}:
-        outcomes = yield tuple(_release(spot, live) for spot, live in held.items())
+    while held := {spot: live for spot, live in lives.items() if _is_held(live, ours)}:
+        outcomes = yield tuple(_release(spot, live, ours) for spot, live in held.items())
         left: dict[Spot, Live] = {}
         for (spot, live), outcome in zip(held.items(), outcomes, strict=True):
             if isinstance(outcome, facts.Done) and outcome.live is not None:
@@ -106,14 +112,14 @@ def _find(known: Mapping[Spot, Live | None]) -> Errand[dict[Spot, Live]]:
     return found
 
 
-def _is_held(live: Live) -> bool:
-    return FINALIZER in listed(read_body(live), "metadata", "finalizers")
+def _is_held(live: Live, ours: frozenset[str]) -> bool:
+    return any(one in ours for one in listed(read_body(live), "metadata", "finalizers"))
 
 
-def _release(spot: Spot, live: Live) -> Ask:
+def _release(spot: Spot, live: Live, ours: frozenset[str]) -> Ask:
     """Leave the finalizers of others as they are, which is why what lives must be the newest."""
     held = listed(read_body(live), "metadata", "finalizers")
-    kept = [one for one in held if one != FINALIZER]
+    kept = [one for one in held if one not in ours]
     body = msgspec.json.encode({"metadata": {"finalizers": kept}})
     write = Write(verb=Verb.PATCH, ref=spot.ref, body=body, uid=live.uid, version=live.version)
     return Ask(spot.cluster, write)

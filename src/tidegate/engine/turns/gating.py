@@ -26,7 +26,8 @@ def open_gate(turn: Turn, step: StepRun) -> None:
         _close(turn, step)
         return
     set_deadline(turn, step)
-    if any(after.step.unit == step.step.unit for after in step.after):
+    own = (one.step for one in step.after if one.unit is step.unit)
+    if any(after.spot != step.step.spot for after in own):
         step.look_at = Ms(turn.now + rules.pause)
     look(turn, step)
 

@@ -78,21 +78,20 @@ def _holds(before: StepRun) -> bool:
 
 
 def release(turn: Turn, step: StepRun) -> None:
-    """Start a step that no edge holds any more, now or when its pause is over."""
+    """Start a step that no edge holds any more, now or when its pause is over.
+
+    Who depends on a unit looks at it now and then, for the first time when it is brought itself.
+    """
     if step.unmet or step.state is not StepState.WAITING:
         return
     every = step.rules.dependency_every
-    if every and any(_is_asked_for(before, step) for before in step.before):
-        elapsed = turn.now - turn.rollout.begun
-        step.not_before = max(
-            step.not_before, Ms(turn.rollout.begun + -(-elapsed // every) * every)
-        )
+    others = [one for one in step.before if one.unit is not step.unit] if every else []
+    if any(not one.step.is_joint for one in others):
+        brought = (one.applied_at for one in others if one.step.is_joint)
+        begun = max(turn.rollout.begun, *brought, Ms(0))
+        looks = -(-(turn.now - begun) // every)
+        step.not_before = max(step.not_before, Ms(begun + looks * every))
     start(turn, step)
-
-
-def _is_asked_for(before: StepRun, step: StepRun) -> bool:
-    """Whether a unit depends on another one; who is brought begins when somebody brings it."""
-    return before.unit is not step.unit and not before.step.is_joint
 
 
 def release_all(turn: Turn, steps: Iterable[StepRun], due: Iterable[UnitId]) -> None:
@@ -145,9 +144,9 @@ def passed(turn: Turn, step: StepRun) -> None:
 def free(turn: Turn, step: StepRun) -> None:
     """Let go of what waits for a step."""
     settle_part(turn, step)
-    for after in step.after:
+    for after in (one for one in step.after if one.state is StepState.WAITING):
         after.unmet -= 1
-        if after.unit is step.unit:
+        if after.unit is step.unit and after.step.spot != step.step.spot:
             after.not_before = max(after.not_before, Ms(step.applied_at + step.rules.pause))
         release(turn, after)
 
@@ -178,6 +177,8 @@ def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> 
     if step.rules.retry.whole:
         steps += [one for one in step.unit.steps if one.state is StepState.PASSED]
     for one in steps:
+        for after in one.after if one.state is StepState.PASSED else ():
+            after.unmet += 1  # of another unit, which may not have begun
         reset(one)
     for one in steps:
         one.not_before = again
@@ -240,6 +241,7 @@ def rescue(turn: Turn, step: StepRun) -> None:
             release(turn, one)
         else:
             turn.enter(one, StepState.SKIPPED, reason="NotNeeded", sentence="nothing failed")
+            skip_behind(turn, one)
 
 
 def settle_part(turn: Turn, step: StepRun) -> None:

@@ -266,10 +266,13 @@ class Turn:
         sentence: str = "",
         until: Ms = Ms(0),
     ) -> None:
+        """Say something of a step, or of all; of joints nobody needs to hear."""
         if step is None:
             self.events.append(Event(self.now, told, "", ref, reason, sentence, until))
             return
         one = step.step
+        if one.is_joint:
+            return
         self.events.append(
             Event(self.now, told, one.id, ref, reason, sentence, until, one.unit, one.cluster)
         )
@@ -285,13 +288,12 @@ class Turn:
     def enter(
         self, step: StepRun, state: StepState, *, reason: str = "", sentence: str = ""
     ) -> None:
-        """Put a step into a state and tell so; of joints nobody needs to hear."""
+        """Put a step into a state and tell so."""
         step.state = state
         if state in FINAL:
             step.unit.unfinished -= 1
             self.touched[step.unit.unit.id] = step.unit
-        if not step.step.is_joint:
-            self.tell(told_of(state), step, reason=reason, sentence=sentence)
+        self.tell(told_of(state), step, reason=reason, sentence=sentence)
 
     def ring_at(self, moment: Ms, step: StepRun) -> None:
         self.rollout.ring_at(moment, step.step.id)

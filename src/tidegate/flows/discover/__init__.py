@@ -59,6 +59,8 @@ class Discovered:
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
     settings: Mapping[str, Switch] = field(default_factory=dict)
+    is_repository: bool = False
+    """Units say themselves what they are; what is said of a plain one is said of nobody."""
 
     @property
     def are_alternatives(self) -> bool:
@@ -228,7 +230,8 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         families += [family_of(node, scan) for node in parents]
     settings = find_settings((one for family in families for one in family.members), scan)
     findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
-    return Discovered(_sorted(families), (*findings, *tell_settings(settings)), settings)
+    told = (*findings, *tell_settings(settings))
+    return Discovered(_sorted(families), told, settings, is_repository=True)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

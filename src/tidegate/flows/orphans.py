@@ -1,0 +1,116 @@
+"""Units that are no longer in Git though somebody who brought them is: what they have brought.
+
+It goes where whoever brought them prunes, and they say that it goes with them. Else it stays, and
+that is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from tidegate.dialect.semantics import KSTATUS
+from tidegate.engine.stored import NAMESPACE, list_heads, read_head
+from tidegate.flows.journal import read_journal
+from tidegate.flows.looking import body_of, look_at, run_errand
+from tidegate.flows.means import stale_of
+from tidegate.flows.planning import Planned
+from tidegate.flows.session import Session
+from tidegate.health.budget import budget
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.journal import Kin
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Ref, identity
+from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, items_of
+from tidegate.model.policy import Order, Policy, Tracking
+from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.plan.build import plan_unit
+from tidegate.plan.deletion import build_deletion
+
+MOST_NAMED = 3
+ARGO = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
+FLUX = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphan:
+    """A unit that a cluster remembers, and whether it goes."""
+
+    kin: Kin
+    unit: Unit
+    goes: bool
+
+
+async def with_orphans(planned: Planned, session: Session) -> Planned:
+    """The plan with the ends of units that have left Git, and what is said of them."""
+    plan, findings, leaving = planned.plan, list(planned.findings), list[PlannedUnit]()
+    wanted = {(step.cluster, *identity(item.ref)) for step in plan.steps for item in items_of(step)}
+    for one in await _find(planned, session):
+        unit = plan_unit(one.unit)
+        entries = (await read_journal(unit, session.world)).journal.entries
+        lives = await look_at(session.world, entries, cluster=unit.cluster)
+        found = (stale_of(body_of(live), unit, hooks=True) for live in lives)
+        stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
+        if one.goes:
+            end = build_deletion(Manifests(unit=one.unit), stale, budget=budget)
+            plan = _behind(plan, end, one.kin.parent)
+            leaving.append(end.units[0])
+        if one.goes or stale:
+            findings.append(_told(one, [it.ref for it in stale]))
+    return replace(planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving))
+
+
+async def _find(planned: Planned, session: Session) -> list[_Orphan]:
+    """Those whose parents are known as a whole, or have left Git themselves."""
+    whole = {one.manifests.unit.id for one in planned.read if one.is_whole}
+    prunes = {one.id: one.policy.prunes for one in planned.plan.units if one.id in whole}
+    kin = [one for cluster in session.target.contexts for one in await _kin(cluster, session)]
+    left = [one for one in kin if one[0].unit not in planned.known]
+    found: list[_Orphan] = []
+    while fresh := [one for one in left if one[0].parent in prunes]:
+        for one, cluster in fresh:
+            goes = one.cascades and prunes[one.parent]
+            prunes[one.unit] = goes
+            policy = ARGO if one.unit.kind == "Application" else FLUX
+            unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
+            found.append(_Orphan(one, unit, goes))
+        left = [one for one in left if one not in fresh]
+    return found
+
+
+async def _kin(cluster: str, session: Session) -> list[tuple[Kin, str]]:
+    heads = await run_errand(list_heads(cluster, NAMESPACE), session.world)
+    kin = (read_head(live).kin for live in (heads or {}).values())
+    return [(one, cluster) for one in kin if one is not None]
+
+
+def _behind(plan: Plan, end: Plan, parent: UnitId) -> Plan:
+    """A unit goes when what is left of its parent is there."""
+    last = next((one for one in reversed(plan.steps) if one.unit == parent), None)
+    edges = [*plan.edges, *end.edges]
+    if last is not None and end.steps:
+        edges.append(Edge(last.id, end.steps[0].id, Because.PARENT))
+    return Plan.of(
+        Fragment(
+            units=(*plan.units, *end.units),
+            steps=(*plan.steps, *end.steps),
+            edges=tuple(edges),
+            slots=plan.slots,
+        )
+    )
+
+
+def _told(one: _Orphan, refs: Collection[Ref]) -> Finding:
+    named = ", ".join(map(str, [*refs][:MOST_NAMED])) or "nothing"
+    more = f" and {len(refs) - MOST_NAMED} more" if len(refs) > MOST_NAMED else ""
+    deed = "is deleted" if one.goes else "stays"
+    why = f"`{one.kin.parent}`, which brought it, does not prune"
+    if one.kin.cascades is False:
+        why = "it had no finalizer, or said that its objects outlive it"
+    return Finding(
+        code="units.orphan",
+        severity=Severity.NOTE if one.goes else Severity.WARNING,
+        sentence=f"`{one.kin.unit}` has left Git; what it has brought {deed}: {named}{more}",
+        why="" if one.goes else why,
+        fix="" if one.goes else "delete it by hand, or bring the unit back and delete it",
+    )

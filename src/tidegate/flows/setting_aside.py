@@ -1,0 +1,99 @@
+"""Units that nothing is done to, those that are at fault, and what is said of both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from tidegate.errors import TidegateError
+from tidegate.flows.discover.families import Member
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.semantics import ARGOCD
+from tidegate.model.unit import Unit, UnitId
+
+
+def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
+    """Those that something is done to; what one brings that is left alone is left alone with it."""
+    kept: list[Member] = []
+    findings: list[Finding] = []
+    known: dict[UnitId, Unit] = {}
+    left: set[UnitId] = set()
+    for member in members:
+        unit = member.unit
+        known[unit.id] = unit
+        is_brought = unit.parent is not None and bool(unit.parent.kind) and unit.parent in known
+        if unit.suspended or unit.parent in left:
+            findings.append(_suspended(unit))
+        elif _is_manual(unit):
+            findings.append(_manual(unit, is_brought=is_brought))
+        if unit.suspended or unit.parent in left or (is_brought and _is_manual(unit)):
+            left.add(unit.id)
+        else:
+            kept.append(member)
+    findings += (finding for one in kept for finding in _unawaited(one.unit, left))
+    return kept, findings
+
+
+def _is_manual(unit: Unit) -> bool:
+    return unit.policy.semantics.name == ARGOCD.name and not unit.policy.starts
+
+
+def _suspended(unit: Unit) -> Finding:
+    why = "" if unit.suspended else f"`{unit.parent}`, which brings it, is left alone"
+    return Finding(
+        code="units.suspended",
+        severity=Severity.NOTE,
+        sentence=f"nothing is done to `{unit.id}`",
+        where=unit.where,
+        why=why or "somebody has suspended it",
+        fix="" if why else "remove `suspend` from it to go on",
+    )
+
+
+def _manual(unit: Unit, *, is_brought: bool) -> Finding:
+    """Whoever looks at an entry is taken for somebody who syncs it."""
+    end = "it is left out" if is_brought else "it is played as if somebody did"
+    return Finding(
+        code="argo.manual",
+        severity=Severity.WARNING if is_brought else Severity.NOTE,
+        sentence=f"nobody syncs `{unit.id}`: {end}",
+        where=unit.where,
+        why="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        fix="add `automated: {}` to its syncPolicy",
+        semantics=(ARGOCD.name,),
+    )
+
+
+def _unawaited(unit: Unit, left: Collection[UnitId]) -> Iterator[Finding]:
+    for one in unit.dependencies:
+        if one.unit in left:
+            yield Finding(
+                code="units.unawaited",
+                severity=Severity.NOTE,
+                sentence=f"`{unit.id}` does not wait for `{one.unit}`",
+                where=one.where,
+                why="nothing is done to that one now",
+            )
+
+
+def faults_of(unit: Unit, errors: Iterable[TidegateError]) -> list[Finding]:
+    """What keeps a unit from being rolled out."""
+    return [
+        Finding(
+            code=error.code,
+            severity=Severity.ERROR,
+            sentence=f"`{unit.id}`: {error.problem}",
+            where=error.where or unit.where,
+            fix=error.hint,
+        )
+        for error in errors
+    ]
+
+
+def unpruned(unit: Unit) -> Finding:
+    return Finding(
+        code="units.unpruned",
+        severity=Severity.WARNING,
+        sentence=f"nothing of `{unit.id}` is pruned",
+        where=unit.where,
+        why="not all of its objects are known: what seems to have left Git may still be there",
+    )

@@ -1,0 +1,54 @@
+"""A repository as it is rolled out: its plan, the ends of what has left Git, and its faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidegate.flows.entering import Found
+from tidegate.flows.journal import forget_unit
+from tidegate.flows.orphans import with_orphans
+from tidegate.flows.planning import Planned, make_plan
+from tidegate.flows.rendering import refuse_unsound
+from tidegate.flows.session import Session
+from tidegate.model.finding import Finding
+from tidegate.model.semantics import TIDEGATE
+from tidegate.model.unit import UnitId
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is to be rolled out, what is said of it, and by unit why nothing of it is done."""
+
+    planned: Planned
+    findings: tuple[Finding, ...]
+    left_out: Mapping[UnitId, str]
+
+
+async def prepare(
+    found: Found, session: Session, resources: tuple[str, ...], *, keeps_going: bool
+) -> Prepared:
+    """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
+    left_out = found.at_fault if keeps_going else ()
+    planned = await make_plan(found.one, session, resources, TIDEGATE, left_out=left_out)
+    if not resources:
+        planned = await with_orphans(planned, session)
+    return Prepared(planned, (*found.findings, *planned.findings), planned.faults)
+
+
+def refuse_unknown(
+    prepared: Prepared, *, keeps_going: bool, takes_broken_seals: bool
+) -> dict[UnitId, str]:
+    """By unit, why a real cluster gets nothing of it. Raises where nobody shall be left out."""
+    planned = prepared.planned
+    if keeps_going:
+        unsound = planned.unsound(takes_broken_seals=takes_broken_seals)
+        return {**prepared.left_out, **unsound}
+    refuse_unsound(planned.rendered, takes_broken_seals=takes_broken_seals)
+    return {**prepared.left_out}
+
+
+async def forget_leaving(prepared: Prepared, session: Session) -> None:
+    """Forget the units that are gone."""
+    for unit in prepared.planned.leaving:
+        await forget_unit(unit, session.world)

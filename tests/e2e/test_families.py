@@ -1,0 +1,322 @@
+"""Repositories of units on a real API server, with and without the kinds of their dialects.
+
+What came when is read from the server's audit log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from plane import ControlPlane
+from plane.audit import read_audit
+from tests.e2e.rollout_audit import WRITES
+from tests.e2e.test_dialect_schemas import definitions
+from tests.fakes.repositories import (
+    Repository,
+    application,
+    deployment,
+    git_repository,
+    job,
+    kustomization,
+    namespace,
+    setting,
+    three_levels,
+)
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tidegate.model.objects import Json
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.world.exchange import Exchange
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+_numbers = itertools.count(1)
+ORDER = (
+    ("namespaces/shop", "configmaps/start"),
+    ("configmaps/start", "jobs/base-prepare"),
+    ("jobs/base-prepare", "deployments/base-web"),
+    ("deployments/base-web", "configmaps/base-late"),
+    ("configmaps/base-late", "jobs/base-after"),
+    ("jobs/base-after", "deployments/red-web"),
+    ("deployments/red-web", "configmaps/red-late"),
+    ("configmaps/red-late", "configmaps/blue-early"),
+    ("configmaps/blue-early", "deployments/blue-web"),
+    ("deployments/blue-web", "configmaps/end"),
+)
+"""Three levels: each was written before the next."""
+OBJECTS = {name for pair in ORDER for name in pair}
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A repository, and a cluster whose namespaces it shares with nobody."""
+
+    plane: ControlPlane
+    repository: Repository
+    served: bool
+
+    async def run(self, verb: str, *words: str) -> Ran:
+        within = ("--timeout", "100s") if verb in {"sync", "delete"} else ()
+        return await Tidegate(self.repository.root.parent).run(verb, *self._words, *words, *within)
+
+    async def killed(self, verb: str, *, after: str, times: int) -> None:
+        """Run a verb and kill it when it has told something so often."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tidegate", verb, *map(str, self._words), "-o", "json"),
+            env={"PATH": os.environ["PATH"], "HOME": str(self.repository.root.parent)},
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        assert process.stdout is not None
+        while times and (line := await process.stdout.readline()):
+            times -= json.loads(line)["told"] == after
+        process.kill()
+        assert await process.wait() == -signal.SIGKILL
+
+    @property
+    def _words(self) -> tuple[str | Path, ...]:
+        login = self.plane.kubeconfig("tidegate")
+        return self.repository.root, "--kubeconfig", login, "--context", "plane"
+
+    def writes(self) -> list[tuple[str, str]]:
+        """Verb and object of what the command wrote in our namespaces, in order."""
+        suffix = self.repository.suffix
+        found = [
+            (one.request_received_timestamp, one.verb, one.object_ref)
+            for one in read_audit(self.plane.audit_log)
+            if one.user.username == "tidegate"
+            and one.verb in WRITES
+            and "dryRun=All" not in one.request_uri
+            and one.object_ref.resource != "leases"
+            and (one.object_ref.namespace or one.object_ref.name).endswith(suffix)
+        ]
+        found.sort(key=lambda one: one[0])
+        return [(verb, f"{it.resource}/{it.name.removesuffix(suffix)}") for _, verb, it in found]
+
+    def firsts(self) -> dict[str, int]:
+        """When each object was first written, without the objects of units."""
+        names = [name for _, name in self.writes()]
+        own = ("applications/", "kustomizations/", "gitrepositories/")
+        others = [name for name in names if not name.startswith(own)]
+        return {name: at for at, name in enumerate(dict.fromkeys(others))}
+
+
+@pytest.fixture(scope="module", params=["unserved", "served"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ControlPlane, bool]]:
+    served = request.param == "served"
+    with ControlPlane.start() as running:
+        if served:
+            asyncio.run(serve(running))
+        yield running, served
+
+
+async def serve(plane: ControlPlane) -> None:
+    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+        for body in definitions():
+            live_of(await Desk(Exchange(world)).create(body))
+
+
+@pytest.fixture
+async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
+    """An empty repository; the namespaces of its units are there, as the dialects ask for."""
+    plane, served = cluster
+    suffix = f"-{next(_numbers)}"
+    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+        for name in ("argocd", "flux-system"):
+            body: dict[str, Json] = namespace(f"{name}{suffix}")
+            live_of(await Desk(Exchange(world)).create(body))
+    return Fleet(plane, Repository(tmp_path / "platform", suffix), served)
+
+
+def shop(fleet: Fleet, **more: bool) -> None:
+    three_levels(fleet.repository.root, suffix=fleet.repository.suffix, **more)
+
+
+async def test_three_levels_come_in_order_and_a_second_run_writes_nothing(fleet: Fleet) -> None:
+    shop(fleet)
+
+    first = await fleet.run("sync")
+
+    assert first.code == 0, first.stdout + first.stderr
+    at = fleet.firsts()
+    assert set(at) == OBJECTS
+    assert [pair for pair in ORDER if at[pair[0]] >= at[pair[1]]] == []
+    units = {name for _, name in fleet.writes() if name.startswith("applications/")}
+    assert len(units) == (4 if fleet.served else 0)
+    before = fleet.writes()
+    again = await fleet.run("sync")
+    assert (again.code, fleet.writes()) == (0, before), again.stdout + again.stderr
+    status = await fleet.run("status")
+    assert status.lines[-1].endswith("0 not as wanted, 0 not healthy"), status.stdout
+
+
+async def test_a_change_behind_unchanged_children_is_brought_at_once(fleet: Fleet) -> None:
+    shop(fleet)
+    first = await fleet.run("sync")
+    before = len(fleet.writes())
+    fleet.repository.put("clusters/main/end.yaml", setting("end", "shop", wave=2, to="2"))
+    fleet.repository.put("red/all.yaml", deployment("red-web", to="2"), setting("red-late", wave=1))
+
+    second = await fleet.run("sync")
+
+    assert (first.code, second.code) == (0, 0), second.stdout + second.stderr
+    assert fleet.writes()[before:] == [
+        ("patch", "deployments/red-web"),
+        ("patch", "configmaps/end"),
+    ]
+
+
+async def test_a_rollout_that_is_killed_again_and_again_comes_to_the_same_end(fleet: Fleet) -> None:
+    shop(fleet)
+    for told, times in (("object.written", 1), ("hook.finished", 1), ("unit.ended", 2)):
+        await fleet.killed("sync", after=told, times=times)
+
+    ran = await fleet.run("sync")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    at = fleet.firsts()
+    assert set(at) == OBJECTS
+    assert [pair for pair in ORDER if at[pair[0]] >= at[pair[1]]] == []
+    hooks = [deed for deed in fleet.writes() if deed == ("create", "jobs/base-prepare")]
+    assert len(hooks) <= 1, "what is known to have run does not run again"
+    status = await fleet.run("status")
+    assert status.lines[-1].endswith("0 not as wanted, 0 not healthy"), status.stdout
+
+
+async def test_a_child_that_fails_holds_what_is_behind_it_until_it_is_mended(fleet: Fleet) -> None:
+    shop(fleet)
+    bad = job("red-job")
+    bad["spec"]["template"]["metadata"] = {"annotations": {"test.tidegate.dev/outcome": "fail"}}  # type: ignore[index,call-overload]
+    fleet.repository.put("red/all.yaml", bad, setting("red-late", wave=1))
+
+    failed = await fleet.run("sync")
+
+    assert failed.code == 4, failed.stdout + failed.stderr
+    behind = {"configmaps/red-late", "configmaps/blue-early", "deployments/blue-web"}
+    behind |= {"configmaps/end"}
+    assert set(fleet.firsts()) == OBJECTS - behind - {"deployments/red-web"} | {"jobs/red-job"}
+    before = len(fleet.writes())
+    fleet.repository.put("red/all.yaml", deployment("red-web"), setting("red-late", wave=1))
+    mended = await fleet.run("sync")
+    assert mended.code == 0, mended.stdout + mended.stderr
+    done = {name for _, name in fleet.writes()[before:]} - {"applications/blue"}
+    assert done == behind | {"deployments/red-web", "jobs/red-job"}
+
+
+@pytest.mark.parametrize("finalizer", [False, True])
+async def test_a_repository_goes_in_reverse_across_its_children(
+    fleet: Fleet, *, finalizer: bool
+) -> None:
+    shop(fleet, finalizer=finalizer)
+    brought = await fleet.run("sync")
+    before = len(fleet.writes())
+
+    gone = await fleet.run("delete", "--yes")
+
+    assert (brought.code, gone.code) == (0, 0), gone.stdout + gone.stderr
+    names = [name for verb, name in fleet.writes()[before:] if verb == "delete"]
+    at = {name: place for place, name in enumerate(names)}
+    assert {one for one in OBJECTS if not one.startswith("jobs/")} <= set(at)
+    kept = [pair for pair in ORDER if not any(one.startswith("jobs/") for one in pair)]
+    assert [pair for pair in kept if at[pair[0]] <= at[pair[1]]] == []
+    again = await fleet.run("delete", "--yes")
+    assert "nothing to delete" in again.stdout, again.stdout + again.stderr
+
+
+async def test_a_child_that_leaves_git_takes_along_what_it_has_brought(fleet: Fleet) -> None:
+    shop(fleet, finalizer=True)
+    first = await fleet.run("sync")
+    before = len(fleet.writes())
+    fleet.repository.drop("teams/red.yaml")
+    planned = await fleet.run("plan")
+
+    second = await fleet.run("sync")
+
+    assert (first.code, second.code) == (0, 0), second.stdout + second.stderr
+    assert "2 to prune" in planned.stdout or "3 to prune" in planned.stdout, planned.stdout
+    assert "has left Git; what it has brought is deleted" in second.stderr
+    gone = [name for verb, name in fleet.writes()[before:] if verb == "delete"]
+    own = ["applications/red"] if fleet.served else []
+    assert gone == [*own, "configmaps/red-late", "deployments/red-web"]
+    known = len(fleet.writes())
+    again = await fleet.run("sync")
+    assert "has left Git" not in again.stderr
+    assert (again.code, len(fleet.writes())) == (0, known), again.stdout + again.stderr
+
+
+async def test_what_a_child_without_a_finalizer_has_brought_stays_and_is_told(
+    fleet: Fleet,
+) -> None:
+    shop(fleet)
+    await fleet.run("sync")
+    before = len(fleet.writes())
+    fleet.repository.drop("teams/red.yaml")
+
+    ran = await fleet.run("sync")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "what it has brought stays: " in ran.stderr
+    own = [("delete", "applications/red")] if fleet.served else []
+    assert fleet.writes()[before:] == own
+
+
+async def test_units_of_flux_wait_for_those_they_depend_on(fleet: Fleet) -> None:
+    repository = fleet.repository
+    repository.put("clusters/main/source.yaml", git_repository())
+    repository.put("clusters/main/all.yaml", kustomization("all", "./apps", into=""))
+    repository.put("apps/data.yaml", kustomization("data", "./data", after=("ground",)))
+    repository.put("apps/web.yaml", kustomization("web", "./web", after=("data",)))
+    repository.put("apps/ground.yaml", kustomization("ground", "./ground", into=""))
+    repository.put("ground/all.yaml", namespace("shop"))
+    repository.put("data/all.yaml", deployment("data"))
+    repository.put("web/all.yaml", setting("web"))
+
+    ran = await fleet.run("sync")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert list(fleet.firsts()) == ["namespaces/shop", "deployments/data", "configmaps/web"]
+    before = fleet.writes()
+    again = await fleet.run("sync")
+    assert (again.code, fleet.writes()) == (0, before), again.stdout + again.stderr
+
+
+async def test_a_unit_of_flux_that_fails_holds_those_that_depend_on_it(fleet: Fleet) -> None:
+    repository = fleet.repository
+    bad = job("data")
+    bad["spec"]["template"]["metadata"] = {"annotations": {"test.tidegate.dev/outcome": "fail"}}  # type: ignore[index,call-overload]
+    repository.put("all/source.yaml", git_repository())
+    repository.put("all/ground.yaml", kustomization("ground", "./ground", into=""))
+    repository.put("all/data.yaml", kustomization("data", "./data", after=("ground",)))
+    repository.put("all/web.yaml", kustomization("web", "./web", after=("data",)))
+    repository.put("all/other.yaml", kustomization("other", "./other", after=("ground",)))
+    repository.put("ground/all.yaml", namespace("shop"))
+    repository.put("data/all.yaml", bad)
+    repository.put("web/all.yaml", setting("web"))
+    repository.put("other/all.yaml", setting("other"))
+
+    ran = await fleet.run("sync")
+
+    assert ran.code == 4, ran.stdout + ran.stderr
+    assert set(fleet.firsts()) == {"namespaces/shop", "jobs/data", "configmaps/other"}
+
+
+async def test_a_cluster_that_nobody_has_named_is_refused(fleet: Fleet) -> None:
+    fleet.repository.put("root.yaml", application("root", "web", cluster="east"))
+    fleet.repository.put("web/all.yaml", setting("web"))
+
+    ran = await fleet.run("sync")
+
+    assert ran.code == 3
+    assert "units are for clusters that nobody has named here: `east`" in ran.stderr
+    assert "--cluster NAME=CONTEXT" in ran.stderr
+    assert fleet.writes() == []

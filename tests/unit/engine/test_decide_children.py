@@ -1,0 +1,161 @@
+"""Units that bring others, as the engine runs them: pauses, polls, failures, their ends."""
+
+from __future__ import annotations
+
+from tests.fakes.decide_play import Play
+from tests.fakes.joined_units import bring, joined, plan_of, setting
+from tests.unit.plan.orders import a_thing
+from tidegate.model.event import Told
+from tidegate.model.manifest import Manifest, Phase
+from tidegate.model.plan import Plan
+from tidegate.model.policy import Gates, Order, Policy
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
+from tidegate.model.verdict import Health
+from tidegate.testing.builders import a_deployment, a_manifest
+
+BY_ARGO = Policy(semantics=ARGOCD)
+BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=Gates.ALL)
+
+
+def web(name: str, wave: int = 0) -> Manifest:
+    return a_manifest(a_deployment(name), wave=wave)
+
+
+def well(play: Play, *names: str) -> None:
+    for name in names:
+        play.judge(name, Health.HEALTHY)
+
+
+def ends(play: Play) -> dict[str, str]:
+    told = [one for one in play.events if one.told is Told.UNIT_ENDED]
+    return {one.unit.name: one.reason for one in told if one.unit is not None}
+
+
+def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited_for() -> None:
+    own = (setting("start"), bring("a"), bring("b", 1), setting("end", 2))
+    plan = plan_of(
+        joined("root", *own, policy=BY_ARGO),
+        joined("a", web("a0"), setting("a1", 1), parent="root", policy=BY_ARGO),
+        joined("b", parent="root", policy=BY_ARGO),
+    )
+    play = Play(plan, ARGOCD)
+
+    well(play, "start")
+    play.wait(60)
+
+    assert play.starts("root/sync/0") == play.starts("a/sync/0") == [0.0]
+    assert play.starts("b/sync/0") == [2.0]
+    assert play.starts("root/sync/2") == [4.0]
+    assert play.starts("a/sync/1") == [], "its own waves wait for its own objects"
+
+
+def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_seconds() -> None:
+    plan = plan_of(
+        joined("root", bring("a"), bring("b"), policy=BY_FLUX),
+        joined("a", web("a0"), parent="root", policy=BY_FLUX),
+        joined("b", parent="root", after=("a",), policy=BY_FLUX),
+    )
+    play = Play(plan, FLUX)
+
+    play.wait(7)
+    play.judge("a0", Health.HEALTHY)
+    play.wait(60)
+
+    assert play.starts("a/rest") == [0.0]
+    assert play.starts("b/rest") == [30.0]
+
+
+def test_by_flux_a_unit_looks_first_when_somebody_has_brought_it() -> None:
+    ground = a_thing("Namespace", "shop")
+    plan = plan_of(
+        joined("root", ground, bring("a"), bring("b"), policy=BY_FLUX),
+        joined("a", web("a0"), parent="root", policy=BY_FLUX),
+        joined("b", parent="root", after=("a",), policy=BY_FLUX),
+    )
+    play = Play(plan, FLUX)
+    play.wait(7)
+    well(play, "shop")
+    play.wait(7)  # the gate of the namespace was looked at after ten seconds
+    well(play, "a0")
+    play.wait(60)
+
+    assert play.starts("a/rest") == [10.0]
+    assert play.starts("b/rest") == [40.0]
+
+
+def test_a_unit_for_failures_is_left_out_where_nothing_fails() -> None:
+    plan = plan_of(
+        joined("root", setting("own"), bring("help", phase=Phase.SYNC_FAIL)),
+        joined("help", parent="root"),
+    )
+
+    play = Play(plan, TIDEGATE)
+
+    well(play, "own")
+
+    assert ends(play) == {"root": "passed", "help": "skipped"}
+    assert play.events[-1].reason == "passed"
+
+
+def test_a_unit_for_failures_runs_where_something_fails() -> None:
+    plan = plan_of(
+        joined("root", web("own"), bring("help", phase=Phase.SYNC_FAIL)),
+        joined("help", parent="root"),
+    )
+    play = Play(plan, TIDEGATE)
+
+    play.judge("own", Health.DEGRADED, final=True)
+    well(play, "help")
+
+    assert ends(play) == {"root": "failed", "help": "passed"}
+
+
+def test_what_starts_over_does_not_let_a_child_begin_too_early() -> None:
+    plan = plan_of(
+        joined("root", web("own"), bring("a"), bring("b"), setting("bad", 1), policy=BY_ARGO),
+        joined("a", web("a0"), setting("a1", 1), parent="root", policy=BY_ARGO),
+        joined("b", parent="root", after=("a",), policy=BY_ARGO),
+    )
+    play = Play(plan, ARGOCD, refusals={"bad": 1})
+    play.judge("own", Health.HEALTHY)
+
+    play.wait(40)  # by then the parent has begun anew, and has passed
+
+    assert len(play.starts("root/sync/0")) == 2
+    assert play.starts("b/sync/0") == [], "it depends on a unit that is not done"
+
+
+def test_a_failing_child_holds_what_is_behind_its_wave_and_nothing_else() -> None:
+    own = (bring("a"), bring("b"), setting("end", 1))
+    plan = plan_of(
+        joined("root", *own),
+        joined("a", web("a0"), parent="root"),
+        joined("b", web("b0"), setting("b1", 1), parent="root"),
+    )
+    play = Play(plan, TIDEGATE)
+
+    play.judge("a0", Health.DEGRADED, final=True)
+    well(play, "b0", "b1")
+
+    assert ends(play) == {"root": "skipped", "a": "failed", "b": "passed"}
+    assert play.starts("root/sync/1") == []
+
+
+def test_a_newer_plan_keeps_the_children_that_are_done() -> None:
+    def plan(*more: Manifest) -> Plan:
+        return plan_of(
+            joined("root", bring("a"), bring("b", 1)),
+            joined("a", parent="root"),
+            joined("b", web("b0"), *more, parent="root"),
+        )
+
+    play = Play(plan(), TIDEGATE)
+    well(play, "a")
+    play.wait(3)
+
+    play.supersede(plan(setting("b1", 1)))
+    well(play, "b0", "b1")
+
+    assert play.starts("a/sync/0") == [0.0]
+    assert len(play.starts("b/sync/0")) == 1
+    assert ends(play) == {"root": "passed", "a": "passed", "b": "passed"}
