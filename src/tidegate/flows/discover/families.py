@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -158,9 +159,9 @@ def family_of(node: _Node, scan: Scan) -> Family:
     """All that comes of a node. A unit that two bring is the first one's, and that is told."""
     members: dict[UnitId, Member] = {}
     findings: list[Finding] = []
-    pending = [node]
+    pending = deque([node])
     while pending:
-        one, *pending = pending
+        one = pending.popleft()
         known = members.setdefault(one.member.unit.id, one.member)
         if known is not one.member:
             findings.append(_brought_twice(known.unit, one.member.unit))
