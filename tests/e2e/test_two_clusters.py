@@ -9,6 +9,7 @@ import pytest
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import WRITES
+from tests.fakes.repositories import Repository, application, setting
 from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tidegate.documents.dump import to_json
@@ -87,3 +88,31 @@ async def test_a_directory_goes_to_both_clusters_and_a_second_run_writes_nothing
     assert gone.code == 0, gone.stdout + gone.stderr
     for one in (site, own_site):
         assert written(one, "two-clusters") == ["first", "second", "second", "first"]
+
+
+async def test_units_go_to_the_clusters_that_they_name(
+    site: Site, own_site: Site, tmp_path: Path
+) -> None:
+    repository = Repository(tmp_path / "home" / "platform", "-named")
+    sync: Json = {"automated": {"prune": True}, "syncOptions": ["CreateNamespace=true"]}
+    repository.put("root.yaml", application("root", "apps", into="argocd"))
+    for wave, name in enumerate(("here", "there")):
+        unit = application(name, "web", cluster=name, wave=wave, sync=sync)
+        repository.put(f"apps/{name}.yaml", unit)
+    repository.put("web/all.yaml", setting("web"))
+    login = ("--kubeconfig", both(site, own_site, tmp_path), "--context", "context-here")
+    named = ("--cluster", "here=context-here", "--cluster", "there=context-there")
+    command = Tidegate(tmp_path / "home")
+
+    refused = await command.run("sync", repository.root, *login, *named[:2])
+    first = await command.run("sync", repository.root, *login, *named)
+    second = await command.run("sync", repository.root, *login, *named)
+    gone = await command.run("delete", repository.root, *login, *named, "--yes")
+
+    assert refused.code == 3
+    assert "units are for clusters that nobody has named here: `there`" in refused.stderr
+    assert first.code == 0, first.stdout + first.stderr
+    assert "wrote nothing" in second.stdout, second.stdout + second.stderr
+    assert gone.code == 0, gone.stdout + gone.stderr
+    for one in (site, own_site):
+        assert written(one, "shop-named") == ["web", "web"]

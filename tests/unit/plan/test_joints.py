@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
+
 import pytest
 from msgspec import structs
 
@@ -203,6 +205,21 @@ def test_edges_grow_with_children_and_not_with_their_pairs(waves: int) -> None:
         return len(plan_of(joined("root", *own, setting("end", 9)), *children).edges)
 
     assert edges(100) - edges(50) == 2 * 50
+
+
+def test_a_thousand_children_cost_ten_times_as_much_as_a_hundred() -> None:
+    def calls(count: int) -> int:
+        profile = Profile()
+        names = [f"c{number}" for number in range(count)]
+        own = [bring(name, number % 2) for number, name in enumerate(names)]
+        children = [joined(name, parent="root") for name in names]
+        profile.enable()
+        plan = plan_of(joined("root", *own, setting("end", 9)), *children)
+        _pruned(plan, plan.units[0], 5)
+        profile.disable()
+        return sum(one.callcount for one in profile.getstats())
+
+    assert calls(1000) < 11 * calls(100)
 
 
 def _pruned(plan: Plan, unit: PlannedUnit, wave: int) -> Plan:

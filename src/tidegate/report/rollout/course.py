@@ -126,6 +126,8 @@ class Course:
         self._units: dict[str, str] = {}
         self._joints: set[str] = set()
         """Steps without objects, of which there is nothing to tell."""
+        self._shortened = True
+        """Whether the names of units are known to be as short as they can be."""
 
     def expect(self, plan: Plan) -> None:
         """Know the steps before they have their turn."""
@@ -145,6 +147,8 @@ class Course:
         return f"{unit} {step.name}" if unit else step.name
 
     def unit_name(self, unit: str) -> str:
+        if not self._shortened:
+            self._units, self._shortened = short_units(self._units), True
         return self._units.get(unit, unit)
 
     @property
@@ -194,7 +198,7 @@ class Course:
     def _add(self, step: StepCourse) -> StepCourse:
         self.steps[step.id] = step
         if step.unit not in self._units:
-            self._units = short_units((*self._units, step.unit))
+            self._units[step.unit], self._shortened = step.unit, False
         return step
 
     def _enter(self, step: StepCourse, state: StepState, event: Event) -> None:

@@ -49,6 +49,7 @@ def labelled(label: str, lines: Iterable[str], style: Style = Style.PLAIN) -> li
     rows: list[Row] = []
     for line in lines:
         head = heads.pop() if heads else ""
+        head = f"{head}  " if len(head) >= INDENT else head
         rows.append((Span(f"{head:{INDENT}}", Style.FAINT), Span(line, style)))
     return rows
 
