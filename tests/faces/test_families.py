@@ -19,6 +19,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tests.fakes.tidegate_runs import tidegate
+from tests.units.commands import Checkout
 from tidegate.model.objects import Json
 
 Ran = CompletedProcess[str]
@@ -234,3 +235,13 @@ def test_single_objects_of_units_that_prune_can_be_chosen(tmp_path: Path) -> Non
     assert "2 written" in ran.stdout
     assert both.returncode == 3
     assert both.stderr.startswith("error[plan.part]")
+
+
+def test_a_unit_of_which_not_all_is_known_prunes_nothing_and_that_is_told(tmp_path: Path) -> None:
+    shape = Checkout.of("flux-bootstrapped", tmp_path)
+
+    ran = tidegate("plan", shape.root, "--offline", "--prune")
+
+    assert "warning[units.unpruned]: nothing of `Kustomization/flux-system/apps` is pruned" in (
+        ran.stderr
+    )

@@ -345,3 +345,22 @@ def test_a_directory_of_manifests_is_read_without_the_charts_in_it(tmp_path: Pat
     assert ran.returncode == 0
     assert "ConfigMap default/web" in ran.stdout
     assert "note[units.apart]: `vendor/redis` is a thing of its own" in ran.stderr
+
+
+def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) -> None:
+    body = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "compact", "namespace": "argocd"},
+        "spec": {
+            "project": "default",
+            "source": {"repoURL": "https://git.example.com/shop/platform.git", "path": "metrics"},
+            "destination": {"name": "in-cluster", "namespace": "metrics"},
+        },
+    }
+    text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [body]})
+    (platform / "compact.yaml").write_text(text)
+
+    ran = tidegate("units", platform, "--entry", "compact")
+
+    assert names(ran.stdout) == ["Application/argocd/compact"]

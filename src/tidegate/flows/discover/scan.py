@@ -56,7 +56,7 @@ Held: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty where none is named."""
 _GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/")
 _OWN_KINDS = re.compile(
-    rb"""^[\s-]*["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
+    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.toolkit\.fluxcd\.io)/""",
     re.MULTILINE,
 )
 _ANY_OBJECT = re.compile(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
