@@ -141,7 +141,7 @@ async def test_a_missing_pull_secret_holds_nothing_up(inhabited: Desk) -> None:
 
     await inhabited.settled(pod, is_in("Running"))
 
-    # A new namespace may still wait for the ConfigMap that every pod mounts: of that there are some.
+    # Pods of a new namespace may wait for the ConfigMap that all of them mount.
     told = [
         text(one, "message") for one in await events(inhabited) if text(one, "type") == "Warning"
     ]
