@@ -18,6 +18,7 @@ from bench import (
     sandbox,
     units,
 )
+from tidegate.flows.session import spare_collections
 
 ALL = (
     *(documents, sandbox, living, units, discovery, render, lua, jq),
@@ -31,6 +32,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"there is no `{unknown[0]}`; there are {', '.join(BENCHES)}", file=sys.stderr)
         return 2
+    spare_collections()  # as every command does that opens a world
     for name in names or BENCHES:
         bench = BENCHES[name]
         print(f"{name}: {(bench.__doc__ or '').splitlines()[0]}", flush=True)
