@@ -25,7 +25,7 @@ from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
 from tidegate.cli.rolling import show_rollout
 from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import Told
+from tidegate.cli.unit_options import Given
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import point_at
 from tidegate.flows.render import own_setting
@@ -139,7 +139,7 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
         plan = (await make_plan([await a_family(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         screen.introduce(NAME)
-        told: Told = {"pace": None, "timeout": None}
+        told: Given = {"pace": None, "timeout": None}
         result = await show_rollout(screen, session, plan, Rolling(), told)
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":

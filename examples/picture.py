@@ -22,7 +22,7 @@ from tidegate.flows.wiring import Simulation
 from tidegate.model.event import Event
 from tidegate.model.moment import SECOND, Ms
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.live import View, frame
+from tidegate.report.rollout.live import LiveView, frame
 from tidegate.report.rollout.rows import Row, Span, Style, cells
 from tidegate.testing.families import a_family
 
@@ -60,7 +60,7 @@ async def view_of_shop() -> list[Row]:
     for event in events:
         if event.at <= now:
             course.take(event)
-    return frame(course, View(width=COLUMNS - 1, title="default/first"), now)
+    return frame(course, LiveView(width=COLUMNS - 1, title="default/first"), now)
 
 
 def as_svg(rows: list[Row]) -> str:

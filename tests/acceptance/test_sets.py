@@ -8,7 +8,7 @@ from tests.acceptance.stage import case
 from tests.fakes.set_ladder import Ladder
 from tests.unit.dialect.running_sets import Body, Runner, a_set
 from tidegate.dialect.argo.sets.applications import Application
-from tidegate.dialect.argo.sets.asking import Fault, Known, Language, Run
+from tidegate.dialect.argo.sets.asking import Fault, Known, Language, SetRun
 from tidegate.dialect.argo.sets.combined import parameters_of
 from tidegate.dialect.argo.sets.rolling import is_taken, limit_of, steps_of
 from tidegate.model.objects import Json
@@ -117,7 +117,7 @@ async def test_a_patch_cannot_change_the_project_and_finalizers_are_kept() -> No
 
 @case(75)
 async def test_a_matrix_has_two_and_a_merge_keeps_what_the_first_finds() -> None:
-    run = Run(Known(), Language())
+    run = SetRun(Known(), Language())
     lists: list[Json] = [
         {"list": {"elements": [{"a": "1_1", "b": "same", "c": "1_3"}]}},
         {"list": {"elements": [{"a": "2_1", "b": "same"}]}},
@@ -138,7 +138,7 @@ async def test_an_empty_file_has_its_place_alone() -> None:
     path = "path/dir/file_name.yaml"
     entry: Body = {"git": {"repoURL": GIT, "files": [{"path": path}]}}
 
-    ((_, found),) = await Runner({path: ""}).run(parameters_of(entry, Run(Known(), Language())))
+    ((_, found),) = await Runner({path: ""}).run(parameters_of(entry, SetRun(Known(), Language())))
 
     (one,) = found
     names = ("path", "path.basename", "path.filename", "path.filenameNormalized", "path[1]")

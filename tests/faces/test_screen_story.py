@@ -18,7 +18,7 @@ from tidegate.cli.terminal import Outlet
 from tidegate.model.event import Event
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.failure import explain_failure
-from tidegate.report.rollout.live import View, final_rows, frame
+from tidegate.report.rollout.live import LiveView, final_rows, frame
 from tidegate.report.rollout.rows import ASCII, UNICODE, Marks, Row, plain, wrap
 from tidegate.report.rollout.summary import Commands, summarize
 
@@ -48,7 +48,7 @@ def text_of(rows: Iterable[Row]) -> str:
     return "".join(f"{plain(row)}\n" for row in rows)
 
 
-def pictures(story: Story, view: View, marks: Marks) -> str:
+def pictures(story: Story, view: LiveView, marks: Marks) -> str:
     """Each moment under its time; the last one is what stays."""
     shown = ""
     for after in MOMENTS:
@@ -66,7 +66,7 @@ def pictures(story: Story, view: View, marks: Marks) -> str:
 
 @pytest.mark.parametrize(("columns", "marks"), [(80, UNICODE), (160, UNICODE), (80, ASCII)])
 def test_the_picture(story: Story, columns: int, marks: Marks, pytestconfig: pytest.Config) -> None:
-    view = View(width=columns - 1, height=23, marks=marks, title="default/first")
+    view = LiveView(width=columns - 1, height=23, marks=marks, title="default/first")
 
     shown = pictures(story, view, marks)
 
@@ -109,7 +109,7 @@ async def test_the_failure_says_what_the_kubelet_says() -> None:
 
 
 def test_no_secret_is_shown(story: Story) -> None:
-    view = View(width=159)
+    view = LiveView(width=159)
     told = [msgspec.json.encode(event).decode() for event in story.events]
 
     shown = pictures(story, view, UNICODE) + "".join(told) + repr(story.evidence)

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from tidegate.cli.unit_options import Told
+from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.generator_data import read_generator_data
 from tidegate.flows.pointing import Pointed, Words, read_ignores, refuse_nowhere, with_options
@@ -26,7 +26,7 @@ PLAIN = ("name", "namespace", "values", "parameters", "sync_options", "ignore_wa
 """What is said of a plain unit, and of nothing else."""
 
 
-def in_session(told: Told, ask: Callable[[Session], Awaitable[Answer]]) -> Answer:
+def in_session(told: Given, ask: Callable[[Session], Awaitable[Answer]]) -> Answer:
     """Ask the clusters that are chosen, and let go of them."""
 
     async def asked() -> Answer:
@@ -37,7 +37,7 @@ def in_session(told: Told, ask: Callable[[Session], Awaitable[Answer]]) -> Answe
 
 
 def in_found(
-    pointed: Pointed, told: Told, ask: Callable[[Session, Found], Awaitable[Answer]]
+    pointed: Pointed, told: Given, ask: Callable[[Session, Found], Awaitable[Answer]]
 ) -> Answer:
     """The same about what is pointed at, as it is for these clusters."""
 
@@ -48,7 +48,7 @@ def in_found(
     return asyncio.run(asked())
 
 
-def target_of(told: Told) -> Target:
+def target_of(told: Given) -> Target:
     """The clusters that are chosen."""
     return Target(
         kubeconfig=told.get("kubeconfig"),
@@ -59,7 +59,7 @@ def target_of(told: Told) -> Target:
     )
 
 
-def simulation_of(told: Told) -> Simulation:
+def simulation_of(told: Given) -> Simulation:
     return Simulation(
         scenario=told.get("scenario"),
         profile=told.get("profile"),
@@ -68,12 +68,12 @@ def simulation_of(told: Told) -> Simulation:
     )
 
 
-def setting_of(told: Told) -> Setting:
+def setting_of(told: Given) -> Setting:
     """How things may be had that are to be rendered."""
     return own_setting(offline=told.get("offline", False), maps=told.get("maps", ()))
 
 
-def pointed_of(what: str, told: Told, *, checks: bool = True) -> Pointed:
+def pointed_of(what: str, told: Given, *, checks: bool = True) -> Pointed:
     """What the user points at, and what is said of it.
 
     Raises where nothing is there, before anybody is asked for more, if it `checks` that.
@@ -101,13 +101,13 @@ def _said() -> tuple[str, ...]:
     return tuple(options[one] for one in written)
 
 
-def words_of(told: Told) -> Words:
+def words_of(told: Given) -> Words:
     """What is said of that which is pointed at."""
     said = {name: value for name, value in told.items() if name in Words.__annotations__}
     return cast("Words", said)
 
 
-def _policy_of(told: Told) -> Policy:
+def _policy_of(told: Given) -> Policy:
     """How the unit is run, by what the user says of it."""
     policy = Policy(
         order=Order.NONE if told.get("ignore_waves") else Order.WAVES,
@@ -124,7 +124,7 @@ def _policy_of(told: Told) -> Policy:
     return with_options(policy, told.get("sync_options", ()))
 
 
-def _identity_of(told: Told) -> Identity | None:
+def _identity_of(told: Given) -> Identity | None:
     """Whose rights are used, where they are not the caller's own."""
     user, groups = told.get("as_user", ""), told.get("as_groups", ())
     if groups and not user:

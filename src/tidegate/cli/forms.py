@@ -15,7 +15,7 @@ from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import explain_failure
 from tidegate.report.rollout.lines import Lines
-from tidegate.report.rollout.live import View, final_rows, frame
+from tidegate.report.rollout.live import LiveView, final_rows, frame
 from tidegate.report.rollout.rows import Marks, Row, wrap
 from tidegate.report.rollout.summary import PASSED, STOPPED, Commands, go_on, summarize
 
@@ -85,7 +85,7 @@ class Picture:
         self._outlet = outlet
         self._ability = ability
         self._size = size
-        self._view = View(marks=ability.marks)
+        self._view = LiveView(marks=ability.marks)
 
     def name(self, title: str) -> None:
         self._view = msgspec.structs.replace(self._view, title=title)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.doing import Doing
 from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import Told
+from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rollout import Rolling, roll_out
@@ -27,7 +27,7 @@ PACE = 20.0
 
 @asynccontextmanager
 async def on_screen(
-    pointed: Pointed, told: Told, doing: Doing, then: str
+    pointed: Pointed, told: Given, doing: Doing, then: str
 ) -> AsyncIterator[tuple[Screen, Session, Found]]:
     """A screen, the clusters that are chosen, and what is pointed at.
 
@@ -47,7 +47,7 @@ async def on_screen(
 
 
 async def show_rollout(
-    screen: Screen, session: Session, plan: Plan, rolling: Rolling, told: Told
+    screen: Screen, session: Session, plan: Plan, rolling: Rolling, told: Given
 ) -> Result:
     """Run a plan to its end on a screen."""
     target = session.target

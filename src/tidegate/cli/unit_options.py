@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class Told(TypedDict, total=False):
+class Given(TypedDict, total=False):
     """What can be said on the command line; each verb takes some of it."""
 
     name: str

@@ -20,9 +20,9 @@ from tidegate.model.config import (
     ChartMap,
     ClusterMap,
     Config,
+    ConfigText,
     RepositoryMap,
     Switch,
-    Written,
 )
 from tidegate.source import Checkout
 from tidegate.source.ignore import is_ignored, read_rules
@@ -122,11 +122,11 @@ def _config(form: ConfigForm, place_of: Callable[[FieldPath], Place]) -> Config:
             for at, one in enumerate(form.charts)
         ),
         entries=tuple(
-            Written(normpath(text), place_of(("entries", at)))
+            ConfigText(normpath(text), place_of(("entries", at)))
             for at, text in enumerate(form.entries)
         ),
         ignore=tuple(
-            Written(text, place_of(("ignore", at))) for at, text in enumerate(form.ignore)
+            ConfigText(text, place_of(("ignore", at))) for at, text in enumerate(form.ignore)
         ),
         settings=tuple(
             Switch(name, value, place_of(("settings", name)))

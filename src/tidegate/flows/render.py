@@ -13,7 +13,7 @@ from tidegate.flows.discover import is_called
 from tidegate.flows.entering import find, spot_of
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Rendered, Setting, Unrendered
-from tidegate.flows.rendering.workshop import Crew
+from tidegate.flows.rendering.workshop import WorkerCrew
 from tidegate.model.finding import Finding
 from tidegate.model.unit import UnitId
 from tidegate.render.sops import Keys
@@ -35,7 +35,7 @@ def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UnitPart:
     """A unit, the entry that brings it, what it renders to, and what is said of it alone."""
 
     result: Rendered | Unrendered
@@ -68,7 +68,7 @@ class Part:
 class Parts:
     """Unit by unit what a path or an address renders to, and what is to be said of it."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[UnitPart, ...]
     findings: tuple[Finding, ...] = ()
 
 
@@ -80,7 +80,10 @@ async def render_pointed(pointed: Iterable[Pointed], setting: Setting) -> tuple[
         async with room:
             return await _render(one, setting)
 
-    async with Crew(setting.cores, offline=setting.offline) as crew, asyncio.TaskGroup() as group:
+    async with (
+        WorkerCrew(setting.cores, offline=setting.offline) as crew,
+        asyncio.TaskGroup() as group,
+    ):
         shared = replace(setting, crew=crew)
         tasks = [group.create_task(render(one, shared)) for one in pointed]
     return tuple(task.result() for task in tasks)
@@ -90,7 +93,7 @@ async def _render(pointed: Pointed, setting: Setting) -> Parts:
     try:
         found = await find(pointed, setting)
     except TidegateError as error:
-        return Parts((Part(Unrendered((error,))),))
+        return Parts((UnitPart(Unrendered((error,))),))
     chosen = [
         (family.entry, member)
         for family in found.families
@@ -100,7 +103,7 @@ async def _render(pointed: Pointed, setting: Setting) -> Parts:
     findings = found.findings_of([one for _, one in chosen]) if pointed.units else found.findings
     said = found.findings_by_place
     parts = (
-        Part(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
+        UnitPart(one.rendered, one.unit.id, entry, said.get(spot_of(one.unit.where), ()))
         for entry, one in chosen
     )
     return Parts(tuple(parts), findings)

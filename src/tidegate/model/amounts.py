@@ -23,7 +23,7 @@ _TERM = re.compile(r"(?:(count|sum)\((?P<list>[^,()]+)(?:,(?P<of>[^,()]+))?\)|(?
 _SIGNS = {"+": 1, "-": -1}
 
 
-class Term(NamedTuple):
+class AmountTerm(NamedTuple):
     """One summand: `function` is `count`, `sum` or nothing."""
 
     sign: int
@@ -39,7 +39,7 @@ def amount(body: Json, text: str) -> float:
 
 
 @cache
-def parse_amount(text: str) -> tuple[Term, ...]:
+def parse_amount(text: str) -> tuple[AmountTerm, ...]:
     """The terms of an amount. Raises ValueError for what is none."""
     words = text.split()
     signs = ["+", *words[1::2]]
@@ -48,18 +48,18 @@ def parse_amount(text: str) -> tuple[Term, ...]:
     return tuple(_term(_SIGNS[sign], word) for sign, word in zip(signs, words[::2], strict=True))
 
 
-def _term(sign: int, word: str) -> Term:
+def _term(sign: int, word: str) -> AmountTerm:
     known, _, fallback = word.partition("|")
     if known.isdigit():
-        return Term(sign, (), int(known))
+        return AmountTerm(sign, (), int(known))
     found = _TERM.fullmatch(known)
     if found is None or not (fallback or "0").isdigit():
         raise ValueError(f"`{word}` is no amount")
     path = parse_path(found["list"] or found["path"])
-    return Term(sign, path, int(fallback or 0), found[1] or "", found["of"] or "")
+    return AmountTerm(sign, path, int(fallback or 0), found[1] or "", found["of"] or "")
 
 
-def _value(body: Json, term: Term) -> float:
+def _value(body: Json, term: AmountTerm) -> float:
     found = walk(body, term.path) if term.path else None
     if term.function == "sum":
         return sum(_number(walk(item, parse_path(term.of)), 0) for item in items_at(found))

@@ -45,7 +45,7 @@ class ChartMap(msgspec.Struct, frozen=True):
     where: Place
 
 
-class Written(msgspec.Struct, frozen=True):
+class ConfigText(msgspec.Struct, frozen=True):
     """A text, and where it stands."""
 
     text: str
@@ -72,8 +72,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[ClusterMap, ...] = ()
     repositories: tuple[RepositoryMap, ...] = ()
     charts: tuple[ChartMap, ...] = ()
-    entries: tuple[Written, ...] = ()
-    ignore: tuple[Written, ...] = ()
+    entries: tuple[ConfigText, ...] = ()
+    ignore: tuple[ConfigText, ...] = ()
     settings: tuple[Switch, ...] = ()
 
     @property

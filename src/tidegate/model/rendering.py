@@ -188,7 +188,7 @@ class Detected(msgspec.Struct, frozen=True, kw_only=True):
 Request: TypeAlias = Release | Overlay | Directory
 
 
-class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+class ArgoPlugin(msgspec.Struct, frozen=True, kw_only=True):
     """A plugin of Argo CD's is to render it: a program of that installation, which is not here."""
 
     path: str = "."

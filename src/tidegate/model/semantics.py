@@ -19,7 +19,7 @@ class Vanishing(StrEnum):
     REAPPLY = "reapply"
 
 
-class Children(StrEnum):
+class ChildGates(StrEnum):
     """Whether a unit waits for the units that it brings."""
 
     ALWAYS = "always"
@@ -84,7 +84,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     batch_stops: bool
     patient: bool
     awaits_consent: bool
-    children: Children
+    children: ChildGates
     retry: Retry
 
 
@@ -109,7 +109,7 @@ TIDEGATE = Semantics(
     batch_stops=True,
     patient=False,
     awaits_consent=False,
-    children=Children.ALWAYS,
+    children=ChildGates.ALWAYS,
     retry=Retry(limit=5, first=Ms(5 * SECOND), factor=2, cap=Ms(3 * MINUTE)),
 )
 
@@ -132,7 +132,7 @@ ARGOCD = Semantics(
     batch_stops=False,
     patient=True,
     awaits_consent=True,
-    children=Children.NEVER,
+    children=ChildGates.NEVER,
     retry=Retry(
         limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True, gates=True
     ),
@@ -157,7 +157,7 @@ FLUX = Semantics(
     batch_stops=True,
     patient=False,
     awaits_consent=False,
-    children=Children.GATES,
+    children=ChildGates.GATES,
     retry=Retry(
         limit=5, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
     ),

@@ -12,7 +12,7 @@ from tidegate.errors import Place
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
 from tidegate.model.release import Release
-from tidegate.model.rendering import ArgoDetails, Detected, FluxDetails, Plugin, Request
+from tidegate.model.rendering import ArgoDetails, ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import (
     ChartSource,
     GitSource,
@@ -82,7 +82,7 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     source: SourceRef | SourceObject
-    request: Request | Detected | Plugin | None
+    request: Request | Detected | ArgoPlugin | None
     details: ArgoDetails | FluxDetails | None = None
 
     @property

@@ -21,7 +21,7 @@ from tidegate.model.manifest import Manifest
 from tidegate.model.objects import identity
 from tidegate.model.plan import Because, Item, PlannedUnit, Precedence, Step, digest_step
 from tidegate.model.policy import Gates, Policy
-from tidegate.model.semantics import Children
+from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
 from tidegate.plan.chains import keep_items, step_id
 
@@ -61,7 +61,7 @@ def with_joints(
         if name not in aside and not joint.rescues and _is_awaited(child, policy)
     }
     joints = {begins[name][0].id: begins[name][0] for name in awaited}
-    at_end = policy.semantics.children is Children.GATES
+    at_end = policy.semantics.children is ChildGates.GATES
     behind = {name: None if at_end else step_behind(found, one) for name, one in joints.items()}
     if None in behind.values():
         end = end_of(unit)
@@ -103,11 +103,11 @@ def _joint(step: Step) -> Step:
 
 def _is_awaited(child: Manifest, policy: Policy) -> bool:
     match policy.semantics.children:
-        case Children.ALWAYS:
+        case ChildGates.ALWAYS:
             return True
-        case Children.GATES if policy.gates is Gates.ALL:
+        case ChildGates.GATES if policy.gates is Gates.ALL:
             return True
-        case Children.GATES if policy.gates is Gates.LISTED:
+        case ChildGates.GATES if policy.gates is Gates.LISTED:
             return identity(child.ref) in map(identity, policy.listed)
         case _:
             return False

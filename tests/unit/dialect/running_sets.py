@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from tidegate.dialect.argo.sets.applications import Generated, generate
 from tidegate.dialect.argo.sets.asking import (
-    Answer,
     Ask,
     AskContents,
     AskFiles,
@@ -15,6 +14,7 @@ from tidegate.dialect.argo.sets.asking import (
     Errand,
     Known,
     Made,
+    SetAnswer,
 )
 from tidegate.dialect.declared import DeclaredSet
 from tidegate.errors import Place
@@ -54,13 +54,13 @@ class Runner:
             made: Made = end.value
             return made
 
-    async def _answer(self, ask: Ask) -> Answer:
+    async def _answer(self, ask: Ask) -> SetAnswer:
         match ask:
             case AskFiles():
-                return Answer(files=tuple(sorted(self.files)))
+                return SetAnswer(files=tuple(sorted(self.files)))
             case AskContents(paths=paths):
-                return Answer(contents={path: self.files[path].encode() for path in paths})
+                return SetAnswer(contents={path: self.files[path].encode() for path in paths})
             case AskTexts(texts, params, options, lenient):
                 assert self.workers is not None, "a text is not Python's"
                 made = await render_texts(texts, params, self.workers, options, lenient=lenient)
-                return Answer(texts=made)
+                return SetAnswer(texts=made)

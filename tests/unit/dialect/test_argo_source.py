@@ -13,12 +13,12 @@ from tidegate.model.release import How, Parameter, Release
 from tidegate.model.rendering import (
     ArgoBuild,
     ArgoOverrides,
+    ArgoPlugin,
     Detected,
     Directory,
     Jsonnet,
     Overlay,
     Patch,
-    Plugin,
     Restriction,
     Tool,
     Variable,
@@ -159,7 +159,7 @@ def test_a_block_that_says_something_decides(source: Body, tools: list[Tool]) ->
 
 @pytest.mark.parametrize(
     ("block", "tool"),
-    [("helm", Release), ("kustomize", Overlay), ("directory", Directory), ("plugin", Plugin)],
+    [("helm", Release), ("kustomize", Overlay), ("directory", Directory), ("plugin", ArgoPlugin)],
 )
 def test_a_block_that_was_kept_decides_even_if_it_is_empty(block: str, tool: type[object]) -> None:
     assert isinstance(a_source(**{block: {}}).request, tool)
@@ -311,7 +311,7 @@ def test_a_directory_is_told_what_its_block_says() -> None:
 
 
 def test_a_plugin_goes_by_its_name() -> None:
-    assert a_source(plugin={"name": "cue"}).request == Plugin(path="web", name="cue")
+    assert a_source(plugin={"name": "cue"}).request == ArgoPlugin(path="web", name="cue")
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from tests.unit.dialect.running_sets import Body, Runner, a_set
 from tidegate.dialect.argo.sets.asking import (
     AskContents,
     AskFiles,
-    Cluster,
     Fault,
     Known,
+    KnownCluster,
     Language,
     Params,
-    Run,
+    SetRun,
 )
 from tidegate.dialect.argo.sets.combined import parameters_of
 from tidegate.dialect.argo.sets.given import slug
@@ -35,7 +35,7 @@ async def params(
     files: dict[str, str] | None = None,
 ) -> list[Params]:
     runner = Runner(files or {})
-    ((_, found),) = await runner.run(parameters_of(entry, Run(known or Known(), language)))
+    ((_, found),) = await runner.run(parameters_of(entry, SetRun(known or Known(), language)))
     return found
 
 
@@ -136,7 +136,7 @@ async def test_what_stands_in_files_is_made_flat_and_printed_by_go() -> None:
 async def test_files_are_asked_for_once_their_names_are_known() -> None:
     runner = Runner({"a.yaml": "name: a", "b.txt": "x"})
 
-    await runner.run(parameters_of(git(files=[{"path": "*.yaml"}]), Run(Known(), PLAIN)))
+    await runner.run(parameters_of(git(files=[{"path": "*.yaml"}]), SetRun(Known(), PLAIN)))
 
     assert runner.asked == [AskFiles(URL, "main"), AskContents(URL, "main", ("a.yaml",))]
 
@@ -158,7 +158,7 @@ def test_patterns_of_files_are_read_by_git_or_by_a_switch(
     assert file_pattern(pattern, doublestar=True)(path) is doublestar
 
 
-EAST = Cluster(name="East_1", server="https://east", labels={"env": "prod"})
+EAST = KnownCluster(name="East_1", server="https://east", labels={"env": "prod"})
 
 
 async def test_the_own_cluster_comes_last_unless_clusters_are_chosen() -> None:

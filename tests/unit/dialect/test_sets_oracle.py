@@ -14,7 +14,7 @@ import pytest
 
 from tests.unit.dialect.running_sets import Body, Runner
 from tidegate.dialect.argo.sets.applications import generate_entry, run_of
-from tidegate.dialect.argo.sets.asking import Cluster, Fault, Known
+from tidegate.dialect.argo.sets.asking import Fault, Known, KnownCluster
 from tidegate.dialect.declared import DeclaredSet
 from tidegate.errors import Place, RenderError
 from tidegate.external.worker import Workers
@@ -30,9 +30,9 @@ RECORDED: list[Body] = [
 ]
 
 
-def clusters_of(asked: Body) -> tuple[Cluster, ...]:
+def clusters_of(asked: Body) -> tuple[KnownCluster, ...]:
     return tuple(
-        Cluster(
+        KnownCluster(
             name=base64.b64decode(text(one, "data", "name")).decode(),
             server=base64.b64decode(text(one, "data", "server")).decode(),
             labels={key: str(value) for key, value in mapping(one, "metadata", "labels").items()},

@@ -13,7 +13,7 @@ from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.failure import explain_failure, failing_spots
 from tidegate.report.rollout.lines import Lines
-from tidegate.report.rollout.live import View, final_rows, frame
+from tidegate.report.rollout.live import LiveView, final_rows, frame
 from tidegate.report.rollout.rows import ASCII, UNICODE, plain, width_of
 from tidegate.report.rollout.summary import NO_COMMANDS, go_on, summarize
 
@@ -43,7 +43,7 @@ EVENTS = some.builds(
 )
 STORIES = some.lists(EVENTS, max_size=40)
 VIEWS = some.builds(
-    View,
+    LiveView,
     width=some.integers(1, 200),
     height=some.integers(1, 40),
     marks=some.sampled_from([ASCII, UNICODE]),
@@ -67,7 +67,7 @@ def course_of(events: list[Event], plan: Plan) -> Course:
 
 @given(STORIES, VIEWS, MOMENTS, PLANS)
 def test_a_picture_never_exceeds_its_frame(
-    events: list[Event], view: View, now: Ms, plan: Plan
+    events: list[Event], view: LiveView, now: Ms, plan: Plan
 ) -> None:
     course = course_of(events, plan)
 
@@ -79,7 +79,7 @@ def test_a_picture_never_exceeds_its_frame(
 
 @given(STORIES, VIEWS, MOMENTS)
 def test_a_picture_has_no_marks_that_move_a_cursor(
-    events: list[Event], view: View, now: Ms
+    events: list[Event], view: LiveView, now: Ms
 ) -> None:
     rows = frame(course_of(events, plan_of(*STEPS)), view, now)
 

@@ -17,7 +17,7 @@ from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.live import View, final_rows, frame
+from tidegate.report.rollout.live import LiveView, final_rows, frame
 from tidegate.report.rollout.rows import plain
 
 WEB, DB = a_ref("web"), a_ref("db")
@@ -27,7 +27,7 @@ SHOP = UnitId.plain("default", "shop")
 
 
 def seen(course: Course, at: int, **look: int) -> list[str]:
-    view = View(width=look.get("width", 60), height=look.get("height", 20), title="shop")
+    view = LiveView(width=look.get("width", 60), height=look.get("height", 20), title="shop")
     return [plain(row) for row in frame(course, view, Ms(at))]
 
 
@@ -184,7 +184,7 @@ def test_progress_never_goes_back() -> None:
 def test_a_picture_is_at_least_as_high_as_the_one_before() -> None:
     course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
 
-    rows = frame(course, View(height=20, least=9), Ms(1_000))
+    rows = frame(course, LiveView(height=20, least=9), Ms(1_000))
 
     assert len(rows) == 9
     assert plain(rows[-1]).startswith("━")
@@ -194,7 +194,7 @@ def test_what_was_stopped_keeps_the_steps_that_were_not_done() -> None:
     course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
     told(course, ended(5_000, "stopped", "interrupted"))
 
-    shown = [plain(row) for row in final_rows(course, View(width=60))]
+    shown = [plain(row) for row in final_rows(course, LiveView(width=60))]
 
     assert shown[0].startswith("- wave 1    waits for 1 of 2 objects")
     assert shown[1].startswith("    Deployment default/web  no pod yet")

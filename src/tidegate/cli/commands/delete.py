@@ -15,7 +15,7 @@ from tidegate.cli.unit_options import (
     TARGET,
     UNIT,
     WATCHING,
-    Told,
+    Given,
     takes,
 )
 
@@ -36,7 +36,7 @@ NOTHING = "nothing to delete"
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")
 @takes(WATCHING)
-def delete(what: str, **told: Unpack[Told]) -> int:
+def delete(what: str, **told: Unpack[Given]) -> int:
     """Delete what PATH has brought: the last wave first, each wave when the one before is gone.
 
     PreDelete hooks run before, PostDelete hooks behind. What says Delete=false stays, and so do
@@ -85,7 +85,7 @@ def _agrees(found: Deletions) -> bool:
         raise click.UsageError("nobody answers here: --yes deletes without asking") from None
 
 
-async def _delete(pointed: Pointed, told: Told, doing: Doing, shown: str) -> Result:
+async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Result:
     """All units at once; what was brought last goes first."""
     from tidegate.cli.rolling import on_screen
     from tidegate.flows.delete import plan_deletions, refuse_other
@@ -104,7 +104,7 @@ async def _delete(pointed: Pointed, told: Told, doing: Doing, shown: str) -> Res
     return result
 
 
-async def _delete_units(found: Deletions, session: Session, screen: Screen, told: Told) -> Result:
+async def _delete_units(found: Deletions, session: Session, screen: Screen, told: Given) -> Result:
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.delete import finish_deletion
     from tidegate.flows.rendering import refuse_unsound

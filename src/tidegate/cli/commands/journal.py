@@ -8,7 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import CLUSTER, NAMING, Told, takes
+from tidegate.cli.unit_options import CLUSTER, NAMING, Given, takes
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="DIR")
 @takes(NAMING, CLUSTER)
 @options.text_or_json
-def journal(what: str, **told: Unpack[Told]) -> None:
+def journal(what: str, **told: Unpack[Given]) -> None:
     """Show what the cluster remembers of DIR: its objects, and which gates have opened.
 
     It is what a rollout goes on from after a kill. It holds names and digests, and no values.

@@ -14,7 +14,7 @@ from tidegate.cli.unit_options import (
     NARROWING,
     PRUNING,
     UNIT,
-    Told,
+    Given,
     takes,
 )
 
@@ -24,7 +24,7 @@ from tidegate.cli.unit_options import (
 @takes(NARROWING, UNIT, CLUSTER, PRUNING, CONTENTS)
 @click.option("--exit-code", is_flag=True, help="Leave with 10 if there is something to do.")
 @options.text_or_json
-def plan(what: str, **told: Unpack[Told]) -> int:
+def plan(what: str, **told: Unpack[Given]) -> int:
     """Show what a rollout of PATH would do, step by step.
 
     PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import NARROWING, Told, takes
+from tidegate.cli.unit_options import NARROWING, Given, takes
 
 if TYPE_CHECKING:
-    from tidegate.flows.render import Part
+    from tidegate.flows.render import UnitPart
 
 
 @click.command()
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     default="yaml",
     help="How.",
 )
-def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
+def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
     """Show what each PATH or URL renders to.
 
     It may be a Helm chart, a Kustomize overlay or a directory of manifests, here, in a Git
@@ -71,7 +71,7 @@ def render(what: tuple[str, ...], **told: Unpack[Told]) -> int:
     return max(codes)
 
 
-def _show(what: str, part: Part, *, output: str, origins: bool) -> int:
+def _show(what: str, part: UnitPart, *, output: str, origins: bool) -> int:
     """Objects to standard output, the rest to standard error. Gives the exit code."""
     from tidegate.flows.rendering import Unrendered
     from tidegate.report.rendered import show, talk, unit_line

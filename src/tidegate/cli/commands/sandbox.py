@@ -8,7 +8,7 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.unit_options import SIMULATION, Told, takes
+from tidegate.cli.unit_options import SIMULATION, Given, takes
 
 FILE = click.Path(exists=True, path_type=Path)
 
@@ -30,7 +30,7 @@ def sandbox() -> None:
 @options.until("10m", "How long to look, in its own time.")
 @click.option("--kind", "kinds", multiple=True, help="Show only this kind; may be repeated.")
 @options.text_or_json
-def run(files: tuple[Path, ...], **told: Unpack[Told]) -> None:
+def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     """Apply FILES (or directories) to an empty simulated cluster, and print what happens.
 
     \b

@@ -9,7 +9,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Told, takes
+from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
 
 if TYPE_CHECKING:
     from tidegate.model.semantics import Semantics
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @takes(NARROWING, UNIT, SIMULATION, HEALTH)
 @options.until("2h", "How long at most, in its own time.")
 @options.text_or_json
-def simulate(what: str, **told: Unpack[Told]) -> int:
+def simulate(what: str, **told: Unpack[Given]) -> int:
     """Roll out PATH on a simulated cluster, and show when each gate opened.
 
     Time is virtual: minutes pass in milliseconds. The same input gives the same output.

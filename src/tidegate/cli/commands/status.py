@@ -8,7 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import CLUSTER, HEALTH, NARROWING, UNIT, Told, takes
+from tidegate.cli.unit_options import CLUSTER, HEALTH, NARROWING, UNIT, Given, takes
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="PATH")
 @takes(NARROWING, UNIT, CLUSTER, HEALTH)
 @options.text_or_json
-def status(what: str, **told: Unpack[Told]) -> int:
+def status(what: str, **told: Unpack[Given]) -> int:
     """Show how the objects of PATH stand in the cluster: as wanted or not, healthy or not.
 
     \b

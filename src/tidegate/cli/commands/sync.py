@@ -15,7 +15,7 @@ from tidegate.cli.unit_options import (
     TARGET,
     UNIT,
     WATCHING,
-    Told,
+    Given,
     takes,
 )
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
 )
 @takes(WATCHING)
-def sync(what: str, **told: Unpack[Told]) -> int:
+def sync(what: str, **told: Unpack[Given]) -> int:
     """Roll out PATH wave by wave; each gate opens when what was applied is healthy.
 
     PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
@@ -97,7 +97,7 @@ def sync(what: str, **told: Unpack[Told]) -> int:
     return show_found(found, previews, json=told["output"] == "json")
 
 
-async def _sync(pointed: Pointed, told: Told, doing: Doing) -> int:
+async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
     from dataclasses import replace
 
     from tidegate.cli.exits import CODES

@@ -8,7 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import NARROWING, Told, takes
+from tidegate.cli.unit_options import NARROWING, Given, takes
 
 
 @click.command()
@@ -18,7 +18,7 @@ from tidegate.cli.unit_options import NARROWING, Told, takes
 @options.repo_map
 @click.option("--objects", is_flag=True, help="Render every unit, to count its objects.")
 @options.text_or_json
-def units(what: str, **told: Unpack[Told]) -> int:
+def units(what: str, **told: Unpack[Given]) -> int:
     """Show the units of a repository: who brings them, and what they deploy where.
 
     PATH is a repository of Argo CD's or Flux's, or of both. An Application, a Kustomization and a

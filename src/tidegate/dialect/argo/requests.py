@@ -15,13 +15,13 @@ from tidegate.model.rendering import (
     ArgoBuild,
     ArgoDetails,
     ArgoOverrides,
+    ArgoPlugin,
     Detected,
     Directory,
     Helm,
     Jsonnet,
     Overlay,
     Patch,
-    Plugin,
     Request,
     Tool,
     Variable,
@@ -69,7 +69,7 @@ def said_tools(source: Body) -> list[Tool]:
 
 def read_request(
     source: Body, tools: list[Tool], build: ArgoBuild, inside: str
-) -> Request | Detected | Plugin:
+) -> Request | Detected | ArgoPlugin:
     """What is rendered of the directory `inside`; without a tool its files will say which one."""
     match tools:
         case [Tool.HELM]:
@@ -80,7 +80,7 @@ def read_request(
         case [Tool.DIRECTORY]:
             return _directory(mapping(source, "directory"), build, inside)
         case [Tool.PLUGIN]:
-            return Plugin(path=inside, name=text(source, "plugin", "name"))
+            return ArgoPlugin(path=inside, name=text(source, "plugin", "name"))
         case _:
             return Detected(
                 path=inside,

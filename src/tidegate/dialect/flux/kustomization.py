@@ -19,7 +19,7 @@ from tidegate.dialect.flux.fields import (
     read_references,
     read_source,
 )
-from tidegate.dialect.flux.part import Part, Resource, open_resource
+from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
@@ -70,7 +70,7 @@ def read_kustomization(document: Document, namespace: str) -> Declared:
     return Declared(units=(unit,), findings=resource.findings)
 
 
-def _sources(resource: Resource) -> Iterator[UnitSource]:
+def _sources(resource: FluxResource) -> Iterator[UnitSource]:
     spec, source = resource.spec, None
     if spec.has("sourceRef"):
         source = read_source(spec.part("sourceRef"), resource.home, SOURCES)
@@ -86,7 +86,7 @@ def _sources(resource: Resource) -> Iterator[UnitSource]:
         yield UnitSource(source=source, request=request, details=details)
 
 
-def _overrides(resource: Resource) -> FluxOverrides:
+def _overrides(resource: FluxResource) -> FluxOverrides:
     spec = resource.spec
     return FluxOverrides(
         target_namespace=spec.text("targetNamespace") or None,

@@ -181,7 +181,7 @@ class Part:
         self.tell("flux.required", name, "is missing", fix=f"add `{name}`")
 
 
-class Resource(msgspec.Struct, frozen=True):
+class FluxResource(msgspec.Struct, frozen=True):
     """Which object it is, where it is at home, and its spec."""
 
     kind: Kind
@@ -201,7 +201,7 @@ class Resource(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(self.spec.findings))
 
 
-def open_resource(document: Document, namespace: str) -> Resource:
+def open_resource(document: Document, namespace: str) -> FluxResource:
     """The resource of a document. One that names no namespace is in this one."""
     body, place = document.body, document.place
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
@@ -218,4 +218,4 @@ def open_resource(document: Document, namespace: str) -> Resource:
             fix="write v2 for a HelmRelease and v1 for all else; `flux migrate` does that",
         )
     home = text(mapping(body, "metadata"), "namespace", default=namespace)
-    return Resource(kind, name, home, place, whole.part("spec"))
+    return FluxResource(kind, name, home, place, whole.part("spec"))

@@ -23,7 +23,7 @@ from tidegate.dialect.flux.fields import (
     read_references,
     read_source,
 )
-from tidegate.dialect.flux.part import Part, Resource, open_resource
+from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
@@ -107,7 +107,7 @@ def release_name(spec: Part, name: str) -> str:
     return f"{whole[:KEPT]}-{sha256(whole.encode()).hexdigest()[:DIGITS]}"
 
 
-def _sources(resource: Resource, inside: str) -> Iterator[UnitSource]:
+def _sources(resource: FluxResource, inside: str) -> Iterator[UnitSource]:
     spec, install, upgrade = resource.spec, *_actions(resource.spec)
     source, path, defaults = _chart(resource)
     metadata = spec.part("commonMetadata")
@@ -135,7 +135,7 @@ def _sources(resource: Resource, inside: str) -> Iterator[UnitSource]:
         yield UnitSource(source=source, request=request, details=details)
 
 
-def _chart(resource: Resource) -> tuple[SourceObject | None, str, tuple[ValuesFile, ...]]:
+def _chart(resource: FluxResource) -> tuple[SourceObject | None, str, tuple[ValuesFile, ...]]:
     """What holds the chart, the path in it, and the files in place of the chart's own values."""
     spec = resource.spec
     if spec.has("chart") == spec.has("chartRef"):
@@ -151,7 +151,7 @@ def _chart(resource: Resource) -> tuple[SourceObject | None, str, tuple[ValuesFi
     return msgspec.structs.replace(source, chart=""), source.chart, defaults
 
 
-def _post_renders(resource: Resource) -> Iterator[FluxOverrides]:
+def _post_renders(resource: FluxResource) -> Iterator[FluxOverrides]:
     for one in resource.spec.parts("postRenderers"):
         if one.has("kustomize"):
             changes = one.part("kustomize")

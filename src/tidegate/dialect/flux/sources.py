@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.fields import read_chart
-from tidegate.dialect.flux.part import Part, Resource, open_resource
+from tidegate.dialect.flux.part import FluxResource, Part, open_resource
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
@@ -115,7 +115,7 @@ def _behind(chart: DeclaredSource, behind: SourceObject, declared: Sources) -> D
     )
 
 
-def _chart(declared: DeclaredSource, resource: Resource) -> DeclaredSource:
+def _chart(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
     """A HelmChart names its source without a namespace: it is in its own."""
     behind, files = read_chart(resource.spec, resource.home, is_old=resource.is_old)
     if behind is None:
@@ -128,7 +128,7 @@ def _chart(declared: DeclaredSource, resource: Resource) -> DeclaredSource:
     )
 
 
-def _fetched(declared: DeclaredSource, resource: Resource) -> DeclaredSource:
+def _fetched(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
     spec, kind = resource.spec, resource.kind.name
     url, source = spec.text("url", needed=True), _source(spec, kind)
     schemes = SCHEMES.get(kind) or _repository_schemes(spec)

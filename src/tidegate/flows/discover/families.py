@@ -25,7 +25,7 @@ from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.discover.sets import Generating
-from tidegate.flows.discover.surroundings import Surroundings
+from tidegate.flows.discover.surroundings import Neighbourhood
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.units import FindData
 from tidegate.model.finding import Finding, Severity
@@ -108,11 +108,11 @@ class Growing:
 
     async def grow(self, units: Iterable[Unit]) -> list[_Node]:
         """The nodes of these units, each with all that comes of it."""
-        nowhere = Surroundings(self._scan)
+        nowhere = Neighbourhood(self._scan)
         return await self._grow_all(units, nowhere, ())
 
     async def _grow_all(
-        self, units: Iterable[Unit], around: Surroundings, above: tuple[UnitId, ...]
+        self, units: Iterable[Unit], around: Neighbourhood, above: tuple[UnitId, ...]
     ) -> list[_Node]:
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -120,7 +120,7 @@ class Growing:
             ]
         return [task.result() for task in tasks]
 
-    async def _grow(self, unit: Unit, around: Surroundings, above: tuple[UnitId, ...]) -> _Node:
+    async def _grow(self, unit: Unit, around: Neighbourhood, above: tuple[UnitId, ...]) -> _Node:
         unit = around.with_sources(unit)
         rendered = await self._render_once(unit, around)
         if isinstance(rendered, Unrendered):
@@ -129,7 +129,7 @@ class Growing:
             found = self._find_units(rendered, unit.destination.namespace)
         declared = await self._generating.expanded(found)
         member = Member(unit, rendered, declared)
-        inside = Surroundings(self._scan, member.documents, declared, around)
+        inside = Neighbourhood(self._scan, member.documents, declared, around)
         children = [_child(one, unit) for one in declared.units]
         fresh = [one for one in children if one.id not in above]
         grown = await self._grow_all(fresh, inside, above) if fresh else []
@@ -141,7 +141,7 @@ class Growing:
             self._declared[key] = find_units(rendered.documents, namespace)
         return self._declared[key]
 
-    async def _render_once(self, unit: Unit, around: Surroundings) -> Rendered | Unrendered:
+    async def _render_once(self, unit: Unit, around: Neighbourhood) -> Rendered | Unrendered:
         details = (one.details for one in unit.sources)
         takes = any(isinstance(one, FluxDetails) and one.takes_data for one in details)
         text = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)

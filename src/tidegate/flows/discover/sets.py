@@ -11,14 +11,14 @@ import msgspec
 
 from tidegate.dialect.argo.sets.applications import Generated, generate
 from tidegate.dialect.argo.sets.asking import (
-    Answer,
     Ask,
     AskContents,
     AskFiles,
     AskTexts,
-    Cluster,
     Errand,
     Known,
+    KnownCluster,
+    SetAnswer,
 )
 from tidegate.dialect.argo.sets.reading import units_of
 from tidegate.dialect.argo.settings import read_settings
@@ -84,15 +84,15 @@ class Generating:
             made: Generated = end.value
             return made
 
-    async def _answer(self, ask: Ask) -> Answer:
+    async def _answer(self, ask: Ask) -> SetAnswer:
         match ask:
             case AskFiles(url, revision):
-                return Answer(files=(await self._tree(url, revision)).files)
+                return SetAnswer(files=(await self._tree(url, revision)).files)
             case AskContents(url, revision, paths):
                 root = (await self._tree(url, revision)).root
-                return Answer(contents=await asyncio.to_thread(_read_all, root, paths))
+                return SetAnswer(contents=await asyncio.to_thread(_read_all, root, paths))
             case AskTexts():
-                return Answer(texts=await self._texts(ask))
+                return SetAnswer(texts=await self._texts(ask))
 
     async def _tree(self, url: str, revision: str) -> Snapshot:
         at = GitRef() if revision in HEAD else GitRef(RefKind.ANY, revision)
@@ -114,13 +114,13 @@ class Generating:
         switch = setting_of(GLOBBING, self.scan, self.config)
         return Known(clusters=self._clusters(), given=given, doublestar=switch == "true")
 
-    def _clusters(self) -> tuple[Cluster, ...]:
+    def _clusters(self) -> tuple[KnownCluster, ...]:
         """Those of the repository's Secrets, and those that the configuration names."""
         found = {one.name: one for one in _from_secrets(self.scan.data_with(SECRETS))}
         for one in self.config.clusters:
             if one.server:
                 found.setdefault(
-                    one.name, Cluster(name=one.name, server=one.server, labels=one.labels)
+                    one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
                 )
         return tuple(found.values())
 
@@ -131,7 +131,7 @@ def setting_of(key: str, scan: Scan, config: Config) -> str:
     return next((str(one.value).lower() for one in switches if one.name == key), "")
 
 
-def _from_secrets(documents: Iterable[Document]) -> Iterator[Cluster]:
+def _from_secrets(documents: Iterable[Document]) -> Iterator[KnownCluster]:
     for document in documents:
         body = document.body
         if text(body, "kind") != "Secret" or "sops" in body:
@@ -139,7 +139,7 @@ def _from_secrets(documents: Iterable[Document]) -> Iterator[Cluster]:
         labels = _texts(mapping(body, "metadata", "labels"))
         if CLUSTER in labels.items():
             data = {key: one.decode("utf-8", "replace") for key, one in data_of(body).items()}
-            yield Cluster(
+            yield KnownCluster(
                 name=data.get("name", ""),
                 server=data.get("server", ""),
                 project=data.get("project", ""),

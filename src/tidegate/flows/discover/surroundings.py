@@ -21,23 +21,23 @@ from tidegate.documents import Document
 from tidegate.flows.discover.scan import Held, Scan, holders
 from tidegate.flows.rendering.units import Data, data_of
 from tidegate.model.release import Release, ValuesFile
-from tidegate.model.rendering import Detected, FluxDetails, Plugin, Request
+from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import DeclaredSource, GitSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.sops.objects import PLACEHOLDER
 
 NOTHING = Declared()
-Wanted: TypeAlias = Request | Detected | Plugin | None
+Wanted: TypeAlias = Request | Detected | ArgoPlugin | None
 
 
 @dataclass(eq=False)
-class Surroundings:
+class Neighbourhood:
     """What is known where a unit is brought: by whom, and by whom that one is."""
 
     scan: Scan
     documents: tuple[Document, ...] = ()
     declared: Declared = NOTHING
-    above: Surroundings | None = None
+    above: Neighbourhood | None = None
 
     def find_data(self, near: Unit) -> _Finder:
         return _Finder(self, near.where.name if near.where else "")
@@ -73,8 +73,8 @@ class Surroundings:
         """The ConfigMaps and Secrets that come with it."""
         return dict(holders(self.documents))
 
-    def _levels(self) -> Iterator[Surroundings]:
-        level: Surroundings | None = self
+    def _levels(self) -> Iterator[Neighbourhood]:
+        level: Neighbourhood | None = self
         while level is not None:
             yield level
             level = level.above
@@ -123,7 +123,7 @@ def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
 class _Finder:
     """Looks data up for one unit."""
 
-    around: Surroundings
+    around: Neighbourhood
     near: str
 
     def __call__(self, kind: str, namespace: str, name: str) -> Data | None:

@@ -37,17 +37,17 @@ UNREAD = Sealed((), is_unread=True)
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class ChartWay:
     """Whether the cache `keeps` it, and what somebody `seeks` in it."""
 
     keeps: bool = True
     seeks: Marks | None = None
 
 
-WHOLE = How()
+WHOLE = ChartWay()
 
 
-async def render_chart(release: Release, workshop: Workshop, how: How = WHOLE) -> Sealed:
+async def render_chart(release: Release, workshop: Workshop, how: ChartWay = WHOLE) -> Sealed:
     """The objects of a chart. Workers have no network: what is absent is fetched here."""
     release = msgspec.structs.replace(release, repositories=())
     weakened: tuple[Weakened, ...] = ()
@@ -65,7 +65,7 @@ async def render_chart(release: Release, workshop: Workshop, how: How = WHOLE) -
 
 
 async def _try(
-    release: Release, workshop: Workshop, how: How
+    release: Release, workshop: Workshop, how: ChartWay
 ) -> Sealed | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
     key = await _key(release, workshop) if how.keeps else ""

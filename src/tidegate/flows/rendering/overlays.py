@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.errors import RenderError, foreign
 from tidegate.flows.rendering.bases import fetch_base
-from tidegate.flows.rendering.charts import UNREAD, WHOLE, How, Sealed
+from tidegate.flows.rendering.charts import UNREAD, WHOLE, ChartWay, Sealed
 from tidegate.flows.rendering.outcome import Weakened, attempt_all, raise_all
 from tidegate.flows.rendering.stand_ins import empty_base, empty_chart
 from tidegate.flows.rendering.unsealing import Unsealing
@@ -33,7 +33,7 @@ Absent: TypeAlias = Mapping[str, Chart | None]
 
 
 async def build_overlay(
-    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: How = WHOLE
+    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: ChartWay = WHOLE
 ) -> Sealed:
     """The objects of an overlay. Kustomize has no network: what lies elsewhere is fetched here."""
     weakened: tuple[Weakened, ...] = ()
@@ -56,7 +56,9 @@ async def build_overlay(
         overlay = msgspec.structs.replace(overlay, fetched={**overlay.fetched, **fetched})
 
 
-async def _build(overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: How) -> Sealed:
+async def _build(
+    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: ChartWay
+) -> Sealed:
     tool, version = workshop.builder
     gathered = await asyncio.to_thread(gather, overlay) if how.seeks else None
     if not how.keeps:

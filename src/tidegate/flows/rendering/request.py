@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tidegate.flows.rendering.charts import How, Sealed, render_chart
+from tidegate.flows.rendering.charts import ChartWay, Sealed, render_chart
 from tidegate.flows.rendering.outcome import Rendered
 from tidegate.flows.rendering.overlays import build_overlay
 from tidegate.flows.rendering.unsealing import Unsealing
@@ -31,7 +31,7 @@ async def render_request(
     """
     setting = workshop.setting
     unsealing = Unsealing(replace(keys or setting.keys, offline=setting.offline))
-    how = How(keeps=keeps, seeks=None if whole else setting.seeks)
+    how = ChartWay(keeps=keeps, seeks=None if whole else setting.seeks)
     made = await _make(asked, workshop, unsealing, how)
     opened = await unsealing.open_objects(made.documents, Path(asked.root))
     return Rendered(
@@ -44,7 +44,7 @@ async def render_request(
     )
 
 
-async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, how: How) -> Sealed:
+async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, how: ChartWay) -> Sealed:
     match asked:
         case Release():
             return await render_chart(asked, workshop, how)

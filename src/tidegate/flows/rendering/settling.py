@@ -25,10 +25,10 @@ from tidegate.model.release import DEFAULT_KUBE_VERSION, Layer, Release, ValuesA
 from tidegate.model.rendering import (
     ArgoDetails,
     ArgoOverrides,
+    ArgoPlugin,
     Detected,
     Directory,
     Overlay,
-    Plugin,
     Request,
     Tool,
 )
@@ -77,7 +77,7 @@ def _overridden(
     names = (name.format(details.build.name) for name in OVERRIDES)
     found = [_read_override(root, f"{wanted.path}/{name}") for name in names if name in here]
     overrides = [one for one in found if one is not None]
-    if not overrides or isinstance(wanted.request, Plugin | None):
+    if not overrides or isinstance(wanted.request, ArgoPlugin | None):
         return wanted
     build = details.build
     owner = Owner(
@@ -114,7 +114,7 @@ def _read_override(root: Path, name: str) -> dict[str, Json] | None:
 def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
     """What the files speak for, as Argo CD decides it."""
     request = wanted.request
-    if isinstance(request, Plugin | None):
+    if isinstance(request, ArgoPlugin | None):
         name = f" `{request.name}`" if request is not None and request.name else ""
         problem = f"the plugin{name} of Argo CD, which renders this source, is not here"
         hint = "point at what it renders to, or render it with a tool that Argo CD has itself"

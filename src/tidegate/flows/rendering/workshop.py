@@ -52,7 +52,7 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-class Crew:
+class WorkerCrew:
     """Warm workers, as many as there are cores. Nobody starts before there is something to do."""
 
     def __init__(self, cores: int, *, offline: bool) -> None:
@@ -102,7 +102,7 @@ class Setting:
     offline: bool = False
     seeks: re.Pattern[bytes] | None = None
     cores: int = field(default_factory=count_cores)
-    crew: Crew | None = None
+    crew: WorkerCrew | None = None
 
 
 class Workshop:
@@ -112,7 +112,7 @@ class Workshop:
         self.setting = setting
         self.renders = RenderCache(setting.cache.renders)
         self.keys = KnownKeys()
-        self.crew = setting.crew or Crew(setting.cores, offline=setting.offline)
+        self.crew = setting.crew or WorkerCrew(setting.cores, offline=setting.offline)
         self._entering = asyncio.Lock()
         self._nearby: dict[Path, tuple[Checkout, ...]] = {}
         self._trees: dict[tuple[SourceRef, str | None], Snapshot | TidegateError] = {}

@@ -45,7 +45,7 @@ BLANK: Row = ()
 LOST = frozenset({StepState.FAILED, StepState.SKIPPED})
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     """How a picture is taken. `beat` turns the spinner; `least` is how high it is at least."""
 
     width: int = 80
@@ -57,7 +57,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     notice: str = ""
 
 
-def frame(course: Course, view: View, now: Ms) -> list[Row]:
+def frame(course: Course, view: LiveView, now: Ms) -> list[Row]:
     """The rows of the picture."""
     now = max(now, course.now)
     bottom = _bottom(course, view, now)
@@ -71,7 +71,7 @@ def frame(course: Course, view: View, now: Ms) -> list[Row]:
     return [shorten(row, view.width) for row in rows]
 
 
-def final_rows(course: Course, view: View) -> list[Row]:
+def final_rows(course: Course, view: LiveView) -> list[Row]:
     """What stays on the screen when a rollout is over: each step in a row, folded.
 
     What failed, and what lies behind it, is told elsewhere and in full.
@@ -91,13 +91,13 @@ def _told(course: Course) -> list[StepCourse]:
     return [step for step in course.done.values() if not step.is_idle]
 
 
-def _name_width(course: Course, view: View) -> int:
+def _name_width(course: Course, view: LiveView) -> int:
     """Wide enough for all names, so that rows do not move when the next step begins."""
     longest = max((cells(course.title(step)) for step in course.steps.values()), default=8)
     return max(8, min(longest, int(view.width * WIDEST_NAME)))
 
 
-def _blocks(course: Course, view: View, now: Ms, names: int, *, room: int) -> list[Row]:
+def _blocks(course: Course, view: LiveView, now: Ms, names: int, *, room: int) -> list[Row]:
     """The steps that run, each with the objects that hold its gate."""
     if course.is_fresh:
         return [*_waiting_units(course, view, now), *_beginning(course, view)][:room]
@@ -105,7 +105,7 @@ def _blocks(course: Course, view: View, now: Ms, names: int, *, room: int) -> li
     return [*held, *_steps(course, view, now, names, room=room - len(held))]
 
 
-def _waiting_units(course: Course, view: View, now: Ms) -> list[Row]:
+def _waiting_units(course: Course, view: LiveView, now: Ms) -> list[Row]:
     """The units that another rollout holds."""
     mark = Span(f"{view.marks.waiting} ", Style.ODD)
     return [
@@ -114,17 +114,17 @@ def _waiting_units(course: Course, view: View, now: Ms) -> list[Row]:
     ]
 
 
-def _row(view: View, left: Row, told: str, time: str, style: Style = Style.PLAIN) -> Row:
+def _row(view: LiveView, left: Row, told: str, time: str, style: Style = Style.PLAIN) -> Row:
     """What is told between what stands left of it and a time; it is cut where it does not fit."""
     room = max(0, view.width - width_of(left) - cells(time) - 2)
     return spread((*left, Span(clip(told, room, view.marks.dots), style)), time, view.width)
 
 
-def _name(text: str, width: int, view: View) -> str:
+def _name(text: str, width: int, view: LiveView) -> str:
     return pad(cut(text, width, view.marks.dots), width) + "  "
 
 
-def _steps(course: Course, view: View, now: Ms, names: int, *, room: int) -> list[Row]:
+def _steps(course: Course, view: LiveView, now: Ms, names: int, *, room: int) -> list[Row]:
     active = list(course.active.values())
     keep = 1 if course.done else 0
     if len(active) > room - keep:
@@ -142,18 +142,18 @@ def _steps(course: Course, view: View, now: Ms, names: int, *, room: int) -> lis
     return rows
 
 
-def _beginning(course: Course, view: View) -> list[Row]:
+def _beginning(course: Course, view: LiveView) -> list[Row]:
     objects = count(sum(step.size for step in course.counted), "object")
     told = f"looks at {objects} before the first write"
     mark = Span(f"{_turning(view)} ", Style.BUSY)
     return [(mark, Span(clip(told, max(0, view.width - STEP_MARK), view.marks.dots)))]
 
 
-def _turning(view: View) -> str:
+def _turning(view: LiveView) -> str:
     return view.marks.spinner[view.beat % len(view.marks.spinner)]
 
 
-def _head(course: Course, step: StepCourse, view: View, now: Ms, names: int) -> Row:
+def _head(course: Course, step: StepCourse, view: LiveView, now: Ms, names: int) -> Row:
     mark, style = _turning(view), Style.BUSY
     if step.state is StepState.WAITING:
         mark, style = view.marks.waiting, Style.ODD
@@ -190,7 +190,7 @@ def _share(some: int, size: int) -> str:
     return count(size, "object") if size == 1 else f"all {count(size, 'object')}"
 
 
-def _held(step: StepCourse, view: View, now: Ms, room: int) -> list[Row]:
+def _held(step: StepCourse, view: LiveView, now: Ms, room: int) -> list[Row]:
     """The objects that hold a gate, the longest wait first; the last row counts the others."""
     if not step.waits or room < 1:
         return []
@@ -205,13 +205,13 @@ def _held(step: StepCourse, view: View, now: Ms, room: int) -> list[Row]:
     return rows
 
 
-def _wait(wait: Wait, view: View, now: Ms, names: int) -> Row:
+def _wait(wait: Wait, view: LiveView, now: Ms, names: int) -> Row:
     left = (Span(" " * OBJECT_MARK), Span(_name(str(wait.ref), names, view)))
     return _row(view, left, brief(wait.sentence), running(now - wait.since), Style.FAINT)
 
 
 def _done(
-    course: Course, steps: list[StepCourse], view: View, names: int, *, room: int
+    course: Course, steps: list[StepCourse], view: LiveView, names: int, *, room: int
 ) -> list[Row]:
     """What is done: by step while that fits, then by unit, then the oldest as one."""
     if room < 1:
@@ -228,7 +228,7 @@ def _done(
     return [_faint(f"{view.marks.passed} {told}"), *rows[1:]]
 
 
-def _finished(course: Course, step: StepCourse, view: View, names: int) -> Row:
+def _finished(course: Course, step: StepCourse, view: LiveView, names: int) -> Row:
     mark, style = _final_mark(step, view.marks)
     left = (Span(f"{mark} ", style), Span(_name(course.title(step), names, view)))
     time = "" if step.begun is None else seconds(step.spent(step.since))
@@ -259,7 +259,9 @@ def _final_mark(step: StepCourse, marks: Marks) -> tuple[str, Style]:
             return marks.skipped, Style.FAINT
 
 
-def _folded_units(course: Course, steps: Iterable[StepCourse], view: View, names: int) -> list[Row]:
+def _folded_units(
+    course: Course, steps: Iterable[StepCourse], view: LiveView, names: int
+) -> list[Row]:
     """A row for each unit that wholly passed, in the place of its steps."""
     open_units = {step.unit for step in course.counted if step.state is not StepState.PASSED}
     by_unit: dict[str, list[StepCourse]] = {}
@@ -281,7 +283,7 @@ def _folded_units(course: Course, steps: Iterable[StepCourse], view: View, names
     return rows
 
 
-def _bottom(course: Course, view: View, now: Ms) -> list[Row]:
+def _bottom(course: Course, view: LiveView, now: Ms) -> list[Row]:
     """What comes next, and how far it is."""
     rows = [] if course.result else _next(course, view)
     if view.notice:
@@ -289,7 +291,7 @@ def _bottom(course: Course, view: View, now: Ms) -> list[Row]:
     return [*rows, _progress(course, view, now)]
 
 
-def _next(course: Course, view: View) -> list[Row]:
+def _next(course: Course, view: LiveView) -> list[Row]:
     coming = list(islice(course.coming(), MOST_COMING + 1))
     if not coming:
         return []
@@ -301,7 +303,7 @@ def _next(course: Course, view: View) -> list[Row]:
     return [_faint(clip(text, view.width, view.marks.dots))]
 
 
-def _progress(course: Course, view: View, now: Ms) -> Row:
+def _progress(course: Course, view: LiveView, now: Ms) -> Row:
     steps = course.counted
     passed = sum(step.state is StepState.PASSED for step in steps)
     settled = sum(step.settled for step in steps)

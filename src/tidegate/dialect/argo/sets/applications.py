@@ -9,7 +9,7 @@ from itertools import islice
 
 import msgspec
 
-from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Known, Language, Params, Run
+from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Known, Language, Params, SetRun
 from tidegate.dialect.argo.sets.combined import parameters_of
 from tidegate.dialect.argo.sets.parameters import flattened
 from tidegate.dialect.argo.sets.templates import fill
@@ -95,15 +95,15 @@ def _tell_clusters(known: Known, path: FieldPath, telling: Telling) -> None:
     telling.note("argo.set-clusters", path, said, why, fix)
 
 
-def run_of(one: DeclaredSet, known: Known) -> Run:
+def run_of(one: DeclaredSet, known: Known) -> SetRun:
     """What its generators share."""
     spec = mapping(one.body, "spec")
     options = tuple(str(option) for option in listed(spec, "goTemplateOptions"))
-    return Run(known, Language(spec.get("goTemplate") is True, options))
+    return SetRun(known, Language(spec.get("goTemplate") is True, options))
 
 
 def generate_entry(
-    entry: Body, path: FieldPath, one: DeclaredSet, run: Run
+    entry: Body, path: FieldPath, one: DeclaredSet, run: SetRun
 ) -> Errand[list[Application]]:
     """What one entry of `generators` comes to. Raises a Fault."""
     spec, made = mapping(one.body, "spec"), list[Application]()

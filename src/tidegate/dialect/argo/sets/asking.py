@@ -50,7 +50,7 @@ class AskTexts(msgspec.Struct, frozen=True):
 Ask: TypeAlias = AskFiles | AskContents | AskTexts
 
 
-class Answer(msgspec.Struct, frozen=True):
+class SetAnswer(msgspec.Struct, frozen=True):
     """The answer to one of them; `texts` has for each set of parameters one for each template."""
 
     files: tuple[str, ...] = ()
@@ -58,10 +58,10 @@ class Answer(msgspec.Struct, frozen=True):
     texts: tuple[tuple[str, ...], ...] = ()
 
 
-Errand: TypeAlias = Generator[Ask, Answer, Made]
+Errand: TypeAlias = Generator[Ask, SetAnswer, Made]
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+class KnownCluster(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster that Argo CD knows."""
 
     name: str
@@ -78,7 +78,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     files are read, by a switch of the controller.
     """
 
-    clusters: tuple[Cluster, ...] = ()
+    clusters: tuple[KnownCluster, ...] = ()
     given: Mapping[str, tuple[Params, ...]] = {}
     doublestar: bool = False
 
@@ -90,7 +90,7 @@ class Language(msgspec.Struct, frozen=True):
     options: tuple[str, ...] = ()
 
 
-class Run(msgspec.Struct, frozen=True):
+class SetRun(msgspec.Struct, frozen=True):
     """What all generators of one set share."""
 
     known: Known

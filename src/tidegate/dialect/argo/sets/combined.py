@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Language, Params, Run
+from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Language, Params, SetRun
 from tidegate.dialect.argo.sets.given import (
     from_decisions,
     from_plugin,
@@ -22,7 +22,7 @@ from tidegate.errors import foreign
 from tidegate.model.objects import Json
 from tidegate.model.reading import listed, mapping
 
-Maker: TypeAlias = Callable[[Body, Run], Errand[list[Params]]]
+Maker: TypeAlias = Callable[[Body, SetRun], Errand[list[Params]]]
 SELECTOR, PAIR = "selector", 2
 NOT_FILLED = ("template", "values")
 """What of a generator the parameters of another do not reach, or in a way of their own."""
@@ -30,7 +30,9 @@ DEEPEST = 1
 """How many generators of generators may be inside of one."""
 
 
-def parameters_of(entry: Body, run: Run, depth: int = 0) -> Errand[list[tuple[str, list[Params]]]]:
+def parameters_of(
+    entry: Body, run: SetRun, depth: int = 0
+) -> Errand[list[tuple[str, list[Params]]]]:
     """For each generator that an entry names, the parameters that its selector takes."""
     found = []
     for kind in kinds_of(entry):
@@ -63,7 +65,7 @@ def _maker(kind: str, depth: int) -> Maker:
     return lambda body, run: inner(body, run, depth)
 
 
-def from_matrix(body: Body, run: Run, depth: int = 0) -> Errand[list[Params]]:
+def from_matrix(body: Body, run: SetRun, depth: int = 0) -> Errand[list[Params]]:
     """Every pair of what two generators find; the second may name parameters of the first."""
     entries = _entries(body)
     if len(entries) != PAIR:
@@ -124,7 +126,7 @@ def _with_values(filled: Body, values: Body, entry: Body) -> Body:
     return {**made, **{key: entry[key] for key in (SELECTOR,) if key in entry}}
 
 
-def from_merge(body: Body, run: Run, depth: int = 0) -> Errand[list[Params]]:
+def from_merge(body: Body, run: SetRun, depth: int = 0) -> Errand[list[Params]]:
     """What the first finds, with what the others say of the same keys; what is new is left out."""
     entries, keys = _entries(body), [printed(one) for one in listed(body, "mergeKeys")]
     if len(entries) < PAIR:
@@ -155,7 +157,7 @@ def _by_key(params: list[Params], keys: list[str]) -> dict[bytes, Params]:
     return found
 
 
-def _only(entry: Body, run: Run, depth: int) -> Errand[list[Params]]:
+def _only(entry: Body, run: SetRun, depth: int) -> Errand[list[Params]]:
     if len(kinds_of(entry)) > 1:
         said = "an entry inside of a matrix or merge names more than one generator"
         raise Fault("argo.set-nested", said, "make entries of them")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Params, Run
+from tidegate.dialect.argo.sets.asking import Body, Errand, Fault, Params, SetRun
 from tidegate.dialect.argo.sets.parameters import flattened, normalized, printed
 from tidegate.dialect.argo.sets.templates import with_values
 from tidegate.model.objects import Json
@@ -19,7 +19,7 @@ GIVEN = ("scmProvider", "pullRequest", "plugin", "clusterDecisionResource")
 LONGEST_SLUG = 50
 
 
-def given_for(kind: str, run: Run) -> tuple[Params, ...]:
+def given_for(kind: str, run: SetRun) -> tuple[Params, ...]:
     """What somebody says that a generator finds. Raises a Fault where nobody does."""
     found = run.known.given.get(kind)
     if found is None:
@@ -29,7 +29,7 @@ def given_for(kind: str, run: Run) -> tuple[Params, ...]:
     return found
 
 
-def from_scm(body: Body, run: Run) -> Errand[list[Params]]:
+def from_scm(body: Body, run: SetRun) -> Errand[list[Params]]:
     found = [_repository(one) for one in given_for("scmProvider", run)]
     return (yield from with_values(found, mapping(body, "values"), run.language))
 
@@ -50,7 +50,7 @@ def _repository(given: Params) -> Params:
     }
 
 
-def from_pull_requests(body: Body, run: Run) -> Errand[list[Params]]:
+def from_pull_requests(body: Body, run: SetRun) -> Errand[list[Params]]:
     found = [_request(one, is_go=run.language.is_go) for one in given_for("pullRequest", run)]
     return (yield from with_values(found, mapping(body, "values"), run.language))
 
@@ -72,7 +72,7 @@ def _request(given: Params, *, is_go: bool) -> Params:
     }
 
 
-def from_plugin(body: Body, run: Run) -> Errand[list[Params]]:
+def from_plugin(body: Body, run: SetRun) -> Errand[list[Params]]:
     asked: Json = {"input": {"parameters": mapping(body, "input", "parameters")}}
     found: list[Params] = [
         {**(one if run.language.is_go else dict[str, Json](flattened(one))), "generator": asked}
@@ -81,7 +81,7 @@ def from_plugin(body: Body, run: Run) -> Errand[list[Params]]:
     return (yield from with_values(found, mapping(body, "values"), run.language))
 
 
-def from_decisions(body: Body, run: Run) -> Errand[list[Params]]:
+def from_decisions(body: Body, run: SetRun) -> Errand[list[Params]]:
     """One for each decision about a cluster that Argo CD knows; its values are no templates."""
     yield from ()
     servers = {one.name: one.server for one in run.known.clusters}

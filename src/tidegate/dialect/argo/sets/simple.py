@@ -9,11 +9,11 @@ from tidegate.dialect.argo.sets.asking import (
     AskContents,
     AskFiles,
     Body,
-    Cluster,
     Errand,
     Fault,
+    KnownCluster,
     Params,
-    Run,
+    SetRun,
 )
 from tidegate.dialect.argo.sets.parameters import flattened, normalized
 from tidegate.dialect.argo.sets.patterns import directories_of, directory_pattern, file_pattern
@@ -27,7 +27,7 @@ from tidegate.model.reading import listed, mapping, mappings, part, text
 IN_CLUSTER, IN_CLUSTER_SERVER = "in-cluster", "https://kubernetes.default.svc"
 
 
-def from_list(body: Body, run: Run) -> Errand[list[Params]]:
+def from_list(body: Body, run: SetRun) -> Errand[list[Params]]:
     """Its elements, and those that stand in a text."""
     yield from ()
     found = [_element(one, is_go=run.language.is_go) for one in listed(body, "elements")]
@@ -67,7 +67,7 @@ def _read_elements(content: str | bytes, name: str) -> list[Params]:
     return [one for one in found if isinstance(one, dict)]
 
 
-def from_git(body: Body, run: Run) -> Errand[list[Params]]:
+def from_git(body: Body, run: SetRun) -> Errand[list[Params]]:
     """The directories that are meant, else the files, and what stands in these."""
     url, revision = text(body, "repoURL"), text(body, "revision")
     directories, files = mappings(body, "directories"), mappings(body, "files")
@@ -135,20 +135,20 @@ def _at(path: str, prefix: str, *, is_go: bool, file: str = "") -> Params:
     }
 
 
-def from_clusters(body: Body, run: Run) -> Errand[list[Params]]:
+def from_clusters(body: Body, run: SetRun) -> Errand[list[Params]]:
     """The clusters that a selector takes; with none, Argo CD's own too, which has no labels."""
     selector = part(body, "selector")
     chooses = bool(mapping(selector, "matchLabels") or listed(selector, "matchExpressions"))
     named = {one.name: one for one in run.known.clusters}
     taken = [named[name] for name in sorted(named) if matches(selector, dict(named[name].labels))]
     if not chooses and not any(one.server == IN_CLUSTER_SERVER for one in taken):
-        taken.append(Cluster(name=IN_CLUSTER, server=IN_CLUSTER_SERVER))
+        taken.append(KnownCluster(name=IN_CLUSTER, server=IN_CLUSTER_SERVER))
     found = [_cluster(one, is_go=run.language.is_go) for one in taken]
     found = yield from with_values(found, mapping(body, "values"), run.language)
     return [{"clusters": [*found]}] if body.get("flatList") else found
 
 
-def _cluster(one: Cluster, *, is_go: bool) -> Params:
+def _cluster(one: KnownCluster, *, is_go: bool) -> Params:
     made: Params = {
         "name": one.name,
         "nameNormalized": normalized(one.name),
