@@ -36,12 +36,12 @@ async def stage() -> ArgoStage:
 async def each_stage(request: pytest.FixtureRequest) -> AsyncIterator[ArgoStage]:
     """A stage in a sandbox, and one on a real server with its audit log."""
     async with a_still_world(request, RUNNERS) as world:
-        stage = await open_stage(world, _audit_of(request, world))
+        stage = await open_stage(world, audit_of(request, world))
         with closing(stage.jq):
             yield stage
 
 
-def _audit_of(request: pytest.FixtureRequest, world: World) -> Callable[[Desk], Record] | None:
+def audit_of(request: pytest.FixtureRequest, world: World) -> Callable[[Desk], Record] | None:
     if isinstance(world, Sandbox):
         return None
     plane = request.getfixturevalue("plane")

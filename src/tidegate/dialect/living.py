@@ -10,6 +10,7 @@ import msgspec
 from tidegate.dialect.argo.hooks import End, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import live_wave
+from tidegate.dialect.flux.notes import read_notes
 from tidegate.dialect.tracking import owner_of
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Handling, Order
@@ -35,7 +36,7 @@ def read_living(body: Body, unit: PlannedUnit) -> Living | None:
     if owner_of(body) != unit.id.mark or listed(body, "metadata", "ownerReferences"):
         return None
     if unit.policy.order is Order.STAGES:
-        return Living(0, unit.policy.handling, is_hook=False)
+        return Living(0, read_notes(body, unit.policy.handling), is_hook=False)
     if unit.policy.order is Order.HELM:
         body = as_helm_reads(body)
     hook = read_hook(body)

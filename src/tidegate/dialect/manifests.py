@@ -14,6 +14,7 @@ import msgspec
 from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
+from tidegate.dialect.flux.notes import deed_of, read_notes
 from tidegate.dialect.tracking import marks_of
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Place
@@ -98,6 +99,7 @@ class _Reading:
             hook=hook.policies if hook else None,
             handling=self._handling(document),
             defines=defines if is_definition else ("", ""),
+            deed=deed_of(body) if self._policy.order is Order.STAGES else Deed.APPLY,
         )
 
     def _heard(self, document: Document) -> Document:
@@ -116,7 +118,7 @@ class _Reading:
     def _handling(self, document: Document) -> Handling:
         defaults = self._policy.handling
         if self._policy.order is Order.STAGES:
-            return defaults
+            return read_notes(document.body, defaults)
         return read_handling(self._heard(document).body, defaults)
 
     def _ref(self, document: Document, hook: Hook | None) -> Ref:

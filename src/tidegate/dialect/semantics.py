@@ -9,11 +9,9 @@ import msgspec
 from tidegate.model.config import Switch
 from tidegate.model.moment import parse_duration
 from tidegate.model.policy import Order, Policy, Tracking
-from tidegate.model.semantics import FLUX, Semantics
+from tidegate.model.semantics import ENDLESS, FLUX, Semantics
 
 KSTATUS = "kstatus"
-MOST = 1_000
-"""Who tries more often is taken to try for ever."""
 
 
 def run_by(policy: Policy, rules: Semantics) -> Policy:
@@ -25,7 +23,7 @@ def run_by(policy: Policy, rules: Semantics) -> Policy:
     retry = policy.retry and msgspec.structs.replace(
         policy.retry, whole=rules.retry.whole, gates=rules.retry.gates
     )
-    if retry and not rules.retry.whole and retry.limit > MOST:
+    if retry and not rules.retry.whole and retry.limit == ENDLESS:
         retry = rules.retry
     ruled = msgspec.structs.replace(
         rules, deadline=policy.timeout or rules.deadline, retry=retry or rules.retry

@@ -94,6 +94,6 @@ class Means(Protocol):
         """A name for what we brought, as a write has left it."""
         ...
 
-    def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
+    def adopt(self, unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
         """The patch that makes fields of earlier appliers ours, where there are any."""
         ...

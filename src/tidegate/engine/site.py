@@ -15,7 +15,7 @@ from tidegate.engine.reach.preflight import Inspector, Preflight
 from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Surroundings
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.stored import NAMESPACE
-from tidegate.engine.vocabulary import Judged, Standing
+from tidegate.engine.vocabulary import Judged, Stand, Standing
 from tidegate.errors import Place
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live, Ref, Spot, as_served, identity
@@ -136,6 +136,8 @@ class Site:
             return unit.policy.runs_hooks or not record.is_done(unit.digest)
         known = record.entries.get(item.ref)
         written = self.is_written(examined)
+        if examined[2].stand is Stand.LEFT:
+            return False
         return written or known is None or known.opened != item.digest
 
     def is_written(self, examined: Examined) -> bool:

@@ -24,6 +24,8 @@ class Stand(StrEnum):
     OBSOLETE = "obsolete"
     """It is to be deleted and made again."""
     SAME = "same"
+    LEFT = "left"
+    """What lives asks for being left alone."""
     FINISHED = "finished"
     """It did its work with this very text and removed itself."""
 

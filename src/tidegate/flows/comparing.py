@@ -10,12 +10,14 @@ from functools import cache
 import msgspec
 
 from tidegate.dialect.argo.options import FORCES, REPLACES, says
+from tidegate.dialect.flux import notes
 from tidegate.engine.means import Body, Draft
 from tidegate.errors import foreign
 from tidegate.flows.jq import Jq
 from tidegate.model.change import Difference, Fate
 from tidegate.model.ignoring import Ignored
 from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.model.policy import Order
 from tidegate.model.reading import mappings, text
 from tidegate.plan.diff.adoption import ADOPTED, adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
@@ -31,13 +33,17 @@ def find_difference(
     unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str = ""
 ) -> Difference:
     """What becomes of an object; `seal` is of the write that brought this very text."""
-    if item.deed is Deed.AWAIT:
+    if item.deed in {Deed.AWAIT, Deed.LEAVE} or (live is not None and wants_peace(unit, live)):
         return KEPT
     if live is None:
         return Difference(deed=Fate.CREATE)
     if item.deed is Deed.CREATE:
         return KEPT
-    replaces, manager, adopted = is_replaced(item, live), unit.policy.manager, _adopted(unit)
+    replaces, manager, adopted = (
+        is_replaced(item, live),
+        unit.policy.manager,
+        _adopted(unit, item),
+    )
     sealed = not replaces and seal and seal == seal_of(live, manager)
     if sealed and not adopted_managers(live, manager, adopted):
         return KEPT
@@ -45,7 +51,7 @@ def find_difference(
     if not replaces:
         return compare(wanted, there, manager=manager, adopted=adopted)
     found = compare_replaced(wanted, there, manager=manager, seal=seal)
-    if found.deed is Fate.REPLACE and is_forced(item, live):
+    if found.deed is Fate.REPLACE and is_forced(unit, item, live):
         return msgspec.structs.replace(found, deed=Fate.RECREATE)
     return found
 
@@ -76,9 +82,19 @@ def is_replaced(item: Item, live: Body | None) -> bool:
     return item.handling.replaces or (live is not None and says(live, REPLACES))
 
 
-def is_forced(item: Item, live: Body) -> bool:
+def is_forced(unit: PlannedUnit, item: Item, live: Body) -> bool:
     """Whether it asks to be deleted and made again where that helps."""
-    return item.handling.forces or says(live, FORCES)
+    said = notes.is_forced(live) if _hears_notes(unit) else says(live, FORCES)
+    return item.handling.forces or said
+
+
+def wants_peace(unit: PlannedUnit, live: Body) -> bool:
+    """Whether what lives asks for being left alone, in words that its unit hears."""
+    return _hears_notes(unit) and notes.is_left_alone(live)
+
+
+def _hears_notes(unit: PlannedUnit) -> bool:
+    return unit.policy.order is Order.STAGES
 
 
 def draft_of(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq) -> Draft:
@@ -97,8 +113,8 @@ def seal_written(unit: PlannedUnit, item: Item, live: Body, jq: Jq) -> str:
     return seal_of(live, unit.policy.manager)
 
 
-def patch_to_adopt(unit: PlannedUnit, live: Body) -> bytes | None:
-    return adoption_patch(live, unit.policy.manager, _adopted(unit))
+def patch_to_adopt(unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
+    return adoption_patch(live, unit.policy.manager, _adopted(unit, item))
 
 
 def _compared(unit: PlannedUnit, item: Item, live: Body, jq: Jq) -> tuple[Body, Body]:
@@ -112,8 +128,9 @@ def _rules(unit: PlannedUnit, item: Item) -> tuple[Ignored, ...]:
     return tuple(rule for rule in unit.policy.ignores if rule.fits(item.ref))
 
 
-def _adopted(unit: PlannedUnit) -> frozenset[str]:
-    return _adopted_by(unit.policy.manager, leaves_others=unit.policy.leaves_others)
+def _adopted(unit: PlannedUnit, item: Item) -> frozenset[str]:
+    leaves = unit.policy.leaves_others or item.handling.merges
+    return _adopted_by(unit.policy.manager, leaves_others=leaves)
 
 
 @cache

@@ -18,6 +18,7 @@ from tidegate.flows.comparing import (
     is_forced,
     patch_to_adopt,
     seal_written,
+    wants_peace,
     who_changed,
 )
 from tidegate.flows.jq import Jq
@@ -69,10 +70,12 @@ class Craft:
         return self.rules.judge(body, now, rules=unit.policy.rules)
 
     def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Compared:
+        if live is not None and wants_peace(unit, live):
+            return Compared(Stand.LEFT)
         difference = find_difference(unit, item, live, self.jq, seal)
         stand = STANDS[difference.deed]
         if stand is Stand.IMMUTABLE and live is not None:
-            makes_room = item.recreates or is_forced(item, live)
+            makes_room = item.recreates or is_forced(unit, item, live)
             stand = Stand.OBSOLETE if makes_room else stand
         return Compared(stand, difference.because, difference.deed is Fate.REPLACE)
 
@@ -108,8 +111,8 @@ class Craft:
     def seal(self, unit: PlannedUnit, item: Item, live: Body) -> str:
         return seal_written(unit, item, live, self.jq)
 
-    def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
-        return patch_to_adopt(unit, live)
+    def adopt(self, unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
+        return patch_to_adopt(unit, item, live)
 
 
 def _pruned(body: Body, unit: PlannedUnit, units: Collection[UnitId]) -> Stale | None:

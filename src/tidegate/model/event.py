@@ -53,7 +53,7 @@ class Told(StrEnum):
     OBJECT_UNCHANGED = "object.unchanged"
     OBJECT_PRUNED = "object.pruned"
     OBJECT_KEPT = "object.kept"
-    """It was to be pruned, and is left alone."""
+    """It was to be pruned or written, and is left alone."""
     OBJECT_REFUSED = "object.refused"
     OBJECT_TAKEN = "object.taken"
     """It is another unit's until now."""
@@ -74,6 +74,10 @@ class Told(StrEnum):
     ROLLOUT_BEGUN = "rollout.begun"
     ROLLOUT_SUPERSEDED = "rollout.superseded"
     ROLLOUT_ENDED = "rollout.ended"
+
+
+LEFT = "Left"
+"""Why an object is kept that asks for it itself."""
 
 
 def told_of(state: StepState) -> Told:

@@ -29,6 +29,8 @@ class Deed(StrEnum):
     CREATE = "create"
     """It is made where it is not there, and left alone where it is."""
     DELETE = "delete"
+    LEAVE = "leave"
+    """It is the unit's, and its text asks for being left alone."""
     AWAIT = "await"
     """It is somebody else's: it is waited for, and never written."""
     SKIP = "skip"
@@ -86,6 +88,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     wait for more than its hooks. A step that `rescues` has its turn when another of
     its unit failed and all of them are at rest. A step that `expands` has no objects: it yields
     further steps when its turn comes, and passes when they have. `barrier`: what else holds it.
+    `ground`: the rest of its unit stands on it, whatever the unit waits for at its end.
     `part`: its number, where objects of one wave or stage come one after another. A step without
     any objects is a joint: units that another one brings begin behind it, or end before it.
     """
@@ -103,6 +106,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     rescues: bool = False
     expands: str = ""
     barrier: Barrier | None = None
+    ground: bool = False
 
     @property
     def is_joint(self) -> bool:

@@ -29,7 +29,8 @@ class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How an object wants to be written, pruned and deleted.
 
     `replaces`: put in place of what is there, not merged into it. `forces`: deleted and made again
-    where it cannot be changed. `checks`: validated before. `waits_for_kind`: its kind may come
+    where it cannot be changed. `merges`: fields that others have added stay theirs. `checks`:
+    validated before. `waits_for_kind`: its kind may come
     later. `last`: pruned after everything else. `propagation`: what becomes of what it owns when it
     is pruned or deleted.
     """
@@ -42,6 +43,7 @@ class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     delete: Consent = Consent.YES
     last: bool = False
     propagation: Propagation = Propagation.FOREGROUND
+    merges: bool = False
 
 
 class Order(StrEnum):
@@ -93,6 +95,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     live. `identity`: whose rights its calls use. `starts`: its controller begins by itself, without
     somebody who asks. `cascades`: what it has brought goes with its own object. `heals`: what
     others change is put back. `timeout` and `retry` take the place of what the semantics have.
+    `first_kinds`: groups and kinds that come first among what nobody else stands on.
     `namespace_labels` and `namespace_notes` go onto the namespace that it creates.
     """
 
@@ -123,5 +126,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     heals: bool = False
     timeout: Ms = Ms(0)
     retry: Retry | None = None
+    first_kinds: tuple[tuple[str, str], ...] = ()
     namespace_labels: tuple[tuple[str, str], ...] = ()
     namespace_notes: tuple[tuple[str, str], ...] = ()

@@ -58,7 +58,9 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     it depends on only so often. `falls_back`: kinds without a rule are judged by the generic one.
     `settle`: how long Degraded must hold. `proof`: how long a status is awaited from kinds that
     cannot prove what it speaks of. `deadline`: how long a gate may take where its objects do not
-    ask for more; 0 is for ever. `exact`: they cannot ask for more. `suspended`: how long Suspended
+    ask for more; 0 is for ever. `exact`: they cannot ask for more. `ground_deadline` and
+    `ground_every` take the place of `deadline` and `look_every` for what the rest of a unit stands
+    on; 0 leaves these. `suspended`: how long Suspended
     may last. `quiet`: how long nothing may change while a gate waits; 0 is for ever. `batch_stops`:
     a refused write keeps later batches of its step from starting. `patient`: an object that fails
     ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
@@ -78,6 +80,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     proof: Ms
     deadline: Ms
     exact: bool
+    ground_deadline: Ms
+    ground_every: Ms
     suspended: Ms
     quiet: Ms
     vanishing: Vanishing
@@ -89,6 +93,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING = Ms(0)
+ENDLESS = 1_000_000_000
+"""As many tries as anybody will see."""
 
 TIDEGATE = Semantics(
     name="tidegate",
@@ -103,6 +109,8 @@ TIDEGATE = Semantics(
     proof=Ms(5 * SECOND),
     deadline=Ms(10 * MINUTE),
     exact=False,
+    ground_deadline=NOTHING,
+    ground_every=NOTHING,
     suspended=Ms(10 * MINUTE),
     quiet=NOTHING,
     vanishing=Vanishing.REAPPLY,
@@ -126,6 +134,8 @@ ARGOCD = Semantics(
     proof=NOTHING,
     deadline=NOTHING,
     exact=False,
+    ground_deadline=NOTHING,
+    ground_every=NOTHING,
     suspended=NOTHING,
     quiet=NOTHING,
     vanishing=Vanishing.FAIL,
@@ -151,6 +161,8 @@ FLUX = Semantics(
     proof=NOTHING,
     deadline=Ms(5 * MINUTE),
     exact=True,
+    ground_deadline=Ms(60 * SECOND),
+    ground_every=Ms(2 * SECOND),
     suspended=NOTHING,
     quiet=NOTHING,
     vanishing=Vanishing.FAIL,
@@ -159,7 +171,7 @@ FLUX = Semantics(
     awaits_consent=False,
     children=ChildGates.GATES,
     retry=Retry(
-        limit=5, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
+        limit=ENDLESS, first=Ms(60 * SECOND), factor=1, cap=Ms(60 * SECOND), whole=True, gates=True
     ),
 )
 

@@ -29,7 +29,7 @@ from tidegate.plan.items import Budget, make_item
 from tidegate.plan.joints import end_of, with_joints
 from tidegate.plan.precedence import make_edges, pairs_of, part_steps
 from tidegate.plan.rollouts import roll_out
-from tidegate.plan.stages import group_by_stage
+from tidegate.plan.stages import GROUND, group_by_stage
 from tidegate.plan.waves import StepGroup, group_by_wave
 
 Brought: TypeAlias = tuple[str, str, str, str, str]
@@ -138,7 +138,7 @@ def _steps(
     if not wanted.is_known:
         return [end_of(planned)], []
     if unit.policy.order is Order.STAGES:
-        groups = group_by_stage(wanted.manifests)
+        groups = group_by_stage(wanted.manifests, unit.policy.first_kinds)
     else:
         groups = group_by_wave(wanted.manifests, namespace=unit.destination.namespace)
     made = [_step(planned, group, budget) for group in groups]
@@ -166,6 +166,7 @@ def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
         stage=group.stage,
         batches=batches,
         rescues=group.is_rescue,
+        ground=group.stage in GROUND,
     )
 
 

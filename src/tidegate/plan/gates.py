@@ -1,7 +1,8 @@
 """Which objects hold what comes behind a unit, its own and those of others.
 
 Objects of others are items that are awaited and never written. Only in the last step of a unit may
-something be left out: what comes before it is needed for the rest of the unit.
+something be left out: what comes before it is needed for the rest of the unit. Where the last one
+is ground itself, nothing is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def set_gates(steps: list[Step], unit: PlannedUnit) -> list[Step]:
     own = {identity(item.ref) for step in steps for item in items_of(step)}
     others = [ref for ref in policy.listed if identity(ref) in listed - own]
     chain = [step for step in steps if not step.rescues]
-    if not chain:
+    if not chain or chain[-1].ground:
         return [*steps, await_step(unit, LAST, others)] if others else steps
     last = chain[-1]
     batches = tuple(tuple(_gating(item, listed) for item in batch) for batch in last.batches)

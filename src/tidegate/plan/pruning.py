@@ -1,7 +1,8 @@
 """What has left Git goes: inside the sync, as Argo CD and Flux do it.
 
 In Argo CD's order the waves of what goes are turned round, and each wave deletes before it applies.
-In Flux's order deletions come behind everything that is applied, last kinds first.
+In Flux's order deletions come behind everything that is applied, last kinds first, and nobody waits
+for their end.
 
 Takes a plan and what is stale; gives the plan with deletions in it. Its digest stays: it covers
 what Git says, and what lives is added when a rollout begins. What goes only if somebody agrees is
@@ -73,7 +74,7 @@ def is_definition(kind: Kind) -> bool:
     return (kind.group, kind.name) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
-def deletion_of(one: Stale, *, asks: bool) -> Item:
+def deletion_of(one: Stale, *, asks: bool, gates: bool = True) -> Item:
     handling, budget = one.handling, one.budget
     return Item(
         ref=one.ref,
@@ -82,6 +83,7 @@ def deletion_of(one: Stale, *, asks: bool) -> Item:
         handling=handling,
         budget=budget,
         releases=one.releases,
+        gates=gates,
     )
 
 
@@ -96,8 +98,8 @@ def _may_go(one: Stale) -> bool:
     return one.handling.prune is not Consent.NO
 
 
-def _prune_of(one: Stale) -> Item:
-    return deletion_of(one, asks=one.handling.prune is Consent.ASK)
+def _prune_of(one: Stale, *, gates: bool = True) -> Item:
+    return deletion_of(one, asks=one.handling.prune is Consent.ASK, gates=gates)
 
 
 def _into_waves(mine: list[Step], unit: PlannedUnit, stale: Sequence[Stale]) -> list[Step]:
@@ -144,7 +146,7 @@ def _behind_stages(mine: list[Step], unit: PlannedUnit, going: list[Stale]) -> l
     """The unit's steps with the deletions behind everything that the last of them applies."""
     if not going:
         return mine
-    deletions = reversed_batches(map(_prune_of, going))
+    deletions = reversed_batches(_prune_of(one, gates=False) for one in going)
     applied = [place for place, step in enumerate(mine) if step.batches]
     if not applied:
         end = next((at for at, step in enumerate(mine) if step.stage == END), len(mine))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.objects import Ref
 from tidegate.plan.waves import StepGroup
@@ -14,6 +16,8 @@ FIRST = (  # noqa: SIM905 - thirty lines of one word each read worse
 ).split()
 LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 STAGES = ("definitions", "classes", "rest")
+GROUND = frozenset(STAGES[:2])
+"""What Flux waits for whatever a unit asks for."""
 _RANK = {kind: rank for rank, kind in enumerate(FIRST)} | {
     kind: len(FIRST) + 1 + rank for rank, kind in enumerate(LAST)
 }
@@ -26,9 +30,20 @@ _DEFINITIONS = frozenset(
 )
 
 
-def group_by_stage(manifests: tuple[Manifest, ...]) -> list[StepGroup]:
-    """The steps of a unit, in their order; stages without objects are left out."""
-    ordered = sorted(manifests, key=lambda one: (rank_of(one.ref), one.body))
+def group_by_stage(
+    manifests: tuple[Manifest, ...], first: Collection[tuple[str, str]] = ()
+) -> list[StepGroup]:
+    """The steps of a unit, in their order; stages without objects are left out.
+
+    Kinds that are told to be `first` go before the rest. Nothing waits for them, so they are no
+    step of their own.
+    """
+
+    def place(one: Manifest) -> tuple[bool, tuple[int, str, str, str, str], bytes]:
+        kind = one.ref.kind
+        return (kind.group, kind.name) not in first, rank_of(one.ref), one.body
+
+    ordered = sorted(manifests, key=place)
     members = {stage: [one for one in ordered if _stage(one) == stage] for stage in STAGES}
     return [StepGroup(Phase.SYNC, 0, stage, found) for stage, found in members.items() if found]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from tidegate.model.moment import Ms, format_duration
-from tidegate.model.semantics import BY_NAME, Retry, Semantics
+from tidegate.model.semantics import BY_NAME, ENDLESS, Retry, Semantics
 
 PAGE = (Path(__file__).parents[3] / "docs" / "concepts" / "semantics.md").read_text()
 COUNTS = frozenset({"limit", "factor"})
@@ -19,7 +19,7 @@ def shown(name: str, value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int) and name not in COUNTS:
         return format_duration(Ms(value)) if value else "none"
-    return str(value)
+    return "endless" if value == ENDLESS else str(value)
 
 
 def values_of(rules: Semantics) -> dict[str, str]:

@@ -123,4 +123,6 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
             await forget_leaving(prepared, session)
     for left in screen.course.kept:
         click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
+    for left in screen.course.left:
+        click.echo(f"note: {left} asks for being left alone: it is not written", err=True)
     return CODES[result]

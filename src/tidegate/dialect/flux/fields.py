@@ -13,8 +13,6 @@ from tidegate.model.rendering import DataReference, Image, Patch
 from tidegate.model.source import SourceObject
 from tidegate.model.unit import Dependency, UnitId
 
-ENDLESS = 1_000_000_000
-"""As many tries as anybody will see."""
 REPOSITORY = "HelmRepository"
 CHART_SOURCES = (REPOSITORY, "GitRepository", "Bucket")
 OLD_PATCHES = ("patchesStrategicMerge", "patchesJson6902")

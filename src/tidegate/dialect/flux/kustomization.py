@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.fields import (
-    ENDLESS,
     read_cluster,
     read_dependencies,
     read_identity,
@@ -34,7 +33,7 @@ from tidegate.model.rendering import (
     Restriction,
     Substitution,
 )
-from tidegate.model.semantics import FLUX, Retry
+from tidegate.model.semantics import ENDLESS, FLUX, Retry
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 SOURCES = ("GitRepository", "OCIRepository", "Bucket", "ExternalArtifact")

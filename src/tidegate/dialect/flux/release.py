@@ -12,7 +12,6 @@ import msgspec
 
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.fields import (
-    ENDLESS,
     REPOSITORY,
     read_chart,
     read_cluster,
@@ -32,7 +31,7 @@ from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Gates, Handling, Order, Policy, Tracking
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import FluxDetails, FluxOverrides
-from tidegate.model.semantics import FLUX, Retry
+from tidegate.model.semantics import ENDLESS, FLUX, Retry
 from tidegate.model.source import SourceObject
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 

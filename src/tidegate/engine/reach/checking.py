@@ -73,7 +73,7 @@ class Examiner:
 
 def is_touched(item: Item, standing: Standing, *, consents: bool) -> bool:
     """Whether an object is put there or, where that needs no consent or has it, taken away."""
-    if item.deed is Deed.AWAIT:
+    if item.deed in {Deed.AWAIT, Deed.LEAVE}:
         return False
     if item.deed is Deed.DELETE:
         return (consents or not item.asks) and standing.stand is not Stand.ABSENT

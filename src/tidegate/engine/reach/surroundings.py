@@ -35,7 +35,7 @@ from tidegate.world.facts import Done
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 NAMESPACE = Kind("", "v1", "Namespace")
-NEVER_WRITTEN = frozenset({Deed.DELETE, Deed.AWAIT})
+NEVER_WRITTEN = frozenset({Deed.DELETE, Deed.AWAIT, Deed.LEAVE})
 
 
 class Definition(NamedTuple):

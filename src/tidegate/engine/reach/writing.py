@@ -43,7 +43,7 @@ def apply(
     if draft.replaces:
         return (yield from _replace(spot, item, unit, live=live, means=means, urgent=urgent))
     if body is not None:
-        yield from _adopt(spot, unit, body, means)
+        yield from _adopt(spot, item, unit, body, means)
     (outcome,) = yield (Ask(spot.cluster, wish(item, unit, draft, live), urgent),)
     return outcome
 
@@ -84,9 +84,11 @@ def wish(
     )
 
 
-def _adopt(spot: Spot, unit: PlannedUnit, live: Body, means: Means) -> Errand[None]:
+def _adopt(
+    spot: Spot, item: Item, unit: PlannedUnit, live: Body, means: Means
+) -> Errand[None]:
     for _ in range(ADOPTIONS):
-        patch = means.adopt(unit, live)
+        patch = means.adopt(unit, item, live)
         if patch is None:
             return
         request = Write(verb=Verb.PATCH, ref=spot.ref, body=patch, form=PatchForm.JSON)

@@ -7,7 +7,7 @@ from tidegate.engine.fences import is_older
 from tidegate.engine.turns.gating import open_gate, set_deadline, settle, tell_wait
 from tidegate.engine.turns.ordering import failed
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
-from tidegate.model.event import StepState, Told
+from tidegate.model.event import LEFT, StepState, Told
 from tidegate.model.objects import Propagation
 from tidegate.model.plan import Deed, Item
 from tidegate.model.semantics import Vanishing
@@ -15,6 +15,7 @@ from tidegate.model.semantics import Vanishing
 UNCONFIRMED = "Unconfirmed"
 ASKS = "it asks for confirmation before it is deleted"
 CHANGED = "Changed"
+ALONE = "it asks for being left alone"
 REAPPLIES = 3
 """How often an object that somebody takes away is put back before the step fails."""
 WRITTEN = frozenset({ItemState.GATING, ItemState.PASSED})
@@ -72,6 +73,10 @@ def _put(turn: Turn, run: ItemRun) -> None:
         return
     if run.item.deed is Deed.AWAIT:
         run.state = ItemState.GATING
+        return
+    if run.item.deed is Deed.LEAVE or run.stand is words.Stand.LEFT:
+        run.state = ItemState.PASSED
+        turn.tell(Told.OBJECT_KEPT, run.step, ref=run.item.ref, reason=LEFT, sentence=ALONE)
         return
     match run.stand:
         case words.Stand.ABSENT | words.Stand.DIFFERENT:

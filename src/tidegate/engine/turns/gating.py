@@ -46,12 +46,19 @@ def _leave_out(turn: Turn, step: StepRun) -> None:
 
 def set_deadline(turn: Turn, step: StepRun) -> None:
     """How long a step may take: never less than its objects ask for themselves."""
-    least = step.rules.deadline
+    ground = step.rules.ground_deadline if step.step.ground else Ms(0)
+    least = ground or step.rules.deadline
     if least:
         budgets = () if step.rules.exact else (run.item.budget for run in step.items)
         longest = max(budgets, default=least)
         step.deadline = Ms(turn.now + max(least, longest))
         turn.ring_at(step.deadline, step)
+
+
+def _every(step: StepRun) -> Ms:
+    """How often a gate is looked at; 0 is whenever something is heard."""
+    ground = step.rules.ground_every if step.step.ground else Ms(0)
+    return ground or step.rules.look_every
 
 
 def judged(turn: Turn, heard: words.Judged) -> None:
@@ -69,7 +76,7 @@ def judged(turn: Turn, heard: words.Judged) -> None:
             continue
         step.active_at = turn.now
         rules = step.rules
-        if rules.look_every or step.look_at is not None:
+        if _every(step) or step.look_at is not None:
             continue
         if rules.look_after:
             step.look_at = Ms(turn.now + rules.look_after)
@@ -119,7 +126,7 @@ def _is_sure(turn: Turn, step: StepRun) -> bool:
 
 def look(turn: Turn, step: StepRun) -> None:
     """Weigh every object that still holds a gate."""
-    rules = step.rules
+    every = _every(step)
     if step.look_at is not None and turn.now < step.look_at:
         turn.ring_at(step.look_at, step)
         return
@@ -132,8 +139,8 @@ def look(turn: Turn, step: StepRun) -> None:
     if not step.open:
         _close(turn, step)
         return
-    if not _is_overdue(turn, step) and rules.look_every:
-        step.look_at = Ms(turn.now + rules.look_every)
+    if not _is_overdue(turn, step) and every:
+        step.look_at = Ms(turn.now + every)
         turn.ring_at(step.look_at, step)
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from tidegate.errors import foreign
-from tidegate.model.event import FINAL, Event, StepState, Told
+from tidegate.model.event import FINAL, LEFT, Event, StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, Step, items_of
@@ -118,6 +118,8 @@ class Course:
         self.refused: list[Remark] = []
         self.kept: dict[Ref, None] = {}
         """What was to be pruned and is left alone."""
+        self.left: dict[Ref, None] = {}
+        """What asks for that itself."""
         self.held: dict[str, Held] = {}
         """By unit: those that are waited for before anything of them is done."""
         self.retries = 0
@@ -234,7 +236,8 @@ class Course:
         if told in DEEDS:
             self._deed(step, ref, told)
         if told is Told.OBJECT_KEPT:
-            self.kept[ref] = None
+            kept = self.left if event.reason == LEFT else self.kept
+            kept[ref] = None
         if told in SETTLED:
             step.waits.pop(ref, None)
         elif told is Told.GATE_WAITING:

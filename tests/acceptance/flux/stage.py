@@ -1,0 +1,109 @@
+"""A stage for Flux's cases: a Kustomization and its objects in, a reconciliation by its rules.
+
+    @case(46)
+    async def test_...(flux: FluxStage) -> None:
+        await flux.reconcile(KEPT, GOES)
+        run = await flux.reconcile(KEPT)                  # `prune: true` is what a test begins with
+
+        assert run.result == "passed"
+
+What renders, discovers or speaks of several units is tried by commands, in repositories.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from tests.acceptance.stage import ArgoStage
+from tests.promises.objects import ACCOUNT, a_namespace, an_object
+from tests.rollouts.records import Record, StoreRecord
+from tests.rollouts.stage import Rolling
+from tidegate.dialect.flux.kustomization import read_kustomization
+from tidegate.dialect.manifests import read_manifests
+from tidegate.dialect.semantics import run_by
+from tidegate.documents import read
+from tidegate.documents.dump import to_json
+from tidegate.health.budget import budget
+from tidegate.model.event import Told
+from tidegate.model.objects import Json
+from tidegate.model.plan import Plan
+from tidegate.model.semantics import FLUX, Semantics
+from tidegate.model.unit import Unit
+from tidegate.plan.build import build_plan
+from tidegate.sandbox.world import Sandbox
+from tidegate.testing import Body, Desk, live_of
+from tidegate.testing.rollouts import Run
+from tidegate.world.protocol import World
+
+_numbers = itertools.count(1)
+SPEC: Body = {
+    "interval": "10m",
+    "retryInterval": "1m",
+    "timeout": "2m",
+    "prune": True,
+    "sourceRef": {"kind": "GitRepository", "name": "platform"},
+}
+
+
+class FluxStage(ArgoStage):
+    """One namespace, and a Kustomization in it that is reconciled by Flux's rules."""
+
+    def unit(self, spec: Body, rules: Semantics = FLUX) -> Unit:
+        """A Kustomization of these fields, besides those that every one here has."""
+        body: Body = {
+            "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+            "kind": "Kustomization",
+            "metadata": {"name": self.namespace, "namespace": self.namespace},
+            "spec": {**SPEC, "targetNamespace": self.namespace, **spec},
+        }
+        (document,) = read(to_json(body), "unit.yaml")
+        read_ = read_kustomization(document, self.namespace)
+        assert not [one for one in read_.findings if one.severity == "error"], read_.findings
+        (unit,) = read_.units
+        return msgspec.structs.replace(unit, policy=run_by(unit.policy, rules))
+
+    async def wants(self, *bodies: Body, rules: Semantics = FLUX, **spec: Json) -> Plan:
+        """The plan of the unit with these objects."""
+        unit = self.unit(spec, rules)
+        documents = [one for body in bodies for one in read(to_json(self.here(body)), "a.yaml")]
+        wide = await self._cluster_wide()
+        found = read_manifests(unit, documents, lambda kind: (kind.group, kind.name) not in wide)
+        return build_plan([found], budget=budget)
+
+    async def begin_reconcile(
+        self, *bodies: Body, rules: Semantics = FLUX, **spec: Json
+    ) -> Rolling:
+        return self.start(await self.wants(*bodies, rules=rules, **spec))
+
+    async def reconcile(self, *bodies: Body, rules: Semantics = FLUX, **spec: Json) -> Run:
+        return await (await self.begin_reconcile(*bodies, rules=rules, **spec)).ends()
+
+    async def tries(self, *bodies: Body, **spec: Json) -> str:
+        """Why the first try fails; it is tried again, until the test has seen enough."""
+        rolling = await self.begin_reconcile(*bodies, **spec)
+        event = await rolling.tells(Told.RETRY_PLANNED)
+        await rolling.stops()
+        return event.sentence
+
+
+async def open_flux(world: World, record_of: Callable[[Desk], Record] | None = None) -> FluxStage:
+    """A namespace, and a record that begins now; a sandbox has one."""
+    stage = FluxStage(world, f"flux-{next(_numbers)}", record_of or (lambda _: _own(world)))
+    live_of(await stage.desk.create(a_namespace(stage.namespace)))
+    live_of(await stage.desk.apply(an_object(ACCOUNT, "default")))
+    await stage.record.mark()
+    return stage
+
+
+def _own(world: World) -> Record:
+    assert isinstance(world, Sandbox)
+    return StoreRecord(world)
+
+
+def case(*numbers: int) -> pytest.MarkDecorator:
+    """Which cases a test covers, or covers a part of; docs/reference/flux-cases.md lists them."""
+    return pytest.mark.case(*numbers)
