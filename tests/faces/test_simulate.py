@@ -26,8 +26,12 @@ def test_events_of_several_engines_are_told_with_their_names() -> None:
     ends = [
         (event["engine"], event["reason"]) for event in told if event["told"] == "rollout.ended"
     ]
-    # Flux knows no waves: the migration runs before its database, and a failed Job stays failed.
-    assert ends == [("flux", "failed"), ("argocd", "passed")]
+    # Flux knows no waves: the migration runs before its database, a failed Job stays failed, and
+    # Flux tries it again until the simulation is over.
+    assert ends == [("flux", "stopped"), ("argocd", "passed")]
+    last = next(one for one in told if one["told"] == "engine.ended" and one["engine"] == "flux")
+    assert last["sentence"].startswith("it still tries: Job default/migrate: ")
+    assert last["failures"][0]["why"][-1].startswith("Service default/db has no ready endpoints")
 
 
 def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:

@@ -61,6 +61,7 @@ class Rolling:
 
     def __init__(self, world: Exchange, driver: Listener, run: Run) -> None:
         self.run = run
+        self.patience = PATIENCE
         self._world = world
         self._party = world.party()
         self._driver = driver
@@ -121,7 +122,7 @@ class Rolling:
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         """Wait for a claim about this rollout; one that has ended makes no more of them true."""
-        deadline = Ms(self._world.now() + PATIENCE)
+        deadline = Ms(self._world.now() + self.patience)
         while not holds():
             if self._task.done():
                 self._task.result()

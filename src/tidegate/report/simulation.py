@@ -185,9 +185,15 @@ def _end(events: Sequence[Event]) -> str:
 
 
 def _why(events: Sequence[Event]) -> str:
-    """What failed first, or was refused first; nothing where it passed."""
+    """What failed first, or was refused first; nothing where it passed.
+
+    Where time was up, why the last try did not end well.
+    """
     failed = [event.sentence for event in events if event.told is Told.STEP_FAILED]
     if events[-1].reason == "invalid":
         refused = (event for event in events if event.told is Told.OBJECT_REFUSED)
         failed = [f"{event.ref}: {event.sentence}" for event in refused]
+    if events[-1].reason == "stopped" and not failed:
+        again = [event.sentence for event in events if event.told is Told.RETRY_PLANNED]
+        failed = [f"it still tries: {one}" for one in again[-1:]]
     return failed[0] if failed else ""

@@ -29,6 +29,7 @@ from tidegate.documents import read
 from tidegate.documents.dump import to_json
 from tidegate.health.budget import budget
 from tidegate.model.event import Told
+from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import FLUX, Semantics
@@ -47,6 +48,10 @@ SPEC: Body = {
     "prune": True,
     "sourceRef": {"kind": "GitRepository", "name": "platform"},
 }
+
+
+LONG = Ms(60 * MINUTE)
+"""Time costs nothing in a sandbox, and on a real server no test comes near it."""
 
 
 class FluxStage(ArgoStage):
@@ -77,7 +82,9 @@ class FluxStage(ArgoStage):
     async def begin_reconcile(
         self, *bodies: Body, rules: Semantics = FLUX, **spec: Json
     ) -> Rolling:
-        return self.start(await self.wants(*bodies, rules=rules, **spec))
+        rolling = self.start(await self.wants(*bodies, rules=rules, **spec))
+        rolling.patience = LONG
+        return rolling
 
     async def reconcile(self, *bodies: Body, rules: Semantics = FLUX, **spec: Json) -> Run:
         return await (await self.begin_reconcile(*bodies, rules=rules, **spec)).ends()

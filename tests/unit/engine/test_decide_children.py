@@ -75,12 +75,12 @@ def test_by_flux_a_unit_looks_first_when_somebody_has_brought_it() -> None:
     play = Play(plan, FLUX)
     play.wait(7)
     well(play, "shop")
-    play.wait(7)  # the gate of the namespace was looked at after ten seconds
+    play.wait(7)  # the gate of a namespace is looked at every two seconds
     well(play, "a0")
     play.wait(60)
 
-    assert play.starts("a/rest") == [10.0]
-    assert play.starts("b/rest") == [40.0]
+    assert play.starts("a/rest") == [8.0]
+    assert play.starts("b/rest") == [38.0]
 
 
 def test_a_unit_for_failures_is_left_out_where_nothing_fails() -> None:

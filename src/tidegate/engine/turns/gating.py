@@ -110,6 +110,7 @@ def looked(turn: Turn, heard: words.Looked) -> None:
         return
     step.looking, step.looked = False, True
     if step.state is StepState.GATING:
+        step.look_at = None  # it was asked for out of turn
         look(turn, step)
     step.looked = False
 

@@ -73,6 +73,8 @@ class StepCourse:
     """Whether it was told what its gate waits for."""
     reason: str = ""
     sentence: str = ""
+    trouble: str = ""
+    """Why the last try did not end well."""
     deeds: dict[Ref, Told] = field(default_factory=dict)
     waits: dict[Ref, Wait] = field(default_factory=dict)
 
@@ -166,6 +168,10 @@ class Course:
     def failures(self) -> list[StepCourse]:
         return [step for step in self.done.values() if step.state is StepState.FAILED]
 
+    def struggling(self) -> list[StepCourse]:
+        """The steps that were tried again, and have not passed."""
+        return [step for step in self.steps.values() if step.trouble]
+
     def coming(self) -> Iterable[StepCourse]:
         """The steps that have not had their turn, in the order of the plan."""
         for step in self.steps.values():
@@ -207,6 +213,7 @@ class Course:
         step.state, step.since, step.again = state, event.at, None
         step.reason, step.sentence = foreign(event.reason), foreign(event.sentence)
         if state in FINAL:
+            step.trouble = ""
             if state is not StepState.FAILED:
                 step.waits.clear()
             self.active.pop(step.id, None)
@@ -226,6 +233,7 @@ class Course:
     def _retry(self, step: StepCourse, event: Event) -> None:
         self.retries += 1
         step.waits.clear()
+        step.trouble = foreign(event.sentence)
         step.state, step.since, step.again = StepState.WAITING, event.at, event.until
         step.reason, step.sentence = foreign(event.reason), foreign(event.sentence)
         self.done.pop(step.id, None)

@@ -20,8 +20,9 @@ MOST_REFUSED = 20
 
 
 def failing_spots(course: Course) -> list[Spot]:
-    """The objects to collect evidence of, each once."""
-    named = [_culprit(step) for step in course.failures()[:MOST_FAILURES]]
+    """The objects to collect evidence of, each once: also of what would be tried again."""
+    failing = course.failures() or course.struggling()
+    named = [_culprit(step) for step in failing[:MOST_FAILURES]]
     return list(dict.fromkeys(spot for spot in named if spot is not None))
 
 
@@ -73,7 +74,8 @@ def _failure(
 def _culprit(step: StepCourse) -> Spot | None:
     """The object that a failure speaks of: its sentence begins with its name."""
     refs = {*step.refs, *step.deeds, *step.waits}
-    named = [ref for ref in refs if _begins_with(step.sentence, str(ref))]
+    told = step.trouble or step.sentence
+    named = [ref for ref in refs if _begins_with(told, str(ref))]
     culprit = max(named, key=lambda ref: len(str(ref)), default=None)
     return None if culprit is None else Spot(step.cluster, culprit)
 
