@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter
 
-from tidegate.flows.lua import LuaWorkers, lua_workers
+from tidegate.flows.lua import lua_workers
+from tidegate.flows.scripting import ScriptWorkers
 from tidegate.health.lua import LuaRules, Script, read_verdict
 from tidegate.health.lua.machine import Machine
 from tidegate.model.moment import Ms
@@ -81,7 +82,7 @@ async def _rates_outside(question: bytes) -> dict[str, float]:
         }
 
 
-def _in_thread(lua: LuaWorkers, question: bytes) -> Awaitable[bytes]:
+def _in_thread(lua: ScriptWorkers, question: bytes) -> Awaitable[bytes]:
     return asyncio.to_thread(lua, question)
 
 

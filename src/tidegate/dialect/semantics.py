@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from tidegate.model.config import Switch
-from tidegate.model.moment import parse_duration
+from tidegate.model.identity import Identity
+from tidegate.model.moment import Ms, parse_duration
 from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.semantics import ENDLESS, FLUX, Semantics
 
 KSTATUS = "kstatus"
+ADDITIVE = "feature-gates.AdditiveCELDependencyCheck"
 
 
 def run_by(policy: Policy, rules: Semantics) -> Policy:
@@ -33,14 +35,40 @@ def run_by(policy: Policy, rules: Semantics) -> Policy:
     return msgspec.structs.replace(policy, semantics=ruled)
 
 
-def told_policy(policy: Policy, settings: Mapping[str, Switch]) -> Policy:
-    """The policy as the unit's own controller has it, by what that is told."""
-    said = settings.get(f"{policy.manager}.requeue-dependency")
-    if said is None or policy.tracking is not Tracking.FLUX:
+def told_policy(policy: Policy, settings: Mapping[str, Switch], home: str) -> Policy:
+    """The policy as the unit's own controller has it, by what that is told; it is at home there."""
+    if policy.tracking is not Tracking.FLUX:
         return policy
+
+    def said(name: str) -> str:
+        found = settings.get(f"{policy.manager}.{name}")
+        return "" if found is None else str(found.value)
+
+    every, account = _span(said("requeue-dependency")), said("default-service-account")
+    semantics, identity = policy.semantics, policy.identity
+    if every is not None:
+        semantics = msgspec.structs.replace(semantics, dependency_every=every)
+    if account and identity is None:
+        identity = Identity(user=f"system:serviceaccount:{home}:{account}")
+    return msgspec.structs.replace(
+        policy,
+        semantics=semantics,
+        identity=identity,
+        first_kinds=tuple(_kinds(said("custom-apply-stage-kinds"))),
+        asks_readiness=said(ADDITIVE).lower() == "true",
+    )
+
+
+def _span(said: str) -> Ms | None:
     try:
-        every = parse_duration(str(said.value))
+        return parse_duration(said) if said else None
     except ValueError:
-        return policy
-    semantics = msgspec.structs.replace(policy.semantics, dependency_every=every)
-    return msgspec.structs.replace(policy, semantics=semantics)
+        return None
+
+
+def _kinds(said: str) -> Iterator[tuple[str, str]]:
+    """`rbac.authorization.k8s.io/Role,Secret`: of the core group the kind alone."""
+    for one in said.split(","):
+        group, _, kind = one.strip().rpartition("/")
+        if kind:
+            yield group, kind

@@ -59,7 +59,7 @@ class Means(Protocol):
         """The work that must be done elsewhere before an object can be judged, if any."""
         ...
 
-    def scripted(self, outcome: Outcome, body: Body) -> Verdict:
+    def scripted(self, work: Local, outcome: Outcome, body: Body) -> Verdict:
         """How it is, by what came of that work."""
         ...
 

@@ -114,7 +114,7 @@ class Site:
             verdict = self.means.judge(unit, read, now)
         else:
             (outcome,) = yield (Ask(spot.cluster, work),)
-            verdict = self.means.scripted(outcome, read)
+            verdict = self.means.scripted(work, outcome, read)
         status = status_name(live, read)
         return Judged(spot, live.uid, live.generation, live.version, verdict, status)
 

@@ -24,6 +24,8 @@ from tidegate.model.config import (
     RepositoryMap,
     Switch,
 )
+from tidegate.model.expressions import HealthExpressions
+from tidegate.model.objects import Kind
 from tidegate.source import Checkout
 from tidegate.source.ignore import is_ignored, read_rules
 
@@ -131,5 +133,16 @@ def _config(form: ConfigForm, place_of: Callable[[FieldPath], Place]) -> Config:
         settings=tuple(
             Switch(name, value, place_of(("settings", name)))
             for name, value in form.settings.items()
+        ),
+        health=tuple(
+            HealthExpressions(
+                group=Kind.of(one.api_version, "").group,
+                kind=one.kind,
+                current=one.current,
+                in_progress=one.in_progress,
+                failed=one.failed,
+                where=place_of(("health", at)),
+            )
+            for at, one in enumerate(form.health)
         ),
     )

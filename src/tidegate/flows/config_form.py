@@ -12,6 +12,7 @@ from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw
 from tidegate.errors import FileError, foreign
 from tidegate.files import Stray, StrayPathError, follow, tidy
+from tidegate.model.objects import Kind
 from tidegate.source.ignore import is_rule
 from tidegate.source.semver import read_version
 from tidegate.source.urls import without_password
@@ -31,6 +32,16 @@ class ChartForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     version: str = ""
 
 
+class HealthForm(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
+):
+    api_version: str
+    kind: str = ""
+    current: str
+    in_progress: str = ""
+    failed: str = ""
+
+
 class ConfigForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clusters: dict[str, ClusterForm] = {}
     repositories: dict[str, str] = {}
@@ -38,6 +49,7 @@ class ConfigForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     entries: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     settings: dict[str, str | bool] = {}
+    health: tuple[HealthForm, ...] = ()
 
 
 class Ground(NamedTuple):
@@ -60,6 +72,7 @@ def flaws(form: ConfigForm, ground: Ground) -> Iterator[Flaw]:
         if chart in form.charts[:number]:
             problem, hint = "this chart is written twice", "remove one of the two"
             yield _flaw(("charts", number), problem, hint)
+    yield from _wrong_health(form.health)
     for number, text in enumerate(form.entries):
         yield from _stray(text, ("entries", number), ground)
     for number, text in enumerate(form.ignore):
@@ -128,6 +141,16 @@ def _wrong_chart(one: ChartForm, at: FieldPath, ground: Ground) -> Iterator[Flaw
     elif chart is not None and one.version not in {"", chart.version}:
         problem = f"the chart at `{foreign(one.path)}` has version `{foreign(chart.version)}`"
         yield _flaw((*at, "version"), problem, "write that, or leave it out")
+
+
+def _wrong_health(rules: tuple[HealthForm, ...]) -> Iterator[Flaw]:
+    seen: set[tuple[str, str]] = set()
+    for number, one in enumerate(rules):
+        key = (Kind.of(one.api_version, "").group, one.kind)
+        if key in seen:
+            problem, hint = "this kind has an entry already", "keep one entry for each kind"
+            yield _flaw(("health", number), problem, hint)
+        seen.add(key)
 
 
 def _stray(path: str, at: FieldPath, ground: Ground) -> Iterator[Flaw]:

@@ -57,6 +57,7 @@ LIBRARIES = (
     ("pyrage", "files encrypted for age recipients", "install tidegate[sops]"),
     ("cryptography", "files encrypted for age recipients", "install tidegate[sops]"),
     ("gojsonnet", "Jsonnet in directories", "install tidegate[jsonnet]"),
+    ("cel-expr-python", "health expressions in CEL", "install tidegate[cel]"),
     ("lupa", "health rules in Lua", "install tidegate[lua]"),
     ("jq", "jq expressions of ignored differences", "install tidegate[jq]"),
 )

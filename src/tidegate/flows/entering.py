@@ -27,7 +27,7 @@ from tidegate.flows.session import Session, Target, open_session
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.policy import Policy
-from tidegate.model.unit import UnitId
+from tidegate.model.unit import Unit, UnitId
 
 UNKNOWN = Capabilities()
 WISHES = (
@@ -119,11 +119,15 @@ def _told(family: Family, settings: Mapping[str, Switch]) -> Family:
     members = tuple(
         replace(
             one,
-            unit=structs.replace(one.unit, policy=told_policy(one.unit.policy, settings)),
+            unit=structs.replace(one.unit, policy=_told_policy(one.unit, settings)),
         )
         for one in family.members
     )
     return told_rolling(replace(family, members=members), settings)
+
+
+def _told_policy(unit: Unit, settings: Mapping[str, Switch]) -> Policy:
+    return told_policy(unit.policy, settings, unit.id.namespace)
 
 
 def spot_of(place: Place | None) -> tuple[str, int]:
@@ -140,6 +144,9 @@ async def open_found(
     A unit may be for a cluster that nobody has named so far: of simulated ones there is one for
     each, of real ones the configuration says which context it is.
     """
+    place = Path(pointed.what)
+    if place.exists():
+        target = replace(target, expressions=config_at(place).health)
     async with AsyncExitStack() as stack:
         session, found = await _enter(pointed, target, setting, stack)
         missing = [one for one in clusters_of(found.families) if one not in target.contexts]

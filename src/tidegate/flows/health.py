@@ -16,7 +16,8 @@ import msgspec
 
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place
-from tidegate.flows.lua import LuaWorkers, lua_workers
+from tidegate.flows.lua import lua_workers
+from tidegate.flows.scripting import ScriptWorkers
 from tidegate.health.argo import builtin_rows as argo_rows
 from tidegate.health.argo import judge as judge_as_argo
 from tidegate.health.judge import ARGO, KSTATUS, Judge
@@ -60,7 +61,7 @@ class FileJudge:
     judge: Judge
     dialect: str
     scripts: LuaRules
-    lua: LuaWorkers | None
+    lua: ScriptWorkers | None
     now: Ms
 
     async def hear(self, document: Document, ref: Ref) -> FileVerdict:

@@ -18,7 +18,8 @@ import msgspec
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place, foreign
 from tidegate.flows.health import content_of, present
-from tidegate.flows.lua import LuaWorkers, lua_workers
+from tidegate.flows.lua import lua_workers
+from tidegate.flows.scripting import ScriptWorkers
 from tidegate.health.lua import LuaRules, Script
 from tidegate.health.lua.exchange import Broke, Question, Returned, read_answer, write_question
 from tidegate.model.moment import SECOND
@@ -98,7 +99,7 @@ def _incomplete(document: Document) -> DocumentError:
     return DocumentError("documents.incomplete", problem, where=document.place)
 
 
-async def _run(lua: LuaWorkers, asked: _Asked, rules: LuaRules) -> ScriptTest:
+async def _run(lua: ScriptWorkers, asked: _Asked, rules: LuaRules) -> ScriptTest:
     place, wanted = str(asked.body), asked.wanted
     documents = read(content_of(place), place)
     if not documents:

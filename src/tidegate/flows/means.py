@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cache
 
 import msgspec
 
@@ -23,13 +24,17 @@ from tidegate.flows.comparing import (
 )
 from tidegate.flows.jq import Jq
 from tidegate.health.budget import farewell
+from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
+from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
 from tidegate.model.change import Fate
+from tidegate.model.expressions import HealthExpressions
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
 from tidegate.model.reading import listed, text
+from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.plan.hooks import without_hooks
@@ -56,15 +61,29 @@ class Craft:
     rules: Judge
     scripts: LuaRules = NO_RULES
     jq: Jq = field(default_factory=Jq)
+    expressions: CelRules = NO_EXPRESSIONS
+    """The repository's own; they count by our rules alone."""
 
     def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
-        return self.scripts.request(body, now) if unit.policy.rules == ARGO else None
+        """The unit's own expressions, then the repository's, then scripts.
 
-    def scripted(self, outcome: Outcome, body: Body) -> Verdict:
+        Flux looks at Jobs by its own rule first, unless it uses somebody else's rights.
+        """
+        policy = unit.policy
+        jobs = policy.identity is not None or bool(unit.cluster)
+        asked = _rules_of(policy.expressions).request(body, jobs=jobs)
+        if asked is None and policy.semantics.name == TIDEGATE.name:
+            asked = self.expressions.request(body)
+        if asked is None and policy.rules == ARGO:
+            asked = self.scripts.request(body, now)
+        return asked
+
+    def scripted(self, work: Local, outcome: Outcome, body: Body) -> Verdict:
         if isinstance(outcome, Said):
-            return read_verdict(outcome.body, body)
+            read = read_cel_verdict if work.name == CEL_WORK else read_verdict
+            return read(outcome.body, body)
         why = outcome.message if is_refusal(outcome) else "no answer came"
-        return Verdict(Health.UNKNOWN, "LuaError", why)
+        return Verdict(Health.UNKNOWN, "ScriptError", why)
 
     def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
         return self.rules.judge(body, now, rules=unit.policy.rules)
@@ -113,6 +132,11 @@ class Craft:
 
     def adopt(self, unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
         return patch_to_adopt(unit, item, live)
+
+
+@cache
+def _rules_of(expressions: tuple[HealthExpressions, ...]) -> CelRules:
+    return CelRules.of(expressions)
 
 
 def _pruned(body: Body, unit: PlannedUnit, units: Collection[UnitId]) -> Stale | None:

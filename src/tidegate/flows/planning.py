@@ -13,6 +13,7 @@ from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
 from tidegate.flows.discover.families import Family, Member
+from tidegate.flows.expressions import try_expressions
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
@@ -73,7 +74,8 @@ class Planned:
 
     `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
     `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
-    the rollout.
+    the rollout. `stuck`: those of the faults that keep a unit from beginning or ending by anybody's
+    rules.
     """
 
     plan: Plan
@@ -82,6 +84,7 @@ class Planned:
     faults: Mapping[UnitId, str] = field(default_factory=dict)
     known: frozenset[UnitId] = frozenset()
     leaving: tuple[PlannedUnit, ...] = ()
+    stuck: Mapping[UnitId, str] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -118,8 +121,9 @@ async def make_plan(
     members = [_ruled(member, rules) for family in families for member in family.members]
     all_known = frozenset(one.unit.id for one in members)
     members, unmatched = _in_steps([_in_step(one) for one in members])
-    members, findings = set_aside(members)
-    findings = [*unmatched, *findings]
+    tried = await try_expressions(members, families, session.cel)
+    members, findings = set_aside(tried.members)
+    findings = [*unmatched, *tried.findings, *findings]
     if resources:
         members = [_unpruning(one) for one in members]
     reading = await _read_all(members, session)
@@ -133,7 +137,9 @@ async def make_plan(
     findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
     faults |= dict.fromkeys(left_out, "something is wrong with it")
-    return Planned(plan, reading.read, (*findings, *reading.findings), faults, all_known)
+    stuck = dict.fromkeys(tried.at_fault, "an expression of it cannot be used, or is never true")
+    told = (*findings, *reading.findings)
+    return Planned(plan, reading.read, told, faults | stuck, all_known, stuck=stuck)
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:

@@ -12,18 +12,24 @@ import secrets
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tidegate.errors import ClusterError, ConfigError
+from tidegate.flows.cel import cel_workers
 from tidegate.flows.lua import lua_workers
 from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
+from tidegate.flows.scripting import ScriptWorkers
 from tidegate.flows.wiring import Simulation, Worker, known_to, make_living, open_world
+from tidegate.health.cel import CelRules
+from tidegate.health.cel.machine import find_cel
+from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
+from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Served
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http, Kinds
@@ -45,7 +51,7 @@ class Target:
 
     `clusters` are named, each with the context it has in the kubeconfig; with none there is one
     cluster without a name, that of the `context`. `health_rules` are Lua, in the form of Argo CD's
-    settings.
+    settings; `expressions` are the repository's own.
     """
 
     kubeconfig: str | None = None
@@ -53,6 +59,7 @@ class Target:
     clusters: tuple[tuple[str, str | None], ...] = ()
     simulation: Simulation | None = None
     health_rules: Path | None = None
+    expressions: tuple[HealthExpressions, ...] = ()
 
     @property
     def contexts(self) -> dict[str, str | None]:
@@ -75,14 +82,23 @@ class Session:
     craft: Craft
     setting: Setting
     target: Target
+    cel: ScriptWorkers | None = None
+    """Evaluates expressions, where that can be done here."""
     _kinds: dict[str, tuple[Served, ...]] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def over(cls, world: World, craft: Craft, setting: Setting, target: Target) -> Session:
+    def over(
+        cls,
+        world: World,
+        craft: Craft,
+        setting: Setting,
+        target: Target,
+        cel: ScriptWorkers | None = None,
+    ) -> Session:
         """Everybody who uses a world goes through its one line."""
         paced = Paced(Line(world))
-        return cls(Exchange(paced), paced, world, craft, setting, target)
+        return cls(Exchange(paced), paced, world, craft, setting, target, cel)
 
     async def kinds(self, cluster: str = "") -> tuple[Served, ...]:
         """What a cluster served when it was first asked."""
@@ -116,10 +132,15 @@ async def open_session(target: Target, setting: Setting) -> AsyncIterator[Sessio
             text = target.health_rules.read_bytes()
             scripts = read_lua_rules(text, str(target.health_rules))
             workers["lua"] = await stack.enter_async_context(lua_workers())
+        cel = await stack.enter_async_context(cel_workers()) if find_cel() else None
+        if cel is not None:
+            workers[CEL_WORK] = cel
         world = await stack.enter_async_context(_open_world(target, workers))
         craft = make_craft(target.simulation, scripts)
+        if cel is not None:
+            craft = replace(craft, expressions=CelRules.of(target.expressions))
         stack.callback(craft.jq.close)
-        yield Session.over(world, craft, setting, target)
+        yield Session.over(world, craft, setting, target, cel)
 
 
 @asynccontextmanager

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from tidegate.errors import TidegateError
 from tidegate.flows.discover.families import Member
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.semantics import ARGOCD
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.semantics import ARGOCD, FLUX
+from tidegate.model.unit import Dependency, Unit, UnitId
 
 
 def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
@@ -29,8 +29,41 @@ def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
             left.add(unit.id)
         else:
             kept.append(member)
+    kept, held = _without_held(kept, left)
+    findings += held
     findings += (finding for one in kept for finding in _unawaited(one.unit, left))
     return kept, findings
+
+
+def _without_held(members: list[Member], left: set[UnitId]) -> tuple[list[Member], list[Finding]]:
+    """Flux's units that wait for one that nothing is done to never begin, nor do those behind."""
+    findings: list[Finding] = []
+    waiting = [one for one in members if one.unit.policy.semantics.name == FLUX.name]
+    while True:
+        held = [one for one in waiting if one.unit.id not in left and _holder(one.unit, left)]
+        if not held:
+            return [one for one in members if one.unit.id not in left], findings
+        findings += [_held(one.unit, _holder(one.unit, left)) for one in held]
+        left |= {one.unit.id for one in held}
+
+
+def _holder(unit: Unit, left: Collection[UnitId]) -> Dependency | None:
+    """What keeps a unit from beginning; what brings it is not there either."""
+    if unit.parent in left:
+        return Dependency(unit=unit.parent, where=unit.where)
+    return next((one for one in unit.dependencies if one.unit in left), None)
+
+
+def _held(unit: Unit, by: Dependency | None) -> Finding:
+    return Finding(
+        code="units.held",
+        severity=Severity.WARNING,
+        sentence=f"`{unit.id}` never begins: it waits for `{by.unit if by else ''}`",
+        where=by.where if by else unit.where,
+        why="nothing is done to that one, so that it does not become ready",
+        fix="remove `suspend` from it, or the entry from `dependsOn`",
+        semantics=(FLUX.name,),
+    )
 
 
 def _is_manual(unit: Unit) -> bool:

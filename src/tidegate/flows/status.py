@@ -72,8 +72,8 @@ async def _judge_all(plan: Plan, lives: dict[Spot, bytes], session: Session) -> 
             else:
                 scripted.append((spot, body, work))
     outcomes = await ask(session.world, *(work for *_, work in scripted))
-    for (spot, body, _), outcome in zip(scripted, outcomes, strict=True):
-        verdicts[spot] = craft.scripted(outcome, body)
+    for (spot, body, work), outcome in zip(scripted, outcomes, strict=True):
+        verdicts[spot] = craft.scripted(work, outcome, body)
     return verdicts
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.errors import Place
+from tidegate.model.expressions import HealthExpressions
 
 CONFIG_FILE = "tidegate.yaml"
 
@@ -63,7 +64,7 @@ class Switch(msgspec.Struct, frozen=True):
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """What counts for a repository. `file` is how people call it, `folder` where it really lies.
 
-    `entries`: paths or names of units that alone count as entries; with none, what nobody brings
+    `health`: how objects of some kinds are judged. `entries`: paths or names of units that alone count as entries; with none, what nobody brings
     does. `ignore`: patterns of paths that are not looked at.
     """
 
@@ -75,6 +76,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[ConfigText, ...] = ()
     ignore: tuple[ConfigText, ...] = ()
     settings: tuple[Switch, ...] = ()
+    health: tuple[HealthExpressions, ...] = ()
 
     @property
     def contexts(self) -> tuple[tuple[str, str], ...]:

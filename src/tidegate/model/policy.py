@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidegate.model.expressions import HealthExpressions
 from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
@@ -95,6 +96,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     live. `identity`: whose rights its calls use. `starts`: its controller begins by itself, without
     somebody who asks. `cascades`: what it has brought goes with its own object. `heals`: what
     others change is put back. `timeout` and `retry` take the place of what the semantics have.
+    `asks_readiness`: what it depends on must be ready whatever an expression says of that.
+    `expressions`: how objects of some kinds are judged, by the unit's own word.
     `first_kinds`: groups and kinds that come first among what nobody else stands on.
     `namespace_labels` and `namespace_notes` go onto the namespace that it creates.
     """
@@ -126,6 +129,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     heals: bool = False
     timeout: Ms = Ms(0)
     retry: Retry | None = None
+    asks_readiness: bool = False
+    expressions: tuple[HealthExpressions, ...] = ()
     first_kinds: tuple[tuple[str, str], ...] = ()
     namespace_labels: tuple[tuple[str, str], ...] = ()
     namespace_notes: tuple[tuple[str, str], ...] = ()

@@ -25,6 +25,9 @@ LEFT_OUT_WITHOUT_RULES = (
     *("**/.goreleaser.yml", "**/.sops.yaml", "**/.flux.yaml"),
 )
 ANY_DEPTH = "**"
+TEXTS = (".yaml", ".yml")
+_MARKED = re.compile(r"/(\.|appveyor|cloudbuild|codeship)")
+"""In all paths of texts that the defaults leave out, and in few others."""
 
 
 class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
@@ -104,6 +107,13 @@ def with_defaults(rules: Sequence[IgnoreRule]) -> tuple[IgnoreRule, ...]:
     """Rules that are always there come first; most defaults only count where there are no rules."""
     left_out = ALWAYS_LEFT_OUT if rules else (*ALWAYS_LEFT_OUT, *LEFT_OUT_WITHOUT_RULES)
     return (*read_rules("\n".join(left_out)), *rules)
+
+
+def leaves_out_texts(files: Iterable[str]) -> bool:
+    """Whether the defaults leave something out that a build would read."""
+    rules = with_defaults(())
+    texts = (one for one in files if one.endswith(TEXTS) and _MARKED.search(f"/{one}"))
+    return any(is_ignored(one, rules) for one in texts)
 
 
 def is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_directory: bool = False) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import setting
-from tests.acceptance.stage import failure, named
+from tests.acceptance.stage import named
 from tests.rollouts.statuses import AT
 from tidegate.model.event import Told
 from tidegate.model.moment import SECOND, Ms
@@ -178,7 +176,11 @@ def a_class_definition(group: str) -> Body:
     schema: Json = {
         "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     }
-    names: Json = {"kind": "DatabaseClass", "plural": "databaseclasses", "singular": "databaseclass"}
+    names: Json = {
+        "kind": "DatabaseClass",
+        "plural": "databaseclasses",
+        "singular": "databaseclass",
+    }
     spec: Json = {
         "group": group,
         "scope": "Cluster",

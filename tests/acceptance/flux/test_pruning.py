@@ -36,9 +36,7 @@ async def test_a_unit_of_which_nothing_is_left_prunes_all_it_had_and_brings_it_a
 @pytest.mark.parametrize(
     ("word", "value"), [("prune", "Disabled"), ("reconcile", "disabled"), ("ssa", "Ignore")]
 )
-async def test_what_lives_can_ask_for_being_kept(
-    flux: FluxStage, word: str, value: str
-) -> None:
+async def test_what_lives_can_ask_for_being_kept(flux: FluxStage, word: str, value: str) -> None:
     one = setting("one")
     await flux.reconcile(one)
     note: Body = {"metadata": {"annotations": {f"{NOTE}{word}": value}}}

@@ -7,7 +7,9 @@ import posixpath
 from collections.abc import Collection, Iterator
 
 from tidegate.dialect.flux.part import Part
+from tidegate.model.expressions import HealthExpressions
 from tidegate.model.identity import Identity
+from tidegate.model.objects import Kind
 from tidegate.model.release import ValuesFile
 from tidegate.model.rendering import DataReference, Image, Patch
 from tidegate.model.source import SourceObject
@@ -48,6 +50,29 @@ def read_dependencies(spec: Part, own: UnitId) -> Iterator[Dependency]:
             one.tell("flux.itself", "", "is the unit itself", why=why, fix="remove the entry")
         elif name:
             yield Dependency(unit=unit, where=one.at(), ready_when=one.text("readyExpr"))
+
+
+def read_expressions(spec: Part) -> tuple[HealthExpressions, ...]:
+    """How objects of some kinds are judged. Of two for the same kind the first is taken."""
+    found: dict[tuple[str, str], HealthExpressions] = {}
+    for one in spec.parts("healthCheckExprs"):
+        version, current = one.text("apiVersion", needed=True), one.text("current", needed=True)
+        expressions = HealthExpressions(
+            group=Kind.of(version, "").group,
+            kind=one.text("kind"),
+            current=current,
+            in_progress=one.text("inProgress"),
+            failed=one.text("failed"),
+            where=one.at(),
+        )
+        kind = (expressions.group, expressions.kind)
+        if kind in found:
+            why = "Flux stops at that, and tries again when the text is another"
+            fix = "keep one entry for each kind"
+            one.tell("flux.twice", "", "is for a kind that has an entry already", why=why, fix=fix)
+        elif version and current:
+            found[kind] = expressions
+    return tuple(found.values())
 
 
 def read_source(ref: Part, home: str, kinds: Collection[str]) -> SourceObject | None:

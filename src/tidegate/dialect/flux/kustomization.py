@@ -12,6 +12,7 @@ from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.fields import (
     read_cluster,
     read_dependencies,
+    read_expressions,
     read_identity,
     read_images,
     read_patches,
@@ -40,7 +41,6 @@ SOURCES = ("GitRepository", "OCIRepository", "Bucket", "ExternalArtifact")
 MIRROR, DELETE, WAIT, ORPHAN = "MirrorPrune", "Delete", "WaitForTermination", "Orphan"
 ALWAYS = "Always"
 UNPLAYED = {
-    "healthCheckExprs": "objects are judged by the rules that are known of their kinds",
     "decryption.serviceAccountName": "keys come from `secretRef` and from this machine",
 }
 LEAST = Ms(30 * SECOND)
@@ -64,6 +64,7 @@ def read_kustomization(document: Document, namespace: str) -> Declared:
         dependencies=tuple(read_dependencies(spec, own)),
         suspended=spec.flag("suspend"),
     )
+    _tell_inert(spec, unit.policy)
     spec.tell_unplayed(UNPLAYED, {})
     spec.tell_ignored(("validation",), "every object is checked by the server", "remove it")
     return Declared(units=(unit,), findings=resource.findings)
@@ -148,6 +149,7 @@ def _policy(spec: Part, own: UnitId) -> Policy:
         ignores=ignores,
         keeps_ignored=bool(ignores),
         identity=read_identity(spec, own.namespace),
+        expressions=read_expressions(spec),
         cascades=not stays,
         heals=True,
         timeout=Ms(0) if timeout is None else max(LEAST, timeout),
@@ -180,6 +182,14 @@ def _gates(spec: Part, own: UnitId) -> tuple[Gates, tuple[Ref, ...]]:
     itself = (own.kind, own.namespace, own.name)
     listed = tuple(one for one in refs if (one.kind.name, one.namespace, one.name) != itself)
     return (Gates.LISTED if listed else Gates.NONE), listed
+
+
+def _tell_inert(spec: Part, policy: Policy) -> None:
+    """Expressions judge what is waited for, and nothing else."""
+    if policy.expressions and policy.gates is Gates.NONE:
+        why = "without `wait` and `healthChecks` no object is judged"
+        fix = "add `wait: true`, or list the objects in `healthChecks`"
+        spec.tell_ignored(("healthCheckExprs",), why, fix)
 
 
 def _ignores(spec: Part) -> Iterator[Ignored]:

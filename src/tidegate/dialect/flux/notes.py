@@ -15,7 +15,9 @@ from tidegate.model.reading import mapping
 
 Body = dict[str, Json]
 PREFIX = "kustomize.toolkit.fluxcd.io/"
-SSA, RECONCILE, FORCE, PRUNE = (f"{PREFIX}{word}" for word in ("ssa", "reconcile", "force", "prune"))
+SSA, RECONCILE, FORCE, PRUNE = (
+    f"{PREFIX}{word}" for word in ("ssa", "reconcile", "force", "prune")
+)
 MERGE, IF_NOT_PRESENT, IGNORE = "Merge", "IfNotPresent", "Ignore"
 DISABLED, ENABLED = "disabled", "enabled"
 

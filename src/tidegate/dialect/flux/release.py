@@ -16,6 +16,7 @@ from tidegate.dialect.flux.fields import (
     read_chart,
     read_cluster,
     read_dependencies,
+    read_expressions,
     read_identity,
     read_images,
     read_patches,
@@ -47,7 +48,6 @@ FIVE_MINUTES = Ms(5 * MINUTE)
 UNPLAYED = {
     "chart.spec.verify": "signatures are not verified",
     "driftDetection.ignore": "all that others change is a difference",
-    "healthCheckExprs": "objects are judged by the rules that are known of their kinds",
     "install.disableHooks": "hooks are run",
     "install.disableWaitForJobs": "Jobs are waited for like everything else",
     "install.remediation": "a release that failed is not uninstalled before it is tried again",
@@ -183,6 +183,7 @@ def _policy(spec: Part, own: UnitId) -> Policy:
         creates_namespace=install.flag("createNamespace"),
         refuses_shared=install.flag("disableTakeOwnership"),
         identity=read_identity(spec, own.namespace),
+        expressions=read_expressions(spec),
         heals=spec.part("driftDetection").text("mode", among=MODES) == MODES[0],
         timeout=own_time or timeout or FIVE_MINUTES,
         retry=_retry(install),

@@ -84,9 +84,7 @@ def wish(
     )
 
 
-def _adopt(
-    spot: Spot, item: Item, unit: PlannedUnit, live: Body, means: Means
-) -> Errand[None]:
+def _adopt(spot: Spot, item: Item, unit: PlannedUnit, live: Body, means: Means) -> Errand[None]:
     for _ in range(ADOPTIONS):
         patch = means.adopt(unit, item, live)
         if patch is None:

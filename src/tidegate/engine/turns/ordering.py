@@ -81,17 +81,27 @@ def release(turn: Turn, step: StepRun) -> None:
     """Start a step that no edge holds any more, now or when its pause is over.
 
     Who depends on a unit looks at it now and then, for the first time when it is brought itself.
+    Who waits for units that it has brought looks at them as at its other objects.
     """
     if step.unmet or step.state is not StepState.WAITING:
         return
-    every = step.rules.dependency_every
-    others = [one for one in step.before if one.unit is not step.unit] if every else []
-    if any(not one.step.is_joint for one in others):
+    others = [one for one in step.before if one.unit is not step.unit]
+    if step.step.is_joint:
+        own = (one.applied_at for one in step.before if one.unit is step.unit)
+        every = step.rules.look_every if step.unit.unit.id.kind and others else Ms(0)
+        _look_every(turn, step, every, own)
+    elif any(not one.step.is_joint for one in others):
         brought = (one.applied_at for one in others if one.step.is_joint)
-        begun = max(turn.rollout.begun, *brought, Ms(0))
+        _look_every(turn, step, step.rules.dependency_every, brought)
+    start(turn, step)
+
+
+def _look_every(turn: Turn, step: StepRun, every: Ms, since: Iterable[Ms]) -> None:
+    """Start a step not before its next look, where it looks only so often since some moment."""
+    if every:
+        begun = max(turn.rollout.begun, *since, Ms(0))
         looks = -(-(turn.now - begun) // every)
         step.not_before = max(step.not_before, Ms(begun + looks * every))
-    start(turn, step)
 
 
 def release_all(turn: Turn, steps: Iterable[StepRun], due: Iterable[UnitId]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.dialect.flux.access import tell_denied
 from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
 from tidegate.flows.discover.families import (
@@ -85,7 +86,12 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
         found = await _repository(homes, way)
         said = {one.name: one for one in spot.config.settings}
         settings = {**said, **found.settings}
-        told = (*found.findings, *tell_rolling(found.families, settings))
+        members = [one.unit for family in found.families for one in family.members]
+        told = (
+            *found.findings,
+            *tell_rolling(found.families, settings),
+            *tell_denied(members, settings),
+        )
         return _only_entries(replace(found, findings=told, settings=settings), spot.config)
     if spot.is_file:
         return await _plain(_file_unit(pointed, scan), scan, way)

@@ -34,6 +34,7 @@ from tidegate.source import (
     find_checkouts,
     keyring_of,
     leave_out,
+    leaves_out_texts,
 )
 from tidegate.source.credentials import Keyring, Keyrings
 
@@ -159,7 +160,7 @@ class Workshop:
         try:
             tree = await fetch(source, access)
             has_rules = any(one.rpartition("/")[2] == SOURCE_IGNORE for one in tree.files)
-            leaves = ignore is not None and (ignore or has_rules)
+            leaves = ignore is not None and (ignore or has_rules or leaves_out_texts(tree.files))
             return await leave_out(tree, ignore or "", access) if leaves else tree
         except TidegateError as error:
             return error

@@ -1,0 +1,64 @@
+"""Which expressions are for an object, and what to ask a worker.
+
+Flux's order: an exact kind goes before all kinds of a group. While a controller has not seen the
+last change of its object, nothing is asked: the generic rule says that it is in progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from tidegate.health.cel.exchange import CelQuestion, write_cel_question
+from tidegate.model.expressions import HealthExpressions
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import part, text
+from tidegate.world.calls import Local
+
+CEL_WORK = "cel"
+"""What a world calls the work of evaluating expressions."""
+JOB = ("batch", "Job")
+
+
+@dataclass(frozen=True, slots=True)
+class CelRules:
+    """Expressions by group and kind; an empty kind is for all of the group."""
+
+    known: dict[tuple[str, str], HealthExpressions]
+
+    @classmethod
+    def of(cls, expressions: Iterable[HealthExpressions]) -> CelRules:
+        """The first word for a kind counts."""
+        known: dict[tuple[str, str], HealthExpressions] = {}
+        for one in expressions:
+            known.setdefault((one.group, one.kind), one)
+        return cls(known)
+
+    def lookup(self, kind: Kind) -> HealthExpressions | None:
+        return self.known.get((kind.group, kind.name)) or self.known.get((kind.group, ""))
+
+    def request(self, body: dict[str, Json], *, jobs: bool = True) -> Local | None:
+        """What to send through the door before an object can be judged by its expressions.
+
+        `jobs`: they are judged so as well; Flux's own rule for them comes first where it runs with
+        its own rights.
+        """
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        if not self.known or ((kind.group, kind.name) == JOB and not jobs) or _is_unseen(body):
+            return None
+        found = self.lookup(kind)
+        if found is None:
+            return None
+        expressions = (found.in_progress, found.failed, found.current)
+        question = CelQuestion(expressions, msgspec.json.encode(body))
+        return Local(CEL_WORK, write_cel_question(question))
+
+
+def _is_unseen(body: dict[str, Json]) -> bool:
+    seen, last = part(body, "status", "observedGeneration"), part(body, "metadata", "generation")
+    return isinstance(seen, int) and isinstance(last, int) and seen != last
+
+
+NO_EXPRESSIONS = CelRules({})

@@ -1,0 +1,81 @@
+"""A repository with Kustomizations, and what commands make of it.
+
+    layers = Layers(tmp_path)
+    layers.put("apps/web.yaml", setting("web"))
+    layers.unit("apps")                                   # Kustomization flux-system/apps of ./apps
+
+    assert layers.rendered("apps")["web"]["data"] == {"to": "1"}
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
+from tests.fakes.tidegate_runs import tidegate
+from tidegate.model.objects import Json
+from tidegate.model.reading import text
+
+Ran = CompletedProcess[str]
+Body = dict[str, Json]
+UNIT = "Kustomization/flux-system/"
+
+
+@dataclass(slots=True)
+class Layers:
+    """Kustomizations of one repository, each with a directory of its own name."""
+
+    root: Path
+    units: dict[str, Body] = field(default_factory=dict)
+    more: list[Body] = field(default_factory=list)
+    """Objects beside them, in their file."""
+
+    def unit(
+        self, name: str, *, path: str = "", after: tuple[str, ...] = (), into: str = "shop",
+        **spec: Json,
+    ) -> None:
+        made = kustomization(name, path or f"./{name}", after=after, into=into, **spec)
+        self.units[name] = made
+
+    def put(self, path: str, *bodies: Body) -> None:
+        Repository(self.root).put(path, *bodies)
+
+    def write(self, path: str, content: str) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+        return file
+
+    def run(self, *words: str, **environment: str) -> Ran:
+        bodies = [git_repository(), namespace("shop"), *self.more, *self.units.values()]
+        self.put("clusters/main/all.yaml", *bodies)
+        verb, *others = words
+        return tidegate(verb, self.root, *others, **environment)
+
+    def rendered(self, name: str, *words: str, **environment: str) -> dict[str, Body]:
+        """What a unit renders to, by name."""
+        ran = self.render(name, *words, **environment)
+        assert ran.returncode == 0, ran.stderr
+        bodies: list[Body] = [json.loads(line) for line in ran.stdout.splitlines()]
+        return {text(one, "metadata", "name"): one for one in bodies}
+
+    def render(self, name: str, *words: str, **environment: str) -> Ran:
+        return self.run("render", "--unit", UNIT + name, "-o", "json", *words, **environment)
+
+
+def events(ran: Ran) -> list[dict[str, Json]]:
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def begins(ran: Ran) -> dict[str, float]:
+    """By step, the second in which it was last begun to be applied."""
+    told = [one for one in events(ran) if "at" in one]
+    start = int(str(told[0]["at"]))
+    return {
+        str(one["step"]).removeprefix(UNIT): round((int(str(one["at"])) - start) / 1000, 1)
+        for one in told
+        if one["told"] == "step.applying"
+    }

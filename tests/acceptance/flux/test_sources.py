@@ -1,0 +1,160 @@
+"""Sources: what cannot be had is told with what depends on it, before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.flux.repository import UNIT, Layers, begins
+from tests.acceptance.flux.stage import case
+from tests.fakes.repositories import setting
+from tidegate.model.objects import Json
+from tidegate.testing import Body
+
+FLAG = "--no-cross-namespace-refs=true"
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Layers:
+    made = Layers(tmp_path)
+    made.put("apps/a.yaml", setting("a"))
+    made.put("other/b.yaml", setting("b"))
+    return made
+
+
+def controller(*arguments: str) -> Body:
+    container: Json = {
+        "name": "manager",
+        "image": "ghcr.io/fluxcd/kustomize-controller:v1.9.4",
+        "args": list(arguments),
+    }
+    labels: Json = {"app": "kustomize-controller"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kustomize-controller", "namespace": "flux-system"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+@case(1)
+def test_a_source_that_nobody_declares_is_told_and_what_needs_it_is_left_out(
+    layers: Layers,
+) -> None:
+    layers.unit("apps", sourceRef={"kind": "GitRepository", "name": "nowhere"})
+    layers.unit("other")
+
+    refused = layers.run("sync", "--sandbox")
+    rest = layers.run("sync", "--sandbox", "--keep-going", "-o", "json")
+    layers.unit("apps")
+    mended = layers.run("sync", "--sandbox")
+
+    assert refused.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in refused.stderr
+    assert "nowhere" in refused.stderr
+    assert "clusters/main/all.yaml:" in refused.stderr
+    assert rest.returncode == 4
+    assert "other/rest" in begins(rest)
+    assert "apps/rest" not in begins(rest)
+    assert mended.returncode == 0, mended.stderr
+
+
+@case(2)
+def test_a_source_that_cannot_be_fetched_is_told_with_its_unit(layers: Layers) -> None:
+    far: Body = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "far", "namespace": "flux-system"},
+        "spec": {"interval": "10m", "url": "https://git.invalid/far.git"},
+    }
+    layers.more = [far]
+    layers.unit("apps", path="./far", sourceRef={"kind": "GitRepository", "name": "far"})
+
+    ran = layers.run("sync", "--sandbox", "--offline")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in ran.stderr
+    assert "git.invalid/far.git" in ran.stderr
+
+
+@case(4)
+def test_a_path_that_is_not_in_the_source_is_told(layers: Layers) -> None:
+    layers.unit("apps", path="./nowhere")
+    layers.unit("other")
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in ran.stderr
+    assert "nowhere" in ran.stderr
+
+
+@case(5, 19)
+def test_sources_of_other_namespaces_can_be_closed_and_dependencies_cannot(
+    layers: Layers,
+) -> None:
+    elsewhere: Body = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "theirs", "namespace": "shop"},
+        "spec": {"interval": "10m", "url": "https://git.example.com/shop/platform.git"},
+    }
+    layers.more = [elsewhere]
+    reference: Json = {"kind": "GitRepository", "name": "theirs", "namespace": "shop"}
+    layers.unit("apps", sourceRef=reference)
+    layers.unit("other")
+    team: Body = {**layers.units["other"], "metadata": {"name": "team", "namespace": "shop"}}
+    team["spec"] = {
+        **layers.units["other"]["spec"],  # type: ignore[dict-item]
+        "path": "./team",
+        "sourceRef": reference,
+        "dependsOn": [{"name": "other", "namespace": "flux-system"}],
+    }
+    layers.put("team/c.yaml", setting("c"))
+    layers.units["team"] = team
+
+    opened = layers.run("simulate", "-o", "json")
+    layers.more = [elsewhere, controller(FLAG)]
+    closed = layers.run("sync", "--sandbox")
+
+    assert opened.returncode == 0, opened.stderr
+    assert "flux.access" not in opened.stderr
+    assert begins(opened)["Kustomization/shop/team/rest"] == 30.0
+    assert closed.returncode == 3
+    assert "error[flux.access]" in closed.stderr
+    assert f"`{UNIT}apps` cannot have" in closed.stderr
+    assert "team" not in closed.stderr.partition("flux.access")[2].partition("\n")[0]
+
+
+@case(6)
+def test_an_external_artifact_cannot_be_had_and_that_is_told(layers: Layers) -> None:
+    artifact: Body = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "ExternalArtifact",
+        "metadata": {"name": "made", "namespace": "flux-system"},
+        "spec": {"sourceRef": {"kind": "X", "name": "y"}},
+    }
+    layers.more = [artifact]
+    layers.unit("apps", sourceRef={"kind": "ExternalArtifact", "name": "made"})
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in ran.stderr
+    assert "another controller makes it" in ran.stderr
+
+
+@case(8)
+def test_nothing_is_done_to_a_suspended_unit(layers: Layers) -> None:
+    layers.unit("apps", suspend=True)
+    layers.unit("other")
+
+    ran = layers.run("sync", "--sandbox", "-o", "json")
+
+    assert ran.returncode == 0, ran.stderr
+    assert f"nothing is done to `{UNIT}apps`" in ran.stderr
+    assert "apps/rest" not in begins(ran)

@@ -1,0 +1,130 @@
+"""Expressions say here what they say in Flux: held against what cel-go said of the same ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tidegate.health.cel.exchange import (
+    CelAnswer,
+    CelQuestion,
+    Chose,
+    Failing,
+    Uncompiled,
+    read_cel_verdict,
+    write_cel_answer,
+)
+from tidegate.health.cel.machine import CelMachine
+from tidegate.health.cel.rules import CelRules
+from tidegate.model.expressions import HealthExpressions
+from tidegate.model.objects import Json, Kind
+from tidegate.model.verdict import Health
+
+Body = dict[str, Json]
+
+
+class Row(msgspec.Struct, frozen=True):
+    expression: str
+    checked: bool
+    outcome: str
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    by: str
+    object: msgspec.Raw
+    rows: list[Row]
+
+
+FILE = Path(__file__).parents[2] / "data" / "health" / "cel-go.json"
+RECORDED = msgspec.json.decode(FILE.read_bytes(), type=Recorded)
+OBJECT: Body = msgspec.json.decode(RECORDED.object)
+TAKEN_HERE = {"[1,'a'].size() == 2", "{'a': 1, 'b': 'x'}.size() == 2"}
+"""Flux refuses literals of mixed types in `readyExpr`; docs/flux.md says so."""
+REFUSED_HERE = {"-1 < 1u"}
+"""Flux compares numbers of two types in `readyExpr`; docs/flux.md says so."""
+
+
+@pytest.fixture(scope="module")
+def machine() -> CelMachine:
+    return CelMachine()
+
+
+def outcome(answer: CelAnswer) -> str:
+    match answer:
+        case Chose(place):
+            return "true" if place == 0 else "not true"
+        case Uncompiled():
+            return "refused"
+        case Failing():
+            return "error"
+
+
+def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelMachine) -> None:
+    differing: dict[str, tuple[str, str]] = {}
+    for row in RECORDED.rows:
+        variables: Json = (
+            {"self": OBJECT, "dep": OBJECT} if row.checked else OBJECT
+        )
+        question = CelQuestion((row.expression,), msgspec.json.encode(variables), row.checked)
+        said = outcome(machine.evaluate(question))
+        if said != row.outcome:
+            assert row.checked, row.expression
+            differing[row.expression] = (row.outcome, said)
+
+    assert len(RECORDED.rows) > 200
+    assert differing == {
+        **dict.fromkeys(TAKEN_HERE, ("refused", "true")),
+        **dict.fromkeys(REFUSED_HERE, ("true", "refused")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("in_progress", "failed", "current", "health"),
+    [
+        ("true", "true", "true", Health.PROGRESSING),
+        ("false", "true", "true", Health.DEGRADED),
+        ("", "false", "true", Health.HEALTHY),
+        ("", "", "false", Health.PROGRESSING),
+        ("", "", "nothing.here", Health.UNKNOWN),
+        ("", "1 +", "true", Health.UNKNOWN),
+    ],
+)
+def test_expressions_are_asked_in_fluxs_order(
+    machine: CelMachine, in_progress: str, failed: str, current: str, health: Health
+) -> None:
+    reply = write_cel_answer(machine.evaluate(CelQuestion((in_progress, failed, current))))
+
+    assert read_cel_verdict(reply, {}).health is health
+
+
+def rule(group: str, kind: str, current: str = "true") -> HealthExpressions:
+    return HealthExpressions(group=group, kind=kind, current=current)
+
+
+def test_an_exact_kind_goes_before_all_of_its_group() -> None:
+    rules = CelRules.of([rule("a.io", "", "false"), rule("a.io", "One")])
+
+    found = [rules.lookup(Kind("a.io", "v1", name)) for name in ("One", "Two")]
+
+    assert [one and one.kind for one in found] == ["One", ""]
+    assert rules.lookup(Kind("b.io", "v1", "One")) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "asked"), [(1, False), (2, True), ("1", True), (None, True), (-1, False)]
+)
+def test_nothing_is_asked_before_a_controller_has_seen_the_last_change(
+    seen: Json, *, asked: bool
+) -> None:
+    body: Body = {
+        "apiVersion": "a.io/v1",
+        "kind": "One",
+        "metadata": {"name": "one", "generation": 2},
+        "status": {} if seen is None else {"observedGeneration": seen},
+    }
+
+    request = CelRules.of([rule("a.io", "One")]).request(body)
+
+    assert (request is not None) is asked
