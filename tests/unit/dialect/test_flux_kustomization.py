@@ -279,7 +279,7 @@ def test_old_versions_have_old_patches_and_are_told_of() -> None:
         ("deletionPolicy: Keep", "spec.deletionPolicy", "flux.choice"),
         ("postBuild: {substitute: {count: 3}}", "spec.postBuild.substitute.count", "flux.type"),
         ("components: [1]", "spec.components[0]", "flux.type"),
-        ("healthCheckExprs: [{kind: X}]", "spec.healthCheckExprs", "flux.unplayed"),
+        ("healthCheckExprs: [{kind: X}]", "spec.healthCheckExprs[0].current", "flux.required"),
     ],
 )
 def test_what_cannot_be_is_told_with_its_field(spec: str, field: str, code: str) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import RenderError, SourceError, TidegateError, errors_of
+from tidegate.errors import Place, RenderError, SourceError, TidegateError, errors_of
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.outcome import Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
@@ -59,6 +59,7 @@ from tidegate.source import keyring_of_secret
 from tidegate.source.urls import read_git_url
 from tidegate.source.web import origin_of
 
+KUSTOMIZATION = "Kustomization"
 HOOK = "helm.sh/hook"
 Data: TypeAlias = Mapping[str, bytes]
 FindData: TypeAlias = Callable[[str, str, str], Data | None]
@@ -178,7 +179,7 @@ async def _render(
     around = _Around(unit, details, find_data)
     if isinstance(asked, Release) and details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
-    keys, keeps = around.keys(), not around.has_secrets
+    keys, keeps = around.keys(workshop.setting.keys), not around.has_secrets
     rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
     seeks = workshop.setting.seeks
     if rendered.is_unread and seeks and not around.may_add(seeks):
@@ -216,11 +217,21 @@ class _Around:
             found.append(Reference(said, name, one.target_path, one.literal))
         return found
 
-    def keys(self) -> Keys | None:
-        """Those of the Secret that is named, where it is known; else the user's own."""
-        name = self._details.keys
-        entries = self._find("Secret", self._unit.id.namespace, name) if name else None
-        return None if entries is None else Keys.from_secret(entries)
+    def keys(self, own: Keys) -> Keys:
+        """Those of the Secret that is named, where it is known; else the user's own.
+
+        Who does not ask for decryption has none, and nothing is opened.
+        """
+        name, home = self._details.keys, self._unit.id.namespace
+        if not self._details.decrypts and self._unit.id.kind == KUSTOMIZATION:
+            return Keys(sealed=True)
+        entries = self._find("Secret", home, name) if name else None
+        if entries is not None:
+            return Keys.from_secret(entries, where=Place(f"Secret `{home}/{name}`"))
+        if not name:
+            return own
+        missing = f"Secret `{home}/{name}`: not in the repository"
+        return replace(own, looked=(missing, *own.looked))
 
     def finish(self, rendered: Rendered) -> Rendered:
         """Variables put in, and what goes onto every object."""

@@ -17,6 +17,7 @@ from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, RenderError
 from tidegate.files import StrayPathError, follow, open_file
 from tidegate.model.objects import Json
+from tidegate.model.reading import text
 from tidegate.render.kustomize import Input, Use
 from tidegate.render.sops import (
     Decrypted,
@@ -52,7 +53,7 @@ class Unsealing:
     async def open_input(self, found: Input) -> bytes:
         """What a generator or a patch shall read in place of a file."""
         reads, writes = _formats(found)
-        if not is_encrypted(found.content, reads):
+        if self.keys.sealed or not is_encrypted(found.content, reads):
             return found.content
         self.has_met_inputs = True
         where = Place(found.path)
@@ -74,6 +75,9 @@ class Unsealing:
     async def open_objects(self, documents: Iterable[Document], root: Path) -> Decrypted:
         """The objects, decrypted; `root` is where their files lie."""
         documents = tuple(documents)
+        if self.keys.sealed:
+            _refuse_sealed(documents)
+            return Decrypted(documents, tuple(() for _ in documents), ())
         for name in sorted({one.place.name for one in find_encrypted(documents)}):
             await self._check_file(root, name)
         opened = await decrypt(documents, self.keys, offline=True)
@@ -107,6 +111,26 @@ class Unsealing:
         except RenderError as error:
             if error.code == "render.sops.mac":
                 self.suspect.append(error)
+
+
+def _refuse_sealed(documents: Iterable[Document]) -> None:
+    """Raise for Secrets that would be applied encrypted: Flux refuses these."""
+    errors = [
+        RenderError(
+            "render.sops.unasked",
+            f"Secret `{text(one.body, 'metadata', 'name')}` is encrypted, and its unit does not "
+            "ask for decryption",
+            where=one.place,
+            hint="add `decryption: {provider: sops}` to the unit, with the `secretRef` of its keys",
+        )
+        for one in find_encrypted(documents)
+        if (text(one.body, "apiVersion"), text(one.body, "kind")) == ("v1", "Secret")
+        and "sops" in one.body
+    ]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("encrypted", errors)
 
 
 def _formats(found: Input) -> tuple[Format, Format]:

@@ -47,7 +47,8 @@ class Keys:
 
     `passed_over` names the entries of a Secret that Flux does not read. With `alone` the `sops`
     program must not look into the user's home for more keys, and with `offline` it must not ask
-    anybody on the network.
+    anybody on the network. `looked` says where keys were looked for, and what was there. With
+    `sealed` nothing is opened: nobody has asked for it.
     """
 
     identities: tuple[Secret, ...] = ()
@@ -57,19 +58,27 @@ class Keys:
     alone: bool = False
     offline: bool = False
     program: str = "sops"
+    looked: tuple[str, ...] = ()
+    sealed: bool = False
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], *, program: str = "sops") -> Keys:
         """From `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE` and the file that `sops` looks for itself."""
         text = environ.get("SOPS_AGE_KEY", "")
-        identities = read_identities("\n".join(text.split()), Place("SOPS_AGE_KEY"))
+        found = {"SOPS_AGE_KEY": read_identities("\n".join(text.split()), Place("SOPS_AGE_KEY"))}
         if named := environ.get("SOPS_AGE_KEY_FILE"):
-            identities += read_identities(_read_file(Path(named)), Place(named))
+            found[named] = read_identities(_read_file(Path(named)), Place(named))
         usual = _usual_file(environ)
-        if usual is not None and usual.is_file():
-            identities += read_identities(_read_file(usual), Place(str(usual)))
+        if usual is not None:
+            there = read_identities(_read_file(usual), Place(str(usual))) if usual.is_file() else ()
+            found[str(usual)] = (*found.get(str(usual), ()), *there)
         kept = {name: value for name, value in environ.items() if name.startswith(_PASSED_ON)}
-        return cls(identities=identities, environment=kept, program=program)
+        return cls(
+            identities=tuple(one for mine in found.values() for one in mine),
+            environment=kept,
+            program=program,
+            looked=tuple(_told_place(f"`{name}`", mine) for name, mine in found.items()),
+        )
 
     @classmethod
     def from_secret(
@@ -79,13 +88,15 @@ class Keys:
         identities: tuple[Secret, ...] = ()
         pgp: list[Secret] = []
         environment: dict[str, str] = {}
-        passed_over = []
+        passed_over, looked = [], []
         for name in sorted(entries):
             text = entries[name].decode("utf-8", "replace").strip()
             place = Place(where.name if where else "Secret", field=name)
             match PurePosixPath(name).suffix:
                 case ".agekey":
-                    identities += read_identities(text, place)
+                    mine = read_identities(text, place)
+                    identities += mine
+                    looked.append(_told_place(f"{place.name} (`{name}`)", mine))
                 case ".asc":
                     pgp.append(Secret(text))
                 case _ if found := _credentials(name, text, place):
@@ -99,7 +110,27 @@ class Keys:
             passed_over=tuple(passed_over),
             alone=True,
             program=program,
+            looked=tuple(looked) or (f"{where.name if where else 'Secret'}: no age key",),
         )
+
+
+def _told_place(place: str, identities: tuple[Secret, ...]) -> str:
+    """Where keys were looked for, and for which recipients there were some."""
+    named = ", ".join(filter(None, map(_recipient_of, identities[:SHOWN_RECIPIENTS])))
+    more = len(identities) - SHOWN_RECIPIENTS
+    return f"{place}: {named or 'no key'}" + (f" and {more} more" if more > 0 else "")
+
+
+def _recipient_of(identity: Secret) -> str:
+    """The public half of a key; it may be shown."""
+    try:
+        import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415  (an extra)
+    except ImportError:
+        return "a key"
+    try:
+        return str(pyrage.x25519.Identity.from_str(identity.reveal()).to_public())
+    except pyrage.IdentityError:
+        return "a key of another kind, or a damaged one"
 
 
 def read_identities(text: str, where: Place) -> tuple[Secret, ...]:
@@ -159,7 +190,7 @@ def unlock(metadata: Metadata, keys: Keys) -> bytes | None:
     if not metadata.age or not keys.identities:
         return None
     try:
-        import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415  (an extra)
+        import pyrage  # noqa: PLC0415  (an extra)
     except ImportError:
         raise missing_extra("pyrage") from None
     try:
@@ -196,7 +227,9 @@ def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") ->
     named = _named(metadata.all_recipients)
     known = "none of the keys opens it" if keys.identities or keys.pgp else "there is no key for it"
     problem = f"{known}; it is encrypted for {named}" + (f" ({reason})" if reason else "")
-    return RenderError("render.sops.key", problem, where=where, hint=_advice(metadata, keys))
+    looked = f"; looked at {', '.join(keys.looked)}" if keys.looked else ""
+    hint = _advice(metadata, keys) + looked
+    return RenderError("render.sops.key", problem, where=where, hint=hint)
 
 
 def out_of_reach(metadata: Metadata, where: Place) -> RenderError:
@@ -216,6 +249,8 @@ def _advice(metadata: Metadata, keys: Keys) -> str:
     if keys.passed_over:
         names = ", ".join(f"`{name}`" for name in keys.passed_over)
         return f"Flux reads entries that end in `.agekey` or `.asc`, and so passes over {names}"
+    if keys.alone:
+        return "put a key of one of these into an entry `*.agekey` of the Secret"
     if not metadata.age and not metadata.key_groups:
         return "install `sops`, and give it the key as you do when you run it by hand"
     return "give the key in `SOPS_AGE_KEY` or `SOPS_AGE_KEY_FILE`"
