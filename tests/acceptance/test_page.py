@@ -1,4 +1,4 @@
-"""The page of cases lists every case, and for each the tests that say they cover it.
+"""A page of cases lists every case, and for each the tests that say they cover it.
 
 `--golden` writes the tests into it; what a case says is written by hand.
 """
@@ -8,45 +8,81 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "reference" / "argocd-cases.md"
+DOCS = HERE.parents[1] / "docs" / "reference"
 ROW = re.compile(r"\| (?P<case>\d+) \| (?P<says>[^|]+) \| (?P<where>[^|]*) \|")
-CASES = [*range(1, 52), 59, 63, 64, 67, 68, 69, 74, 75, 76]
-"""Those that can be told of without an Application, and what sets generate."""
-PROVEN = {2, 5, 6, 13, 18, 23, 26, 31, 35, 37, 44, 46}
-"""Those that a real server bears witness to: order, gates, hooks and deletions."""
 WHY_NOT = "Does not apply: "
 """How a row begins that has no tests."""
 
 
-def test_the_page_names_the_tests_of_each_case(pytestconfig: pytest.Config) -> None:
-    covered = _covered()
-    page = PAGE.read_text()
-    wanted = ROW.sub(lambda row: _row(row, covered.get(int(row["case"]), [])), page)
+@dataclass(frozen=True, slots=True)
+class CasePage:
+    """A page, where its tests are, and the cases that it must have.
+
+    `proven`: those that a real server bears witness to; tests that ask for `stage` do.
+    """
+
+    file: Path
+    tests: Path
+    stage: str
+    cases: tuple[int, ...]
+    proven: frozenset[int]
+
+
+ARGO = CasePage(
+    DOCS / "argocd-cases.md",
+    HERE,
+    "each_stage",
+    (*range(1, 52), 59, 63, 64, 67, 68, 69, 74, 75, 76),
+    frozenset({2, 5, 6, 13, 18, 23, 26, 31, 35, 37, 44, 46}),
+)
+"""Those that can be told of without an Application, and what sets generate."""
+FLUX = CasePage(
+    DOCS / "flux-cases.md",
+    HERE / "flux",
+    "each_flux",
+    (*range(1, 7), 8, *range(10, 54), *range(55, 59)),
+    frozenset({23, 28, 36, 38, 40, 41, 42, 43, 44, 46}),
+)
+"""Those that a single rollout can tell of; the others are about what goes on between rollouts."""
+PAGES = pytest.mark.parametrize("page", [ARGO, FLUX], ids=["argocd", "flux"])
+
+
+@PAGES
+def test_the_page_names_the_tests_of_each_case(pytestconfig: pytest.Config, page: CasePage) -> None:
+    covered = _covered(page)
+    wanted = ROW.sub(
+        lambda row: _row(row, covered.get(int(row["case"]), [])), page.file.read_text()
+    )
 
     if pytestconfig.getoption("--golden"):
-        PAGE.write_text(wanted)
-    assert PAGE.read_text() == wanted
+        page.file.write_text(wanted)
+    assert page.file.read_text() == wanted
 
 
-def test_the_page_has_every_case_once_and_says_where_it_is_checked_or_why_not() -> None:
-    rows = [(int(row["case"]), row["where"]) for row in ROW.finditer(PAGE.read_text())]
+@PAGES
+def test_the_page_has_every_case_once_and_says_where_it_is_checked_or_why_not(
+    page: CasePage,
+) -> None:
+    rows = [(int(row["case"]), row["where"]) for row in ROW.finditer(page.file.read_text())]
 
-    covered = _covered()
-    assert [number for number, _ in rows] == CASES
-    assert set(covered) <= set(CASES)
+    covered = _covered(page)
+    assert [number for number, _ in rows] == [*page.cases]
+    assert set(covered) <= set(page.cases)
     left = [(number, where) for number, where in rows if number not in covered]
     assert [(number, where) for number, where in left if not where.startswith(WHY_NOT)] == []
 
 
-def test_the_cases_that_matter_most_are_proven_on_a_real_server() -> None:
-    everywhere = {number for number, tests in _covered().items() if "**" in "".join(tests)}
+@PAGES
+def test_the_cases_that_matter_most_are_proven_on_a_real_server(page: CasePage) -> None:
+    everywhere = {number for number, tests in _covered(page).items() if "**" in "".join(tests)}
 
-    assert everywhere >= PROVEN
+    assert everywhere >= page.proven
 
 
 def _row(row: re.Match[str], tests: list[str]) -> str:
@@ -55,22 +91,22 @@ def _row(row: re.Match[str], tests: list[str]) -> str:
     return f"| {row['case']} | {row['says']} | {where} |"
 
 
-def _covered() -> dict[int, list[str]]:
+def _covered(page: CasePage) -> dict[int, list[str]]:
     """The tests of each case; those that also run on a real server in bold."""
     covered: dict[int, list[str]] = {}
-    for path in sorted(HERE.glob("test_*.py")):
-        for number, test in _marked(path):
+    for path in sorted(page.tests.glob("test_*.py")):
+        for number, test in _marked(path, page.stage):
             covered.setdefault(number, []).append(test)
     return covered
 
 
-def _marked(path: Path) -> Iterator[tuple[int, str]]:
+def _marked(path: Path, stage: str) -> Iterator[tuple[int, str]]:
     area = path.stem.removeprefix("test_").replace("_", " ")
     for node in ast.parse(path.read_text()).body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         sentence = node.name.removeprefix("test_").replace("_", " ")
-        everywhere = any(argument.arg == "each_stage" for argument in node.args.args)
+        everywhere = any(argument.arg == stage for argument in node.args.args)
         told = f"{area}: {sentence}"
         for number in _numbers(node):
             yield number, f"**{told}**" if everywhere else told

@@ -49,7 +49,8 @@ def build_deletion(wanted: Manifests, lives: Iterable[Stale], *, budget: Budget)
     else:
         deletions = _waves(unit, [one for one in going if not is_definition(one.ref.kind)])
     steps = (*before, *deletions, *after)
-    ending = msgspec.structs.replace(unit, digest=_digest((*before, *after)))
+    policy = msgspec.structs.replace(unit.policy, prunes=False)  # what stays has not left Git
+    ending = msgspec.structs.replace(unit, digest=_digest((*before, *after)), policy=policy)
     return Plan.of(Fragment(units=(ending,), steps=steps, edges=tuple(link_chain(steps))))
 
 

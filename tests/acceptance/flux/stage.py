@@ -28,10 +28,10 @@ from tidegate.dialect.semantics import run_by
 from tidegate.documents import read
 from tidegate.documents.dump import to_json
 from tidegate.health.budget import budget
-from tidegate.model.event import Told
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
+from tidegate.model.policy import Policy
 from tidegate.model.semantics import FLUX, Semantics
 from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
@@ -71,9 +71,13 @@ class FluxStage(ArgoStage):
         (unit,) = read_.units
         return msgspec.structs.replace(unit, policy=run_by(unit.policy, rules))
 
-    async def wants(self, *bodies: Body, rules: Semantics = FLUX, **spec: Json) -> Plan:
+    async def wants(
+        self, *bodies: Body, rules: Semantics = FLUX, policy: Policy | None = None, **spec: Json
+    ) -> Plan:
         """The plan of the unit with these objects."""
         unit = self.unit(spec, rules)
+        if policy is not None:
+            unit = msgspec.structs.replace(unit, policy=policy)
         documents = [one for body in bodies for one in read(to_json(self.here(body)), "a.yaml")]
         wide = await self._cluster_wide()
         found = read_manifests(unit, documents, lambda kind: (kind.group, kind.name) not in wide)
@@ -88,13 +92,6 @@ class FluxStage(ArgoStage):
 
     async def reconcile(self, *bodies: Body, rules: Semantics = FLUX, **spec: Json) -> Run:
         return await (await self.begin_reconcile(*bodies, rules=rules, **spec)).ends()
-
-    async def tries(self, *bodies: Body, **spec: Json) -> str:
-        """Why the first try fails; it is tried again, until the test has seen enough."""
-        rolling = await self.begin_reconcile(*bodies, **spec)
-        event = await rolling.tells(Told.RETRY_PLANNED)
-        await rolling.stops()
-        return event.sentence
 
 
 async def open_flux(world: World, record_of: Callable[[Desk], Record] | None = None) -> FluxStage:

@@ -8,7 +8,11 @@ from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.objects import annotated
 from tests.acceptance.stage import named
 from tests.promises.objects import a_namespace
+from tidegate.dialect.semantics import told_policy
+from tidegate.errors import Place
+from tidegate.model.config import Switch
 from tidegate.model.event import Told
+from tidegate.model.plan import Plan, items_of
 from tidegate.model.reading import mapping
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, an_object
@@ -199,3 +203,42 @@ def a_definition(group: str) -> Body:
         "kind": "CustomResourceDefinition",
     }
     return {**kind, "metadata": {"name": f"things.{group}"}, "spec": spec}
+
+
+@case(37, 38)
+async def test_one_bad_object_keeps_all_of_a_unit_from_being_written(
+    each_flux: FluxStage,
+) -> None:
+    """Flux writes stages before it looks at the next; here nothing is."""
+    flux = each_flux
+    bad: Body = {**setting("bad"), "data": {"a": {"nested": "1"}}}
+
+    run = await flux.reconcile(setting("one"), bad, setting("two"))
+
+    assert run.result == "invalid"
+    assert await flux.deeds("create") == []
+
+
+@case(39)
+async def test_kinds_that_shall_be_first_come_before_the_rest(flux: FluxStage) -> None:
+    """`--custom-apply-stage-kinds`; Roles come before what binds them in any case."""
+    switch = Switch("kustomize-controller.custom-apply-stage-kinds", "Secret", Place("flags.yaml"))
+    unit = flux.unit({})
+    policy = told_policy(unit.policy, {switch.name: switch}, flux.namespace)
+    secret: Body = {**an_object("v1 Secret", "one"), "stringData": {}}
+    role: Body = an_object("rbac.authorization.k8s.io/v1 Role", "role", rules=[])
+    reference: Body = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "role"}
+    binding: Body = an_object(
+        "rbac.authorization.k8s.io/v1 RoleBinding", "binding", roleRef=reference, subjects=[]
+    )
+    account: Body = an_object("v1 ServiceAccount", "who")
+
+    usual = await flux.wants(secret, account, binding, role)
+    changed = await flux.wants(secret, account, binding, role, policy=policy)
+
+    assert names_of(usual) == ["who", "role", "binding", "one"]
+    assert names_of(changed) == ["one", "who", "role", "binding"]
+
+
+def names_of(plan: Plan) -> list[str]:
+    return [item.ref.name for step in plan.steps for item in items_of(step)]

@@ -9,7 +9,8 @@ import pytest
 from tests.acceptance.flux.repository import UNIT, Layers, begins, events
 from tests.acceptance.flux.stage import case
 from tests.acceptance.flux.test_sources import controller
-from tests.fakes.repositories import deployment, namespace
+from tests.fakes.repositories import deployment, namespace, setting
+from tidegate.model.objects import Json
 
 READY = "dep.status.conditions.filter(e, e.type == 'Ready').exists(e, e.status == 'True')"
 SAME = "dep.metadata.name == 'a' && self.metadata.namespace == dep.metadata.namespace"
@@ -193,3 +194,37 @@ def test_by_flux_what_waits_for_a_suspended_unit_never_begins_and_that_is_told(
     assert f"`{UNIT}b` never begins: it waits for `{UNIT}a`" in by_flux.stderr
     assert f"`{UNIT}c` never begins: it waits for `{UNIT}b`" in by_flux.stderr
 
+
+
+@case(49)
+def test_an_expression_that_cannot_be_evaluated_holds_a_unit_until_its_time_is_over(
+    tmp_path: Path,
+) -> None:
+    layers = Layers(tmp_path / "platform")
+    layers.put("a/all.yaml", setting("one"))
+    layers.put("b/all.yaml", setting("two"))
+    rule: Json = {"apiVersion": "v1", "kind": "ConfigMap", "current": "has(data.foo.bar)"}
+    layers.unit("a", timeout="1s", healthCheckExprs=[rule])
+    layers.unit("b", after=("a",))
+
+    ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "2m")
+
+    told = events(ran)
+    (again,) = [one for one in told if one["told"] == "retry.planned"]
+    assert (int(str(again["at"])) - int(str(told[0]["at"]))) // 1000 == 30, "no less than that"
+    assert "ConfigMap shop/one took too long: " in str(again["sentence"])
+    assert "b/rest" not in begins(ran)
+
+
+def test_expressions_judge_what_nobody_else_can(layers: Layers) -> None:
+    """A ConfigMap is ready at once for Flux, unless somebody says otherwise."""
+    layers.put("a/more.yaml", {**setting("flag"), "data": {"ready": "yes"}})
+    rule: dict[str, Json] = {"apiVersion": "v1", "kind": "ConfigMap"}
+    layers.unit("a", healthCheckExprs=[{**rule, "current": "data.ready == 'yes'"}])
+    good = simulated(layers)
+    layers.unit("a", healthCheckExprs=[{**rule, "current": "data.ready == 'no'"}])
+
+    bad = simulated(layers, "--until", "5m")
+
+    assert "b/rest" in good
+    assert "b/rest" not in bad
