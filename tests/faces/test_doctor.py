@@ -37,7 +37,15 @@ async def test_it_names_everything_that_a_repository_may_need(
     assert (ran.code, ran.stderr) == (0, "")
     assert [*found] == [
         *("kustomize", "git", "ssh", "sops", "gpg"),
-        *("helm-python-sdk", "pyrage", "cryptography", "gojsonnet", "cel-expr-python", "lupa", "jq"),
+        *(
+            "helm-python-sdk",
+            "pyrage",
+            "cryptography",
+            "gojsonnet",
+            "cel-expr-python",
+            "lupa",
+            "jq",
+        ),
     ]
     assert "found    2.47.1.windows" in found["git"]
     assert "found    9.2p1" in found["ssh"]

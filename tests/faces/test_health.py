@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 OBJECTS = ROOT / "examples" / "health" / "objects.yaml"
 RULES = ROOT / "examples" / "health" / "argocd-cm.yaml"
@@ -127,3 +129,34 @@ def test_no_secret_is_shown() -> None:
 
         assert "key" in shown.stdout
         assert "hunter2" not in shown.stdout + shown.stderr
+
+
+EXPRESSIONS = """\
+health:
+- apiVersion: example.org/v1
+  kind: Gadget
+  current: status.phase == 'Running'
+  failed: status.phase == 'Broken'
+"""
+
+
+@pytest.mark.parametrize(
+    ("phase", "health"),
+    [("Running", "Healthy"), ("Broken", "Degraded"), ("New", "Progressing"), ("", "Unknown")],
+)
+def test_expressions_of_the_repository_judge_kinds_of_its_own(
+    tmp_path: Path, phase: str, health: str
+) -> None:
+    (tmp_path / "tidegate.yaml").write_text(EXPRESSIONS)
+    gadget = tmp_path / "gadget.yaml"
+    status = f"status: {{phase: {phase}}}" if phase else ""
+    gadget.write_text(
+        f"apiVersion: example.org/v2\nkind: Gadget\nmetadata: {{name: one}}\n{status}\n"
+    )
+
+    ran = run(gadget, "-o", "json")
+
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert (found["verdict"]["health"], found["rule"]) == (health, "cel")
+    assert found["script"].endswith("tidegate.yaml:2")

@@ -25,7 +25,7 @@ class Stand(StrEnum):
     """It is to be deleted and made again."""
     SAME = "same"
     LEFT = "left"
-    """What lives asks for being left alone."""
+    """Its text, or what lives, asks for being left alone."""
     FINISHED = "finished"
     """It did its work with this very text and removed itself."""
 

@@ -6,6 +6,7 @@ async with open_found(pointed, target, setting) as (session, found):
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.session import Session, Target, open_session
 from tidegate.model.config import Switch
+from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Unit, UnitId
@@ -144,9 +146,8 @@ async def open_found(
     A unit may be for a cluster that nobody has named so far: of simulated ones there is one for
     each, of real ones the configuration says which context it is.
     """
-    place = Path(pointed.what)
-    if place.exists():
-        target = replace(target, expressions=config_at(place).health)
+    expressions = await asyncio.to_thread(_expressions_near, Path(pointed.what))
+    target = replace(target, expressions=expressions)
     async with AsyncExitStack() as stack:
         session, found = await _enter(pointed, target, setting, stack)
         missing = [one for one in clusters_of(found.families) if one not in target.contexts]
@@ -156,6 +157,11 @@ async def open_found(
             grown = replace(target, clusters=(*target.contexts.items(), *named))
             session, found = await _enter(pointed, grown, setting, stack)
         yield session, found
+
+
+def _expressions_near(place: Path) -> tuple[HealthExpressions, ...]:
+    """Those of the repository that a path lies in; an address has none."""
+    return config_at(place).health if place.exists() else ()
 
 
 async def _enter(

@@ -64,17 +64,28 @@ class Tried:
 
 
 async def try_expressions(
-    members: list[Member], families: Iterable[Family], cel: ScriptWorkers | None
+    members: list[Member],
+    families: Iterable[Family],
+    cel: ScriptWorkers | None,
+    own: tuple[HealthExpressions, ...] = (),
 ) -> Tried:
-    """The members, without dependencies that hold nobody, and what is to be said of all."""
-    if not any(map(_has_expressions, members)):
+    """The members, without dependencies that hold nobody, and what is to be said of all.
+
+    `own` are the repository's.
+    """
+    if not own and not any(map(_has, members)):
         return Tried(members)
     if cel is None:
-        return Tried(members, [_missing(one.unit) for one in members if _has_expressions(one)])
-    return await _Trial(cel, _bodies(families)).run(members)
+        missing = [_missing(f"`{one.unit.id}`", one.unit.where) for one in members if _has(one)]
+        missing += [_missing("this repository", one.where) for one in own[:1]]
+        return Tried(members, missing)
+    trial = _Trial(cel, _bodies(families))
+    tried = await trial.run(members)
+    tried.findings += [finding for one in own for finding in await trial.health(one)]
+    return tried
 
 
-def _has_expressions(member: Member) -> bool:
+def _has(member: Member) -> bool:
     unit = member.unit
     return bool(unit.policy.expressions) or any(one.ready_when for one in unit.dependencies)
 
@@ -105,7 +116,7 @@ class _Trial:
         tried = Tried([])
         for member in members:
             unit = member.unit
-            said = [one for rule in unit.policy.expressions for one in await self._health(rule)]
+            said = [one for rule in unit.policy.expressions for one in await self.health(rule)]
             kept: list[Dependency] = []
             for one in unit.dependencies:
                 told, holds = await self._dependency(unit, one)
@@ -118,7 +129,7 @@ class _Trial:
             tried.members.append(member if changed == unit else replace(member, unit=changed))
         return tried
 
-    async def _health(self, rule: HealthExpressions) -> list[Finding]:
+    async def health(self, rule: HealthExpressions) -> list[Finding]:
         wrong: list[Finding] = []
         named = (("current", rule.current), ("inProgress", rule.in_progress))
         for name, expression in (*named, ("failed", rule.failed)):
@@ -235,12 +246,12 @@ def _unsure(unit: Unit, one: Dependency, where: Place | None, problem: str) -> F
     )
 
 
-def _missing(unit: Unit) -> Finding:
+def _missing(owner: str, where: Place | None) -> Finding:
     return Finding(
-        code="health.cel.missing",
+        code="flux.unevaluated",
         severity=Severity.WARNING,
-        sentence=f"expressions of `{unit.id}` are not evaluated: CEL is not installed",
-        where=unit.where,
+        sentence=f"expressions of {owner} are not evaluated: CEL is not installed",
+        where=where,
         why="objects are judged by the rules of their kinds, and dependencies by readiness",
         fix="install `tidegate[cel]`",
     )

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,11 +15,15 @@ from pathlib import Path
 import msgspec
 
 from tidegate.documents import Document, read
-from tidegate.errors import DocumentError, Place
+from tidegate.errors import DocumentError, OperatorsError, Place
+from tidegate.flows.cel import cel_workers
+from tidegate.flows.config import config_at
 from tidegate.flows.lua import lua_workers
 from tidegate.flows.scripting import ScriptWorkers
 from tidegate.health.argo import builtin_rows as argo_rows
 from tidegate.health.argo import judge as judge_as_argo
+from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
+from tidegate.health.cel.machine import find_cel
 from tidegate.health.judge import ARGO, KSTATUS, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules, read_verdict
 from tidegate.knowledge.reader import builtin
@@ -33,11 +37,12 @@ NANOSECONDS = 1_000_000
 
 
 class JudgedBy(StrEnum):
-    """Who judged: Argo CD's own checks, a row, a script of the user's, or kstatus."""
+    """Who judged: Argo CD's own checks, a row, kstatus, or what the user has: Lua or CEL."""
 
     ARGO = "argo"
     ROW = "row"
     LUA = "lua"
+    CEL = "cel"
     KSTATUS = "kstatus"
 
 
@@ -56,23 +61,35 @@ class FileVerdict(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FileJudge:
-    """All rules: those of one dialect, and the user's scripts with the workers that run them."""
+    """All rules: those of one dialect, and the user's own with the workers that run them.
+
+    `expressions` are those of the repository that each file lies in, by its name.
+    """
 
     judge: Judge
     dialect: str
     scripts: LuaRules
     lua: ScriptWorkers | None
     now: Ms
+    expressions: Mapping[str, CelRules]
+    cel: ScriptWorkers | None
 
     async def hear(self, document: Document, ref: Ref) -> FileVerdict:
-        """Argo CD's order: scripts go before everything but a deletion."""
+        """Expressions first; then Argo CD's order: scripts before everything but a deletion."""
         body, where = document.body, str(document.place)
+        rules = self.expressions.get(document.place.name, NO_EXPRESSIONS)
+        asked = rules.request(body)
+        if asked is not None and self.cel is not None:
+            said = read_cel_verdict(await self.cel.ask(asked.argument), body)
+            found = rules.lookup(ref.kind)
+            return FileVerdict(
+                ref, where, said, JudgedBy.CEL, _spot(found.where if found else None)
+            )
         request = self.scripts.request(body, self.now)
         if request is not None and self.lua is not None:
             verdict = read_verdict(await self.lua.ask(request.argument), body)
             script = self.scripts.script_for(body)
-            place = script.where if script is not None else None
-            spot = f"{place.name}:{place.line}" if place else ""
+            spot = _spot(script.where if script is not None else None)
             return FileVerdict(ref, where, verdict, JudgedBy.LUA, spot)
         verdict = self.judge.judge(body, self.now, rules=self.dialect)
         return FileVerdict(ref, where, verdict, self._rule_of(body, ref.kind))
@@ -101,10 +118,26 @@ async def judge_files(
     scripts = NO_RULES
     if health_rules is not None:
         scripts = read_lua_rules(content_of(str(health_rules)), str(health_rules))
+    expressions = {_shown(name): _expressions_near(name) for name in files}
+    if any(one.known for one in expressions.values()) and not find_cel():
+        problem = "the expressions of `tidegate.yaml` cannot be used: CEL is not installed"
+        raise OperatorsError("health.cel.missing", problem, hint="install `tidegate[cel]`")
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
-        bench = FileJudge(Judge.of(builtin().rows), dialect, scripts, lua, present())
+        cel = await stack.enter_async_context(cel_workers())
+        bench = FileJudge(
+            Judge.of(builtin().rows), dialect, scripts, lua, present(), expressions, cel
+        )
         return await _hear_all(bench, documents)
+
+
+def _expressions_near(name: str) -> CelRules:
+    """Those of the repository that a file lies in; of standard input, of the one we are in."""
+    return CelRules.of(config_at(Path.cwd() if name == STDIN else Path(name)).health)
+
+
+def _spot(place: Place | None) -> str:
+    return f"{place.name}:{place.line}" if place else ""
 
 
 async def _hear_all(bench: FileJudge, documents: Iterable[Document]) -> list[FileVerdict]:
@@ -117,8 +150,11 @@ async def _hear_all(bench: FileJudge, documents: Iterable[Document]) -> list[Fil
 
 
 def _read(name: str) -> tuple[Document, ...]:
-    shown = "standard input" if name == STDIN else name
-    return read(sys.stdin.buffer.read() if name == STDIN else content_of(name), shown)
+    return read(sys.stdin.buffer.read() if name == STDIN else content_of(name), _shown(name))
+
+
+def _shown(name: str) -> str:
+    return "standard input" if name == STDIN else name
 
 
 def content_of(name: str) -> bytes:

@@ -12,6 +12,7 @@ from tidegate.dialect.semantics import run_by
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
+from tidegate.flows.checks import settle_checks
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.expressions import try_expressions
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
@@ -121,9 +122,10 @@ async def make_plan(
     members = [_ruled(member, rules) for family in families for member in family.members]
     all_known = frozenset(one.unit.id for one in members)
     members, unmatched = _in_steps([_in_step(one) for one in members])
-    tried = await try_expressions(members, families, session.cel)
+    tried = await try_expressions(members, families, session.cel, session.target.expressions)
     members, findings = set_aside(tried.members)
-    findings = [*unmatched, *tried.findings, *findings]
+    members, checks = await settle_checks(members, session)
+    findings = [*unmatched, *tried.findings, *findings, *checks]
     if resources:
         members = [_unpruning(one) for one in members]
     reading = await _read_all(members, session)

@@ -64,8 +64,8 @@ class Switch(msgspec.Struct, frozen=True):
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """What counts for a repository. `file` is how people call it, `folder` where it really lies.
 
-    `health`: how objects of some kinds are judged. `entries`: paths or names of units that alone count as entries; with none, what nobody brings
-    does. `ignore`: patterns of paths that are not looked at.
+    `entries`: paths or names of units that alone count as entries; with none, what nobody brings
+    does. `ignore`: patterns of paths that are not looked at. `health`: how objects are judged.
     """
 
     file: str = ""

@@ -143,7 +143,8 @@ def _steps(
         groups = group_by_wave(wanted.manifests, namespace=unit.destination.namespace)
     made = [_step(planned, group, budget) for group in groups]
     members = {step.id: group.manifests for step, group in zip(made, groups, strict=True)}
-    steps, children = with_joints(set_gates(made, planned), members, planned, aside)
+    units = {identity(one.ref) for one in wanted.manifests if one.brings}
+    steps, children = with_joints(set_gates(made, planned, units), members, planned, aside)
     foreign = (one.ref for one in unit.dependencies if one.ref is not None)
     cluster = unit.destination.cluster
     absent = [ref for ref in foreign if (cluster, *identity(ref)) not in brought]

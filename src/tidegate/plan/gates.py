@@ -7,7 +7,7 @@ is ground itself, nothing is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -22,14 +22,19 @@ LAST = "checks"
 """What it is done with, where it has no objects of its own."""
 
 
-def set_gates(steps: list[Step], unit: PlannedUnit) -> list[Step]:
-    """The steps, the last one with the gates that the policy asks for."""
+def set_gates(
+    steps: list[Step], unit: PlannedUnit, children: Collection[tuple[str, str, str, str]] = ()
+) -> list[Step]:
+    """The steps, the last one with the gates that the policy asks for.
+
+    Own objects of `children` are not asked how they are: their rollouts tell it.
+    """
     policy = unit.policy
     if policy.gates is Gates.ALL:
         return steps
     listed = {identity(ref) for ref in policy.listed} if policy.gates is Gates.LISTED else set()
     own = {identity(item.ref) for step in steps for item in items_of(step)}
-    others = [ref for ref in policy.listed if identity(ref) in listed - own]
+    others = [ref for ref in policy.listed if identity(ref) in listed - own - {*children}]
     chain = [step for step in steps if not step.rescues]
     if not chain or chain[-1].ground:
         return [*steps, await_step(unit, LAST, others)] if others else steps

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, foreign
 from tidegate.model.config import CONFIG_FILE, Config
+from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Json
 
 Part = tuple[Json, Place]
@@ -44,6 +45,7 @@ def _rows(config: Config) -> Iterator[Row]:
     yield from _key("entries: []", [([one.text], one.where) for one in config.entries])
     yield from _key("ignore: []", [([one.text], one.where) for one in config.ignore])
     yield from _key("settings: {}", [({one.name: one.value}, one.where) for one in config.settings])
+    yield from _key("health: []", [([_told_health(one)], one.where) for one in config.health])
 
 
 def _key(empty: str, parts: Sequence[Part]) -> Iterator[Row]:
@@ -53,6 +55,13 @@ def _key(empty: str, parts: Sequence[Part]) -> Iterator[Row]:
         first, *rest = (f"  {line}" if line else "" for line in to_yaml(body).split("\n")[:-1])
         yield first, f"line {where.line}"
         yield from ((line, "") for line in rest)
+
+
+def _told_health(one: HealthExpressions) -> Json:
+    """Of a group alone its name is left; a version says nothing."""
+    group = f"{one.group}/v1" if one.group else "v1"
+    told = {"apiVersion": group, "kind": one.kind, "inProgress": one.in_progress}
+    return _told(**told, failed=one.failed, current=one.current)
 
 
 def _told(**values: str) -> Json:

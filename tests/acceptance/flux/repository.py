@@ -1,10 +1,10 @@
 """A repository with Kustomizations, and what commands make of it.
 
-    layers = Layers(tmp_path)
-    layers.put("apps/web.yaml", setting("web"))
-    layers.unit("apps")                                   # Kustomization flux-system/apps of ./apps
+layers = Layers(tmp_path)
+layers.put("apps/web.yaml", setting("web"))
+layers.unit("apps")                                   # Kustomization flux-system/apps of ./apps
 
-    assert layers.rendered("apps")["web"]["data"] == {"to": "1"}
+assert layers.rendered("apps")["web"]["data"] == {"to": "1"}
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Layers:
     more: list[Body] = field(default_factory=list)
     """Objects beside them, in their file."""
 
-    def unit(
-        self, name: str, *, path: str = "", after: tuple[str, ...] = (), into: str = "shop",
-        **spec: Json,
-    ) -> None:
-        made = kustomization(name, path or f"./{name}", after=after, into=into, **spec)
-        self.units[name] = made
+    def unit(self, name: str, **spec: Json) -> None:
+        """A Kustomization; `path`, `after` and `into` in short, the rest as Flux has it."""
+        path, into = str(spec.pop("path", f"./{name}")), str(spec.pop("into", "shop"))
+        after = spec.pop("after", ())
+        names = tuple(map(str, after)) if isinstance(after, list | tuple) else ()
+        self.units[name] = kustomization(name, path, after=names, into=into, **spec)
 
     def put(self, path: str, *bodies: Body) -> None:
         Repository(self.root).put(path, *bodies)
@@ -66,13 +66,15 @@ class Layers:
         return self.run("render", "--unit", UNIT + name, "-o", "json", *words, **environment)
 
 
-def events(ran: Ran) -> list[dict[str, Json]]:
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+def events(ran: Ran, engine: str = "") -> list[dict[str, Json]]:
+    """What was told, by this engine alone where there are several."""
+    told: list[dict[str, Json]] = [json.loads(line) for line in ran.stdout.splitlines()]
+    return [one for one in told if not engine or one.get("engine") == engine]
 
 
-def begins(ran: Ran) -> dict[str, float]:
+def begins(ran: Ran, engine: str = "") -> dict[str, float]:
     """By step, the second in which it was last begun to be applied."""
-    told = [one for one in events(ran) if "at" in one]
+    told = [one for one in events(ran, engine) if "at" in one]
     start = int(str(told[0]["at"]))
     return {
         str(one["step"]).removeprefix(UNIT): round((int(str(one["at"])) - start) / 1000, 1)

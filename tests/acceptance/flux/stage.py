@@ -86,7 +86,7 @@ class FluxStage(ArgoStage):
     async def begin_reconcile(
         self, *bodies: Body, rules: Semantics = FLUX, **spec: Json
     ) -> Rolling:
-        rolling = self.start(await self.wants(*bodies, rules=rules, **spec))
+        rolling = self.start(await self.wants(*bodies, rules=rules, policy=None, **spec))
         rolling.patience = LONG
         return rolling
 

@@ -12,6 +12,7 @@ from tidegate.dialect.semantics import told_policy
 from tidegate.errors import Place
 from tidegate.model.config import Switch
 from tidegate.model.event import Told
+from tidegate.model.objects import Json
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.reading import mapping
 from tidegate.testing import Body
@@ -122,7 +123,7 @@ async def test_a_field_that_is_ignored_is_not_put_back_and_stays_when_another_on
     each_flux: FluxStage,
 ) -> None:
     flux, one = each_flux, setting("one", x="1", y="1")
-    rules = [{"paths": ["/data/x"], "target": {"kind": "ConfigMap"}}]
+    rules: Json = [{"paths": ["/data/x"], "target": {"kind": "ConfigMap"}}]
     await flux.reconcile(one, ignore=rules)
     ref = await flux.ref(one)
     await flux.desk.patch(ref, {"data": {"x": "2"}}, manager="other")

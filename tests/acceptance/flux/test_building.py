@@ -24,7 +24,9 @@ def layers(tmp_path: Path) -> Layers:
 def test_a_directory_without_a_kustomization_gets_one_of_its_yaml_files(layers: Layers) -> None:
     layers.put("apps/a.yaml", setting("a"))
     layers.put("apps/sub/b.yml", setting("b"))
-    layers.write("apps/c.json", '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}')
+    layers.write(
+        "apps/c.json", '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}'
+    )
     layers.write("apps/overlay/kustomization.yaml", "resources: [d.yaml]\nnamePrefix: over-\n")
     layers.put("apps/overlay/d.yaml", setting("d"))
     layers.unit("apps")
@@ -38,7 +40,11 @@ def test_a_file_that_is_no_object_fails_the_build_unless_it_is_left_out(layers: 
     layers.write("apps/.sops.yaml", "creation_rules: []\n")
     layers.unit("apps")
     usual = layers.render("apps")
-    ignoring: Json = {"interval": "10m", "url": "https://git.example.com/shop/platform.git", "ignore": "*.md"}
+    ignoring: Json = {
+        "interval": "10m",
+        "url": "https://git.example.com/shop/platform.git",
+        "ignore": "*.md",
+    }
     source: Body = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",

@@ -24,8 +24,8 @@ def layers(tmp_path: Path) -> Layers:
     for name in "abc":
         made.put(f"{name}/all.yaml", deployment(name))
     made.unit("a")
-    made.unit("b", after=("a",))
-    made.unit("c", after=("b",))
+    made.unit("b", after=["a"])
+    made.unit("c", after=["b"])
     return made
 
 
@@ -61,16 +61,14 @@ def test_a_unit_of_another_source_is_waited_for_as_well(layers: Layers) -> None:
             "spec": {"interval": "1m", "url": "https://git.example.com/shop/platform.git"},
         }
     ]
-    layers.unit("b", after=("a",), sourceRef={"kind": "GitRepository", "name": "second"})
+    layers.unit("b", after=["a"], sourceRef={"kind": "GitRepository", "name": "second"})
     layers.units["a"] = other
 
     assert simulated(layers)["b/rest"] == 30.0
 
 
 @case(14)
-def test_behind_a_layer_that_is_not_well_nothing_is_applied(
-    layers: Layers, tmp_path: Path
-) -> None:
+def test_behind_a_layer_that_is_not_well_nothing_is_applied(layers: Layers, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(FAILING)
     layers.unit("a", timeout="3m")
@@ -92,7 +90,7 @@ def test_behind_a_layer_that_is_not_well_nothing_is_applied(
 
 @case(10)
 def test_a_dependency_that_is_not_there_is_told_at_its_place(layers: Layers) -> None:
-    layers.unit("b", after=("nobody",))
+    layers.unit("b", after=["nobody"])
 
     refused = layers.run("sync", "--sandbox")
     rest = layers.run("sync", "--sandbox", "--keep-going", "-o", "json")
@@ -166,7 +164,7 @@ def test_an_expression_that_cannot_be_used_keeps_the_unit_from_beginning(
 
 @case(20)
 def test_a_circle_is_told_with_its_members(layers: Layers) -> None:
-    layers.unit("a", after=("c",))
+    layers.unit("a", after=["c"])
 
     ran = layers.run("sync", "--sandbox")
 
@@ -175,7 +173,7 @@ def test_a_circle_is_told_with_its_members(layers: Layers) -> None:
 
 
 def test_a_unit_that_depends_on_itself_is_told(layers: Layers) -> None:
-    layers.unit("b", after=("b",))
+    layers.unit("b", after=["b"])
 
     ran = layers.run("sync", "--sandbox")
 
@@ -195,7 +193,6 @@ def test_by_flux_what_waits_for_a_suspended_unit_never_begins_and_that_is_told(
     assert f"`{UNIT}c` never begins: it waits for `{UNIT}b`" in by_flux.stderr
 
 
-
 @case(49)
 def test_an_expression_that_cannot_be_evaluated_holds_a_unit_until_its_time_is_over(
     tmp_path: Path,
@@ -205,7 +202,7 @@ def test_an_expression_that_cannot_be_evaluated_holds_a_unit_until_its_time_is_o
     layers.put("b/all.yaml", setting("two"))
     rule: Json = {"apiVersion": "v1", "kind": "ConfigMap", "current": "has(data.foo.bar)"}
     layers.unit("a", timeout="1s", healthCheckExprs=[rule])
-    layers.unit("b", after=("a",))
+    layers.unit("b", after=["a"])
 
     ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "2m")
 

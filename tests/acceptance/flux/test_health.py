@@ -116,7 +116,7 @@ async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> 
 
 @case(55)
 async def test_a_unit_that_lists_itself_does_not_wait_for_itself(flux: FluxStage) -> None:
-    own = {
+    own: Json = {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
         "name": flux.namespace,
@@ -136,7 +136,7 @@ async def test_without_wait_and_checks_nothing_of_the_rest_is_waited_for(flux: F
 
 async def test_with_checks_only_those_are_waited_for(flux: FluxStage) -> None:
     web, other = a_deployment("web"), a_deployment("other")
-    checks = [check(flux, "Deployment", "other", "apps/v1")]
+    checks: Json = [check(flux, "Deployment", "other", "apps/v1")]
     rolling = await flux.begin_reconcile(web, other, healthChecks=checks)
     await rolling.waits_for("other")
     await flux.becomes(other, well())

@@ -10,6 +10,7 @@ from tests.acceptance.stage import named
 from tests.promises.objects import held
 from tidegate.model.event import Told
 from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import Json
 from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
@@ -77,8 +78,8 @@ async def test_what_goes_goes_behind_what_comes_and_before_anybody_asks_for_heal
     flux, old, new = each_flux, setting("old"), setting("new")
     await flux.reconcile(old)
     await flux.record.mark()
-    missing = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nowhere"}
-    checks = [{**missing, "namespace": flux.namespace}]
+    missing: Body = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nowhere"}
+    checks: Json = [{**missing, "namespace": flux.namespace}]
 
     rolling = await flux.begin_reconcile(new, healthChecks=checks)
     await rolling.waits_for("nowhere")

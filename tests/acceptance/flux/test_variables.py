@@ -67,7 +67,9 @@ def test_a_variable_that_nobody_sets_is_refused_by_its_name(layers: Layers) -> N
 
 
 @case(31)
-@pytest.mark.parametrize(("strategy", "value"), [("WithVariables", "${color:=blue}"), ("Always", "blue")])
+@pytest.mark.parametrize(
+    ("strategy", "value"), [("WithVariables", "${color:=blue}"), ("Always", "blue")]
+)
 def test_without_any_variable_a_text_is_left_as_it_is_unless_it_shall_always_be_read(
     layers: Layers, strategy: str, value: str
 ) -> None:
@@ -101,7 +103,9 @@ def test_what_is_escaped_and_what_opts_out_stays(layers: Layers) -> None:
 def test_a_source_of_variables_that_is_not_there_must_be_optional(layers: Layers) -> None:
     layers.put("apps/web.yaml", wanting(a="1"))
     layers.unit("apps", postBuild={"substituteFrom": taking("nowhere")})
-    layers.unit("calm", path="./apps", postBuild={"substituteFrom": taking("nowhere", optional=True)})
+    layers.unit(
+        "calm", path="./apps", postBuild={"substituteFrom": taking("nowhere", optional=True)}
+    )
 
     refused, found = layers.render("apps"), layers.rendered("calm")
 

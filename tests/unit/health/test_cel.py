@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tidegate.errors import Place
 from tidegate.health.cel.exchange import (
     CelAnswer,
     CelQuestion,
@@ -64,9 +65,7 @@ def outcome(answer: CelAnswer) -> str:
 def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelMachine) -> None:
     differing: dict[str, tuple[str, str]] = {}
     for row in RECORDED.rows:
-        variables: Json = (
-            {"self": OBJECT, "dep": OBJECT} if row.checked else OBJECT
-        )
+        variables: Json = {"self": OBJECT, "dep": OBJECT} if row.checked else OBJECT
         question = CelQuestion((row.expression,), msgspec.json.encode(variables), row.checked)
         said = outcome(machine.evaluate(question))
         if said != row.outcome:
@@ -100,7 +99,7 @@ def test_expressions_are_asked_in_fluxs_order(
 
 
 def rule(group: str, kind: str, current: str = "true") -> HealthExpressions:
-    return HealthExpressions(group=group, kind=kind, current=current)
+    return HealthExpressions(group=group, kind=kind, current=current, where=Place("a.yaml"))
 
 
 def test_an_exact_kind_goes_before_all_of_its_group() -> None:

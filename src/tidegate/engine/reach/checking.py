@@ -50,6 +50,8 @@ class Examiner:
 
     def _stand(self, step: Step, item: Item, live: Live | None, known: Entry) -> Standing:
         spot = Spot(step.cluster, item.ref)
+        if item.deed is Deed.LEAVE:
+            return Standing(spot, Stand.LEFT)
         settled = stand_of_hook(item, live, known) if item.hook is not None else None
         if live is None:
             done = item.expires and known.opened == item.digest != ""
@@ -73,7 +75,7 @@ class Examiner:
 
 def is_touched(item: Item, standing: Standing, *, consents: bool) -> bool:
     """Whether an object is put there or, where that needs no consent or has it, taken away."""
-    if item.deed in {Deed.AWAIT, Deed.LEAVE}:
+    if item.deed is Deed.AWAIT:
         return False
     if item.deed is Deed.DELETE:
         return (consents or not item.asks) and standing.stand is not Stand.ABSENT

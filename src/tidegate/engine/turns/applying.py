@@ -16,6 +16,7 @@ UNCONFIRMED = "Unconfirmed"
 ASKS = "it asks for confirmation before it is deleted"
 CHANGED = "Changed"
 ALONE = "it asks for being left alone"
+FINISHED = "it finished with this text and removed itself"
 REAPPLIES = 3
 """How often an object that somebody takes away is put back before the step fails."""
 WRITTEN = frozenset({ItemState.GATING, ItemState.PASSED})
@@ -74,24 +75,27 @@ def _put(turn: Turn, run: ItemRun) -> None:
     if run.item.deed is Deed.AWAIT:
         run.state = ItemState.GATING
         return
-    if run.item.deed is Deed.LEAVE or run.stand is words.Stand.LEFT:
-        run.state = ItemState.PASSED
-        turn.tell(Told.OBJECT_KEPT, run.step, ref=run.item.ref, reason=LEFT, sentence=ALONE)
-        return
     match run.stand:
         case words.Stand.ABSENT | words.Stand.DIFFERENT:
             _apply(turn, run)
         case words.Stand.SAME:
             _settle_written(turn, run, run.found)
-        case words.Stand.FINISHED:
-            run.state = ItemState.PASSED
-            told, sentence = Told.OBJECT_UNCHANGED, "it finished with this text and removed itself"
-            turn.tell(told, run.step, ref=run.item.ref, reason="Finished", sentence=sentence)
+        case words.Stand.FINISHED | words.Stand.LEFT:
+            _pass_over(turn, run)
         case words.Stand.OBSOLETE:
             _delete(turn, run)
         case words.Stand.IMMUTABLE:
             sentence = "it differs from what lives in fields that cannot be changed"
             _refuse(turn, run, words.Trouble("Immutable", sentence, final=True))
+
+
+def _pass_over(turn: Turn, run: ItemRun) -> None:
+    """Nothing is to be done, and nothing waited for."""
+    run.state = ItemState.PASSED
+    told, reason, sentence = Told.OBJECT_UNCHANGED, "Finished", FINISHED
+    if run.stand is words.Stand.LEFT:
+        told, reason, sentence = Told.OBJECT_KEPT, LEFT, ALONE
+    turn.tell(told, run.step, ref=run.item.ref, reason=reason, sentence=sentence)
 
 
 def _put_away(turn: Turn, run: ItemRun) -> None:

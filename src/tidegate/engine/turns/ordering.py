@@ -85,19 +85,20 @@ def release(turn: Turn, step: StepRun) -> None:
     """
     if step.unmet or step.state is not StepState.WAITING:
         return
-    others = [one for one in step.before if one.unit is not step.unit]
-    if step.step.is_joint:
-        own = (one.applied_at for one in step.before if one.unit is step.unit)
-        every = step.rules.look_every if step.unit.unit.id.kind and others else Ms(0)
-        _look_every(turn, step, every, own)
-    elif any(not one.step.is_joint for one in others):
-        brought = (one.applied_at for one in others if one.step.is_joint)
-        _look_every(turn, step, step.rules.dependency_every, brought)
+    if step.rules.dependency_every or step.rules.look_every:
+        _look_now_and_then(turn, step)
     start(turn, step)
 
 
-def _look_every(turn: Turn, step: StepRun, every: Ms, since: Iterable[Ms]) -> None:
-    """Start a step not before its next look, where it looks only so often since some moment."""
+def _look_now_and_then(turn: Turn, step: StepRun) -> None:
+    own, others = step.unit.unit, [one for one in step.before if one.unit is not step.unit]
+    brought = [one for one in others if one.unit.unit.id == own.parent]
+    if any(one.unit.unit.parent == own.id for one in others):
+        every = step.rules.look_every if own.id.kind else Ms(0)
+        since = (one.applied_at for one in step.before if one.unit is step.unit)
+    else:
+        every = step.rules.dependency_every if len(others) > len(brought) else Ms(0)
+        since = (one.applied_at for one in brought)
     if every:
         begun = max(turn.rollout.begun, *since, Ms(0))
         looks = -(-(turn.now - begun) // every)

@@ -17,7 +17,7 @@ from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, RenderError
 from tidegate.files import StrayPathError, follow, open_file
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import text as text_at
 from tidegate.render.kustomize import Input, Use
 from tidegate.render.sops import (
     Decrypted,
@@ -118,13 +118,13 @@ def _refuse_sealed(documents: Iterable[Document]) -> None:
     errors = [
         RenderError(
             "render.sops.unasked",
-            f"Secret `{text(one.body, 'metadata', 'name')}` is encrypted, and its unit does not "
+            f"Secret `{text_at(one.body, 'metadata', 'name')}` is encrypted, and its unit does not "
             "ask for decryption",
             where=one.place,
             hint="add `decryption: {provider: sops}` to the unit, with the `secretRef` of its keys",
         )
         for one in find_encrypted(documents)
-        if (text(one.body, "apiVersion"), text(one.body, "kind")) == ("v1", "Secret")
+        if (text_at(one.body, "apiVersion"), text_at(one.body, "kind")) == ("v1", "Secret")
         and "sops" in one.body
     ]
     if len(errors) == 1:
