@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.acceptance.flux.repository import UNIT, Layers, begins
-from tests.fakes.repositories import deployment, kustomization, setting
+from tests.fakes.repositories import application, deployment, kustomization, setting
 from tidegate.model.objects import Json
 
 HEALTH = """\
@@ -101,3 +101,60 @@ def test_a_child_that_is_listed_is_waited_for_by_its_own_rollout(tmp_path: Path)
 
     assert (slow["child/rest"], slow["b/rest"]) == (0.0, 30.0)
     assert fast["b/rest"] == 3.0
+
+
+DEPENDS_ON = "tidegate.dev/depends-on"
+
+
+def mixed(root: Path, names: str, *, application_names: str = "") -> Layers:
+    """Two Kustomizations and an Application, of which the second Kustomization waits."""
+    layers = two_layers(root)
+    layers.put("base/all.yaml", deployment("base"))
+    base = application("base", "base")
+    layers.unit("b")
+    for body, said in ((layers.units["b"], names), (base, application_names)):
+        metadata = body["metadata"]
+        assert isinstance(metadata, dict)
+        if said:
+            metadata["annotations"] = {DEPENDS_ON: said}
+    layers.more = [base]
+    return layers
+
+
+def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: Path) -> None:
+    layers = mixed(tmp_path / "one", "Application/argocd/base")
+    turned = mixed(tmp_path / "two", "", application_names=f"{UNIT}a, apps/v1/Deployment/shop/two")
+
+    first, second = (begins(one.run("sync", "--sandbox", "-o", "json")) for one in (layers, turned))
+    by_their_own = layers.run("simulate", "-o", "json")
+
+    base = "Application/argocd/base/sync/0"
+    assert (first[base], first["b/rest"]) == (0.0, 3.0)
+    assert (second["b/rest"], second[base]) == (0.0, 3.0)
+    assert begins(by_their_own)["b/rest"] == 0.0
+    assert "note[units.inert]" in by_their_own.stderr
+
+
+def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) -> None:
+    cases = {
+        "Deployment shop/db": "is neither a unit nor an object",
+        "Application/base": "is neither a unit nor an object",
+        f"{UNIT}b": "depends on itself",
+        "Application/argocd/nobody": "which is not there",
+    }
+    for number, (said, told) in enumerate(cases.items()):
+        ran = mixed(tmp_path / str(number), said).run("sync", "--sandbox")
+
+        assert (ran.returncode, told in ran.stderr) == (3, True), (said, ran.stderr)
+        assert "clusters/main/all.yaml:" in ran.stderr
+        assert DEPENDS_ON in ran.stderr
+
+
+def test_a_circle_across_dialects_is_refused(tmp_path: Path) -> None:
+    layers = mixed(tmp_path, "Application/argocd/base", application_names=f"{UNIT}b")
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert "Application/argocd/base" in ran.stderr
+    assert f"{UNIT}b" in ran.stderr

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from tidegate.dialect.argo.application import read_application
 from tidegate.dialect.argo.sets.reading import read_set
 from tidegate.dialect.declared import Declared
+from tidegate.dialect.depending import with_own_dependencies
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.flux.release import read_release
 from tidegate.dialect.flux.sources import read_flux_source
@@ -67,4 +68,5 @@ def _read(document: Document, namespace: str) -> Declared:
     reader = READERS.get((kind.group, kind.name))
     if reader is None or not text(document.body, "metadata", "name"):
         return Declared()
-    return reader(document, namespace or (FLUX_HOME if kind.group.endswith(FLUX) else ARGO_HOME))
+    home = namespace or (FLUX_HOME if kind.group.endswith(FLUX) else ARGO_HOME)
+    return with_own_dependencies(reader(document, home), document)

@@ -18,7 +18,7 @@ from tidegate.flows.expressions import try_expressions
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
-from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
+from tidegate.flows.setting_aside import faults_of, set_aside, unpruned, without_own_words
 from tidegate.flows.sharing import refuse_shared
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
@@ -122,10 +122,11 @@ async def make_plan(
     members = [_ruled(member, rules) for family in families for member in family.members]
     all_known = frozenset(one.unit.id for one in members)
     members, unmatched = _in_steps([_in_step(one) for one in members])
+    members, inert = without_own_words(members)
     tried = await try_expressions(members, families, session.cel, session.target.expressions)
     members, findings = set_aside(tried.members)
     members, checks = await settle_checks(members, session)
-    findings = [*unmatched, *tried.findings, *findings, *checks]
+    findings = [*unmatched, *inert, *tried.findings, *findings, *checks]
     if resources:
         members = [_unpruning(one) for one in members]
     reading = await _read_all(members, session)

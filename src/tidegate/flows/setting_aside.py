@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
 
 from tidegate.errors import TidegateError
 from tidegate.flows.discover.families import Member
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.semantics import ARGOCD, FLUX
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
 from tidegate.model.unit import Dependency, Unit, UnitId
 
 
@@ -63,6 +66,35 @@ def _held(unit: Unit, by: Dependency | None) -> Finding:
         why="nothing is done to that one, so that it does not become ready",
         fix="remove `suspend` from it, or the entry from `dependsOn`",
         semantics=(FLUX.name,),
+    )
+
+
+def without_own_words(members: list[Member]) -> tuple[list[Member], list[Finding]]:
+    """Units that run by others' rules do not wait for what only our own words say."""
+    kept: list[Member] = []
+    findings: list[Finding] = []
+    for member in members:
+        unit = member.unit
+        inert = [one for one in unit.dependencies if one.ours]
+        if not inert or unit.policy.semantics.name == TIDEGATE.name:
+            kept.append(member)
+            continue
+        findings.append(_inert(unit, inert[0]))
+        left = tuple(one for one in unit.dependencies if not one.ours)
+        changed = msgspec.structs.replace(unit, dependencies=left)
+        kept.append(replace(member, unit=changed))
+    return kept, findings
+
+
+def _inert(unit: Unit, one: Dependency) -> Finding:
+    rules = unit.policy.semantics.name
+    return Finding(
+        code="units.inert",
+        severity=Severity.NOTE,
+        sentence=f"`{unit.id}` does not wait for what `tidegate.dev/depends-on` names",
+        where=one.where,
+        why=f"the rules of `{rules}` do not know that annotation",
+        semantics=(rules,),
     )
 
 

@@ -65,7 +65,8 @@ class Strength(StrEnum):
 class Dependency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A unit waits for a unit, or for an object of a cluster that it does not bring itself.
 
-    `ready_when`: the expression that must hold of what it waits for; empty asks for health.
+    `ready_when`: the expression that must hold of what it waits for; empty asks for health. `ours`:
+    it is said in our own words, which other controllers do not know.
     """
 
     unit: UnitId | None = None
@@ -73,6 +74,7 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     strength: Strength = Strength.HARD
     where: Place | None = None
     ready_when: str = ""
+    ours: bool = False
 
 
 class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
