@@ -6,7 +6,6 @@ files by their patterns, variables of the build, the files with which Argo CD ov
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ import msgspec
 from tidegate.dialect.argo.source import Owner, override_source, read_source
 from tidegate.documents import read
 from tidegate.errors import Place, RenderError, SourceError
-from tidegate.files import StrayPathError, follow, open_file
+from tidegate.files import StrayPathError, Within, follow, open_file
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.values import fetch_values, find_values
 from tidegate.flows.rendering.workshop import Workshop
@@ -50,20 +49,20 @@ async def settle(
     workshop: Workshop,
 ) -> Request:
     """The request for a source, now that its tree is there. `refs` are trees by their names."""
-    details, names = wanted.details, _names_at(wanted.path, tree.root)
+    details, names = wanted.details, _names_at(wanted.path, workshop.within(tree.root))
     if isinstance(details, ArgoDetails) and names:
         written, wanted = wanted, _overridden(wanted, details, names, tree.root)
-        names = names if wanted is written else _names_at(wanted.path, tree.root)
+        names = names if wanted is written else _names_at(wanted.path, workshop.within(tree.root))
     request = _chosen(wanted, names, tree.root)
     if isinstance(details, ArgoDetails) and isinstance(wanted.details, ArgoDetails):
         request = await _with_details(request, wanted.details, tree, refs, workshop)
     return await _for_cluster(request, tree.root, cluster, workshop)
 
 
-def _names_at(path: str, root: Path) -> list[str] | None:
+def _names_at(path: str, tree: Within) -> list[str] | None:
     """What lies in a directory of a tree; of a file nothing, and None where nothing is."""
     try:
-        return os.listdir(follow(root / path, root))  # noqa: PTH208  (it is hot)
+        return tree.names(path or ".")
     except NotADirectoryError:
         return []
     except (OSError, StrayPathError):
