@@ -364,3 +364,35 @@ def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) ->
     ran = tidegate("units", platform, "--entry", "compact")
 
     assert names(ran.stdout) == ["Application/argocd/compact"]
+
+
+APPS_CHART = """\
+{{- range .Values.apps }}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: {{ . }}, namespace: argocd}
+spec:
+  project: default
+  source: {repoURL: https://git.example.com/shop/apps.git, path: apps/{{ . }}}
+  destination: {server: https://kubernetes.default.svc, namespace: default}
+{{- end }}
+"""
+
+
+def test_a_chart_of_applications_says_by_them_which_repository_it_lies_in(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "templates").mkdir(parents=True)
+    (root / "Chart.yaml").write_text("apiVersion: v2\nname: root\nversion: 1.0.0\n")
+    (root / "values.yaml").write_text("apps: [web, database]\n")
+    (root / "templates" / "apps.yaml").write_text(APPS_CHART)
+    for name in ("web", "database"):
+        write_unit(tmp_path / "apps" / name, config=config_map(name))
+    (tmp_path / ".git").mkdir()
+
+    ran = tidegate("plan", root, "-o", "json")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "ConfigMap" in ran.stdout
+    (told,) = [line for line in ran.stderr.splitlines() if line.startswith("note[")]
+    assert "`https://git.example.com/shop/apps.git` is taken for this directory" in told

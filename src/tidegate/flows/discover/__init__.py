@@ -194,14 +194,23 @@ async def _scan(spot: _Spot, setting: Setting) -> Scan:
 
 
 async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
-    """Plain units, and all that they bring."""
-    homes = await find_homes(scan, replace(way.setting, seeks=None))
-    async with Workshop(homes.setting) as workshop:
-        nodes = await way.growing(scan, workshop).grow(units)
-    families = tuple(family_of(node, scan) for node in nodes)
+    """Plain units, and all that they bring. What is brought may say what this repository is."""
+    setting = replace(way.setting, seeks=None)
+    homes = await find_homes(scan, setting)
+    families = await _grown(units, scan, way, homes)
+    brought = [member.unit for one in families for member in one.members[1:]]
+    if brought and not homes.findings:
+        homes = await find_homes(scan, setting, brought)
+        families = await _grown(units, scan, way, homes) if homes.findings else families
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families)
     return Discovered(families, (*homes.findings, *findings_of(families, scan)))
+
+
+async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple[Family, ...]:
+    async with Workshop(homes.setting) as workshop:
+        nodes = await way.growing(scan, workshop).grow(units)
+    return tuple(family_of(node, scan) for node in nodes)
 
 
 async def _repository(homes: Homes, way: Way) -> Discovered:

@@ -18,6 +18,7 @@ from tidegate.flows.discover.scan import Scan, folders_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.source import GitSource, SourceObject, SourceRef
+from tidegate.model.unit import Unit
 from tidegate.source import Checkout
 from tidegate.source.urls import same_repository, without_password
 
@@ -47,12 +48,13 @@ class _Asked(NamedTuple):
         return normpath(join(start, self.path)) in folders
 
 
-async def find_homes(scan: Scan, setting: Setting) -> Homes:
+async def find_homes(scan: Scan, setting: Setting, brought: Collection[Unit] = ()) -> Homes:
+    """Units ask where they stand as text, and where others bring them."""
     async with Workshop(setting) as workshop:
         access = await workshop.access(scan.root if scan.files else None)
     known = access.checkouts
     setting = replace(setting, maps=known)
-    wishes = list(_asked(scan))
+    wishes = list(_asked(scan, [*scan.candidates, *brought]))
     here = [one for one in known if one.path.resolve() == scan.root.resolve()]
     if any(same_repository(one.url, wish.url) for one in here for wish in wishes):
         return Homes(setting, scan)
@@ -114,9 +116,9 @@ def _is_in(scan: Scan, starts: Collection[str], name: str) -> bool:
     return not scan.is_below(name) or any(name.startswith(f"{start}/") for start in starts)
 
 
-def _asked(scan: Scan) -> Iterator[_Asked]:
+def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Asked]:
     named = {one.id: one.source for declared in scan.declared.values() for one in declared.sources}
-    for unit in scan.candidates:
+    for unit in units:
         for one in unit.sources:
             source: SourceRef | SourceObject | None = one.source
             if isinstance(source, SourceObject):
