@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tidegate.errors import ClusterError, Place
+from tidegate.flows.rendering.capabilities import read_version
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.world.ask import ask
@@ -20,11 +19,6 @@ from tidegate.world.exchange import Exchange
 from tidegate.world.facts import NotServed, Outcome, Said, is_refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
-
-
-class _Version(msgspec.Struct, rename="camel"):
-    git_version: str
-
 
 if TYPE_CHECKING:
     from tidegate.knowledge.catalogue import KnownRows
@@ -71,12 +65,10 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
     """Raise what is wrong with the way to a cluster, before anything is asked of it."""
     if is_refusal(outcome) and not isinstance(outcome, NotServed):
         raise refusal_error(outcome, f"connecting to `{server}`", where=where)
-    try:
-        msgspec.json.decode(outcome.body if isinstance(outcome, Said) else b"", type=_Version)
-    except msgspec.DecodeError:
+    if not (isinstance(outcome, Said) and read_version(outcome.body)):
         problem = f"what answers at `{server}` is not a Kubernetes API server"
         hint = "check `server` of this cluster"
-        raise ClusterError("cluster.foreign", problem, where=where, hint=hint) from None
+        raise ClusterError("cluster.foreign", problem, where=where, hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

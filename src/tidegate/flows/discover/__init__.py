@@ -98,7 +98,7 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _Target:
     """What lies where the user points: nothing for an address."""
 
     path: Path | None = None
@@ -108,14 +108,14 @@ class _Spot:
     config: Config = NO_CONFIG
 
 
-def _look(what: str) -> _Spot:
+def _look(what: str) -> _Target:
     path = Path(what).resolve()
     if not path.exists():
-        return _Spot()
+        return _Target()
     root = root_of(path if path.is_dir() else path.parent)
     is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
     is_file = path.is_file() and path.name.endswith(MANIFESTS)
-    return _Spot(path, root, is_tree, is_file, config_at(path))
+    return _Target(path, root, is_tree, is_file, config_at(path))
 
 
 def _only_entries(found: Discovered, config: Config) -> Discovered:
@@ -183,7 +183,7 @@ def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
     ]
 
 
-async def _scan(spot: _Spot, setting: Setting) -> Scan:
+async def _scan(spot: _Target, setting: Setting) -> Scan:
     """The repository of a path, with what is below it to be looked at."""
     if spot.path is None:
         return Scan(NOWHERE, ())

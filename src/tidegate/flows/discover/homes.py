@@ -37,7 +37,7 @@ class Homes:
     apart: tuple[str, ...] = ()
 
 
-class _Asked(NamedTuple):
+class _Wish(NamedTuple):
     """A path that a unit asks of a repository, and the file of that unit."""
 
     url: str
@@ -74,7 +74,7 @@ async def find_homes(scan: Scan, setting: Setting, brought: Collection[Unit] = (
 
 
 def _best(
-    asked: Collection[_Asked], starts: Iterable[str], folders: Collection[str]
+    asked: Collection[_Wish], starts: Iterable[str], folders: Collection[str]
 ) -> tuple[int, str, str] | None:
     """The address of which most is here, with how much that is and where."""
     found = [
@@ -87,7 +87,7 @@ def _best(
 
 
 def _at(
-    found: tuple[int, str, str], asked: Collection[_Asked], setting: Setting, scan: Scan
+    found: tuple[int, str, str], asked: Collection[_Wish], setting: Setting, scan: Scan
 ) -> Homes:
     hits, start, url = found
     place, all_asked = scan.inside(start), sum(one.url == url for one in asked)
@@ -103,7 +103,7 @@ def _at(
     return Homes(replace(setting, maps=(*setting.maps, home)), place, (finding,))
 
 
-def _below(asked: Collection[_Asked], scan: Scan, folders: Collection[str]) -> list[str]:
+def _below(asked: Collection[_Wish], scan: Scan, folders: Collection[str]) -> list[str]:
     """For each path that is asked, the directory below which is the repository by that."""
     found: list[str] = []
     for one in asked:
@@ -116,7 +116,7 @@ def _is_in(scan: Scan, starts: Collection[str], name: str) -> bool:
     return not scan.is_below(name) or any(name.startswith(f"{start}/") for start in starts)
 
 
-def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Asked]:
+def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Wish]:
     named = {one.id: one.source for declared in scan.declared.values() for one in declared.sources}
     for unit in units:
         for one in unit.sources:
@@ -124,10 +124,10 @@ def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Asked]:
             if isinstance(source, SourceObject):
                 source = named.get(source)
             if isinstance(source, GitSource):
-                yield _Asked(source.url, one.path, unit.where.name if unit.where else "")
+                yield _Wish(source.url, one.path, unit.where.name if unit.where else "")
     for name, declared in scan.declared.items():
         for each in declared.sets if scan.is_below(name) else ():
-            yield from (_Asked(url, path, each.where.name) for url, path in asked_paths(each))
+            yield from (_Wish(url, path, each.where.name) for url, path in asked_paths(each))
 
 
 def _folders(files: Iterable[str]) -> set[str]:
