@@ -24,6 +24,8 @@ Answer = TypeVar("Answer")
 COMMANDLINE = ParameterSource.COMMANDLINE
 PLAIN = ("name", "namespace", "values", "parameters", "sync_options", "ignore_waves")
 """What is said of a plain unit, and of nothing else."""
+SIMULATED = ("scenario", "profile", "operators", "seed", "pace")
+"""What is said of a simulated cluster, and of nothing else."""
 
 
 def in_session(told: Given, ask: Callable[[Session], Awaitable[Answer]]) -> Answer:
@@ -49,7 +51,8 @@ def in_found(
 
 
 def target_of(told: Given) -> Target:
-    """The clusters that are chosen."""
+    """The clusters that are chosen: simulated ones, or those of a kubeconfig."""
+    _refuse_both(told)
     return Target(
         kubeconfig=told.get("kubeconfig"),
         context=told.get("context"),
@@ -57,6 +60,21 @@ def target_of(told: Given) -> Target:
         simulation=simulation_of(told) if told.get("sandbox") else None,
         health_rules=told.get("health_rules"),
     )
+
+
+def _refuse_both(told: Given) -> None:
+    """Raise where something is said of a real cluster and something of a simulated one."""
+    context = click.get_current_context()
+    options = {one.name: one.opts[-1] for one in context.command.params}
+    said = {one for one in options if context.get_parameter_source(one or "") is COMMANDLINE}
+    if "sandbox" not in said:
+        for name in (one for one in SIMULATED if one in said and "sandbox" in options):
+            problem = f"{options[name]} is for a simulated cluster: add --sandbox"
+            raise click.UsageError(problem)
+        return
+    if (real := said & {"context", "kubeconfig"}) or any(dict(told.get("clusters", ())).values()):
+        name = options[min(real)] if real else "--cluster NAME=CONTEXT"
+        raise click.UsageError(f"{name} is for a real cluster, and --sandbox is a simulated one")
 
 
 def simulation_of(told: Given) -> Simulation:

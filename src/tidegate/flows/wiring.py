@@ -22,6 +22,7 @@ from tidegate.world.refusals import refusal_error
 
 if TYPE_CHECKING:
     from tidegate.knowledge.catalogue import KnownRows
+    from tidegate.kube.access.context import KubeTarget
     from tidegate.model.operators import Knowledge, Operator
     from tidegate.sandbox.operators.given import Seat
     from tidegate.sandbox.physics.profile import Profile
@@ -46,12 +47,10 @@ async def open_world(
 
     `watching`: how long servers are asked to keep a watch open; they end it in good order then.
     """
-    from tidegate.kube.config import load_target
     from tidegate.kube.world import KubeWorld
 
     targets = {
-        name: load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
-        for name, context in contexts.items()
+        name: find_target(context, kubeconfig=kubeconfig) for name, context in contexts.items()
     }
     async with KubeWorld(targets, watching=watching, workers=workers) as world:
         for name, target in targets.items():
@@ -59,6 +58,13 @@ async def open_world(
             (outcome,) = await ask(Exchange(world), question, cluster=name, within=CONNECTING)
             _check_version(outcome, server=target.server, where=target.place)
         yield world
+
+
+def find_target(context: str | None, *, kubeconfig: str | None = None) -> KubeTarget:
+    """The cluster of a context, by default the current one, as kubectl finds it."""
+    from tidegate.kube.config import load_target
+
+    return load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
 
 
 def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
