@@ -12,10 +12,18 @@ from click.core import ParameterSource
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.generator_data import read_generator_data
-from tidegate.flows.pointing import Pointed, Words, read_ignores, refuse_nowhere, with_options
+from tidegate.flows.pointing import (
+    STDIN,
+    Pointed,
+    Words,
+    read_ignores,
+    refuse_nowhere,
+    standard_input,
+    with_options,
+)
 from tidegate.flows.render import own_setting
 from tidegate.flows.rendering import Setting
-from tidegate.flows.session import Session, Target, open_session
+from tidegate.flows.session import Session, Target
 from tidegate.flows.wiring import Simulation
 from tidegate.model.identity import Identity
 from tidegate.model.policy import Order, Policy
@@ -28,20 +36,10 @@ SIMULATED = ("scenario", "profile", "operators", "seed", "pace")
 """What is said of a simulated cluster, and of nothing else."""
 
 
-def in_session(told: Given, ask: Callable[[Session], Awaitable[Answer]]) -> Answer:
-    """Ask the clusters that are chosen, and let go of them."""
-
-    async def asked() -> Answer:
-        async with open_session(target_of(told), setting_of(told)) as session:
-            return await ask(session)
-
-    return asyncio.run(asked())
-
-
 def in_found(
     pointed: Pointed, told: Given, ask: Callable[[Session, Found], Awaitable[Answer]]
 ) -> Answer:
-    """The same about what is pointed at, as it is for these clusters."""
+    """Ask about what is pointed at, as it is for the clusters that are chosen; let go of them."""
 
     async def asked() -> Answer:
         async with open_found(pointed, target_of(told), setting_of(told)) as (session, found):
@@ -92,10 +90,14 @@ def setting_of(told: Given) -> Setting:
 
 
 def pointed_of(what: str, told: Given, *, checks: bool = True) -> Pointed:
-    """What the user points at, and what is said of it.
+    """What the user points at, and what is said of it; `-` is what is piped in.
 
     Raises where nothing is there, before anybody is asked for more, if it `checks` that.
     """
+    if not what:
+        raise click.BadParameter("it is empty", param_hint="PATH")
+    if what == STDIN:
+        what = click.get_current_context().with_resource(standard_input())
     pointed = Pointed(
         what=what,
         words=words_of(told),

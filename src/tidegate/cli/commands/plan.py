@@ -35,6 +35,7 @@ def plan(what: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate plan examples/first
       tidegate plan . --entry clusters/prod
+      helm template charts/web | tidegate plan -
       tidegate plan charts/web -f values-prod.yaml --context prod --exit-code
       tidegate plan overlays/prod --context prod --prune -o json
     """

@@ -14,13 +14,20 @@ import msgspec
 
 from tidegate.dialect.argo.source import Owner, override_source, read_source
 from tidegate.documents import read
-from tidegate.errors import Place, RenderError, SourceError
+from tidegate.errors import Place, RenderError, SourceError, WordsError
 from tidegate.files import StrayPathError, Within, follow, open_file
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.values import fetch_values, find_values
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.objects import Json
-from tidegate.model.release import DEFAULT_KUBE_VERSION, Layer, Release, ValuesAddress, ValuesText
+from tidegate.model.release import (
+    DEFAULT_KUBE_VERSION,
+    Inline,
+    Layer,
+    Release,
+    ValuesAddress,
+    ValuesText,
+)
 from tidegate.model.rendering import (
     ArgoDetails,
     ArgoOverrides,
@@ -127,7 +134,18 @@ def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
     if not isinstance(request, Detected):
         return request
     choices: dict[Tool, Request] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
-    return choices.get(detected_tool(names), request.directory)
+    tool = detected_tool(names)
+    if tool is not Tool.HELM and wanted.details is None:
+        _refuse_values(request.chart, wanted)
+    return choices.get(tool, request.directory)
+
+
+def _refuse_values(chart: Release, wanted: UnitSource) -> None:
+    """Raise where somebody gives values to what takes none."""
+    if any(not isinstance(one, Inline) for one in chart.layers):
+        problem = f"values are for a chart, and there is none in `{wanted.path}`"
+        hint = "leave out `--values` and `--set`, or point at a chart"
+        raise WordsError("words.values", problem, where=Place(str(wanted.source)), hint=hint)
 
 
 def _chart_in(root: Path, path: str) -> str:
