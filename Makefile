@@ -25,6 +25,7 @@ demo: $(READY) ## roll out a small shop on a simulated cluster, twice
 
 examples: $(READY) ## make the keys and sealed files of the examples; they stay on this machine
 	@$(BIN)/python -m examples.seal examples/fineract
+	@$(BIN)/python -m examples.encrypt examples/layers
 
 test: check ## everything that needs no cluster
 	$(BIN)/python -m pytest -q -n 2 -m "not kube"

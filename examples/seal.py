@@ -1,11 +1,11 @@
-"""Seal the secrets of an example: `python -m examples.seal examples/fineract`, `make examples`.
+"""Seal the secrets of examples for the controller of sealed-secrets: `make examples`.
 
 Each file below `secrets/` is sealed into `sealed.yaml` of the directory that it is called after.
 The key is made when there is none, and stays on this machine: neither it nor what it seals is in
 Git. Whoever runs it again gets new passwords, sealed anew; so secrets are rotated.
 
-A value is sealed as the controller of sealed-secrets expects it: a key of its own, encrypted for
-the controller and for one Secret of one namespace alone (RSA-OAEP), then the text (AES-GCM).
+A value is sealed as the controller expects it: a key of its own, encrypted for the controller and
+for one Secret of one namespace alone (RSA-OAEP), then the text (AES-GCM).
 """
 
 from __future__ import annotations
@@ -69,8 +69,7 @@ def seal_secret(body: dict[str, Json], public: rsa.RSAPublicKey) -> dict[str, Js
     label = f"{namespace}/{name}".encode()
     values = {key: str(value) for key, value in mapping(body, "stringData").items()}
     sealed: dict[str, Json] = {
-        key: seal(value.replace(RANDOM, secrets.token_urlsafe(24)).encode(), label, public)
-        for key, value in values.items()
+        key: seal(with_passwords(value).encode(), label, public) for key, value in values.items()
     }
     metadata: dict[str, Json] = {"name": name, "namespace": namespace}
     return {
@@ -79,6 +78,12 @@ def seal_secret(body: dict[str, Json], public: rsa.RSAPublicKey) -> dict[str, Js
         "metadata": metadata | _notes(body),
         "spec": {"encryptedData": sealed, "template": {"metadata": metadata, "type": "Opaque"}},
     }
+
+
+def with_passwords(template: str) -> str:
+    """A text with a new password in each place for one."""
+    first, *rest = template.split(RANDOM)
+    return first + "".join(secrets.token_urlsafe(24) + part for part in rest)
 
 
 def _notes(body: dict[str, Json]) -> dict[str, Json]:

@@ -82,5 +82,5 @@ def test_a_sealed_value_opens_with_the_key_for_its_own_secret_alone(platform: Pa
     password = str(values["KC_BOOTSTRAP_ADMIN_PASSWORD"])
     assert opened(f"fineract-dev/{name}", user) == b"admin"
     assert len(opened(f"fineract-dev/{name}", password)) >= 24
-    with pytest.raises(ValueError, match="(?i)decryption"):
+    with pytest.raises(ValueError, match=r"(?i)decryption"):
         opened(f"fineract-dev/{text(database.body, 'metadata', 'name')}", user)

@@ -396,3 +396,32 @@ def test_a_chart_of_applications_says_by_them_which_repository_it_lies_in(tmp_pa
     assert "ConfigMap" in ran.stdout
     (told,) = [line for line in ran.stderr.splitlines() if line.startswith("note[")]
     assert "`https://git.example.com/shop/apps.git` is taken for this directory" in told
+
+
+SOURCE_OF = """\
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: flux-system, namespace: flux-system}}
+spec: {{interval: 1m, url: "https://git.example.com/{name}.git", ref: {{branch: main}}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: flux-system, namespace: flux-system}}
+spec:
+  interval: 10m
+  prune: true
+  path: ./clusters/home
+  sourceRef: {{kind: GitRepository, name: flux-system}}
+"""
+
+
+def test_a_source_is_the_one_beside_a_unit_and_not_its_namesake_elsewhere(tmp_path: Path) -> None:
+    for name in ("ours", "theirs"):
+        home = write_unit(tmp_path / name / "clusters" / "home", sync=SOURCE_OF.format(name=name))
+        write_unit(home, config=config_map(name))
+    (tmp_path / ".git").mkdir()
+
+    ran = tidegate("units", tmp_path / "ours", "--offline")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "`https://git.example.com/ours.git` is taken for this directory" in ran.stderr

@@ -117,14 +117,15 @@ def _is_in(scan: Scan, starts: Collection[str], name: str) -> bool:
 
 
 def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Wish]:
-    named = {one.id: one.source for declared in scan.declared.values() for one in declared.sources}
     for unit in units:
+        file = unit.where.name if unit.where else ""
         for one in unit.sources:
             source: SourceRef | SourceObject | None = one.source
             if isinstance(source, SourceObject):
-                source = named.get(source)
+                found = scan.sources.find(source, file)
+                source = found[1].source if found else None
             if isinstance(source, GitSource):
-                yield _Wish(source.url, one.path, unit.where.name if unit.where else "")
+                yield _Wish(source.url, one.path, file)
     for name, declared in scan.declared.items():
         for each in declared.sets if scan.is_below(name) else ():
             yield from (_Wish(url, path, each.where.name) for url, path in asked_paths(each))
