@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.acceptance.flux.repository import UNIT, Layers, begins
-from tests.fakes.repositories import application, deployment, kustomization, setting
+from tests.fakes.repositories import Repository, application, deployment, kustomization, setting
+from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json
 
 HEALTH = """\
@@ -158,3 +159,19 @@ def test_a_circle_across_dialects_is_refused(tmp_path: Path) -> None:
     assert ran.returncode == 3
     assert "Application/argocd/base" in ran.stderr
     assert f"{UNIT}b" in ran.stderr
+
+
+def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path: Path) -> None:
+    root = Repository(tmp_path)
+    reference: Json = {"kind": "GitRepository", "name": "flux-system"}
+    root.put("clusters/main/a.yaml", kustomization("a", "./a", sourceRef=reference, into="default"))
+    root.put("clusters/main/b.yaml", kustomization("b", "./gone", sourceRef=reference))
+    root.put("a/all.yaml", setting("one"))
+
+    ran = tidegate("sync", tmp_path, "--sandbox", "--keep-going", "-o", "json")
+
+    assert "a/rest" in begins(ran)
+    assert f"note[units.checkout]: the source `flux-system` of `{UNIT}a` is taken for this" in (
+        ran.stderr
+    )
+    assert f"`{UNIT}b` is not rendered" in ran.stderr

@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterable, Iterator
 
 from tidegate.dialect.units import find_units
 from tidegate.documents import Document
-from tidegate.errors import Place, SourceError, TidegateError
+from tidegate.errors import Place, SourceError, TidegateError, foreign
 from tidegate.flows.checking import check_units
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.source import ChartSource, OciSource
+from tidegate.model.rendering import FluxDetails
+from tidegate.model.source import ChartSource, LocalSource, OciSource
 from tidegate.model.unit import Unit, UnitId
 from tidegate.source.urls import without_password
 
@@ -50,6 +51,7 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
             yield from _uncertain(member)
             yield from _unmet(member.unit, ids)
             yield from _itself(member)
+            yield from _of_checkout(member)
 
 
 def _spot(place: Place | None) -> tuple[str, int]:
@@ -122,6 +124,21 @@ def _unmet(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
                 where=one.where,
                 why="it never starts: what it waits for never becomes ready",
                 fix="correct the name in `dependsOn`, or add that unit",
+            )
+
+
+def _of_checkout(member: Member) -> Iterator[Finding]:
+    """Of sources that nobody declares, and that are taken for this repository."""
+    unit = member.unit
+    for one in unit.sources:
+        if isinstance(one.source, LocalSource) and isinstance(one.details, FluxDetails):
+            yield Finding(
+                code="units.checkout",
+                severity=Severity.NOTE,
+                sentence=f"the source `flux-system` of `{unit.id}` is taken for this directory",
+                where=unit.where,
+                why=f"nothing here declares it, and `{foreign(one.path)}` is here",
+                fix="declare the source, where it is another repository",
             )
 
 

@@ -17,16 +17,19 @@ import msgspec
 
 from tidegate.dialect.declared import Declared
 from tidegate.dialect.flux.sources import resolve
+from tidegate.dialect.units import FLUX_HOME
 from tidegate.documents import Document
 from tidegate.flows.discover.scan import Held, Scan, holders
 from tidegate.flows.rendering.units import Data, data_of
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
-from tidegate.model.source import DeclaredSource, GitSource, SourceObject
+from tidegate.model.source import DeclaredSource, GitSource, LocalSource, SourceObject
 from tidegate.model.unit import Unit, UnitSource
 from tidegate.render.sops.objects import PLACEHOLDER
 
 NOTHING = Declared()
+SYNCED = ("GitRepository", "OCIRepository")
+"""The kinds of source that Flux's operator makes of the repository that it looks after."""
 Wanted: TypeAlias = Request | Detected | ArgoPlugin | None
 
 
@@ -54,13 +57,21 @@ class Neighbourhood:
         everywhere = _Everywhere(self.scan, unit.where.name if unit.where else "")
         declared = resolve(named, self.sources) or resolve(named, everywhere)
         if declared is None:
-            return one
+            return self._of_checkout(one, named)
         return msgspec.structs.replace(
             one,
             source=declared.source or named,
             request=_behind_chart(one.request, declared),
             details=msgspec.structs.replace(details, declared=declared),
         )
+
+    def _of_checkout(self, one: UnitSource, named: SourceObject) -> UnitSource:
+        """What Flux's operator makes for the repository that it syncs stands in no file of it."""
+        inside = "" if one.path in {"", "."} else f"{one.path}/"
+        is_here = any(file.startswith(inside) for file in self.scan.files)
+        if named.kind not in SYNCED or named.name != FLUX_HOME or not is_here:
+            return one
+        return msgspec.structs.replace(one, source=LocalSource(str(self.scan.root)))
 
     @cached_property
     def sources(self) -> ChainMap[SourceObject, DeclaredSource]:
