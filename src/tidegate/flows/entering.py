@@ -18,6 +18,7 @@ from msgspec import structs
 from tidegate.dialect.semantics import told_policy
 from tidegate.dialect.units import MARKS
 from tidegate.errors import Place, PlanError, WordsError
+from tidegate.flows.cluster_secrets import ClusterSecrets
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.rolling import told_rolling
@@ -169,6 +170,9 @@ async def _enter(
 ) -> tuple[Session, Found]:
     session = await stack.enter_async_context(open_session(target, setting))
     known = target.contexts
+    if target.simulation is None:
+        asked = ClusterSecrets(session.world, next(iter(known)))
+        setting = replace(setting, ask_secret=asked)
 
     async def ask(cluster: str) -> Capabilities:
         return await session.capabilities(cluster if cluster in known else next(iter(known)))

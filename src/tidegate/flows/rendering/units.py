@@ -25,7 +25,7 @@ from tidegate.flows.rendering.outcome import Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
 from tidegate.flows.rendering.unsealing import fields_with
-from tidegate.flows.rendering.workshop import Workshop
+from tidegate.flows.rendering.workshop import Setting, Workshop
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, text
 from tidegate.model.release import Release
@@ -179,7 +179,7 @@ async def _render(
     around = _Around(unit, details, find_data)
     if isinstance(asked, Release) and details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
-    keys, keeps = around.keys(workshop.setting.keys), not around.has_secrets
+    keys, keeps = await around.keys(workshop.setting), not around.has_secrets
     rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
     seeks = workshop.setting.seeks
     if rendered.is_unread and seeks and not around.may_add(seeks):
@@ -217,21 +217,24 @@ class _Around:
             found.append(Reference(said, name, one.target_path, one.literal))
         return found
 
-    def keys(self, own: Keys) -> Keys:
-        """Those of the Secret that is named, where it is known; else the user's own.
+    async def keys(self, setting: Setting) -> Keys:
+        """Those of the Secret that is named, of the repository or the cluster; else the user's own.
 
         Who does not ask for decryption has none, and nothing is opened.
         """
         name, home = self._details.keys, self._unit.id.namespace
         if not self._details.decrypts and self._unit.id.kind == KUSTOMIZATION:
             return Keys(sealed=True)
-        entries = self._find("Secret", home, name) if name else None
+        if not name:
+            return setting.keys
+        entries, why = self._find("Secret", home, name), "not in the repository"
+        if entries is None and setting.ask_secret is not None:
+            entries, more = await setting.ask_secret(home, name)
+            why += f", {more}"
         if entries is not None:
             return Keys.from_secret(entries, where=Place(f"Secret `{home}/{name}`"))
-        if not name:
-            return own
-        missing = f"Secret `{home}/{name}`: not in the repository"
-        return replace(own, looked=(missing, *own.looked))
+        looked = (f"Secret `{home}/{name}`: {why}", *setting.keys.looked)
+        return replace(setting.keys, looked=looked)
 
     def finish(self, rendered: Rendered) -> Rendered:
         """Variables put in, and what goes onto every object."""

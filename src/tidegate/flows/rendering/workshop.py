@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
@@ -88,12 +88,23 @@ class WorkerCrew:
             return self._jsonnet
 
 
+class KeptSecret(NamedTuple):
+    """The entries of a Secret that a cluster has, or why they are not known."""
+
+    entries: Mapping[str, bytes] | None
+    why: str = ""
+
+
+AskSecret: TypeAlias = Callable[[str, str], Awaitable[KeptSecret]]
+"""By namespace and name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """How things may be had and opened. `maps` are directories that stand for addresses, and
     `vendored` charts that will do where their repository cannot be asked. With `seeks`, charts and
     overlays that cannot come to such a text are not rendered, unless it is known what they come to.
-    A `crew` may be shared.
+    A `crew` may be shared. `ask_secret` asks a cluster for keys.
     """
 
     cache: Cache
@@ -105,6 +116,7 @@ class Setting:
     seeks: re.Pattern[bytes] | None = None
     cores: int = field(default_factory=count_cores)
     crew: WorkerCrew | None = None
+    ask_secret: AskSecret | None = None
 
 
 class Workshop:
