@@ -6,7 +6,7 @@ one machine mean little; the ratios do not change much from one to the next.
 
 from __future__ import annotations
 
-from bench.engine import applies, gates, memory, steps
+from bench.engine import applies, chains, gates, memory, steps
 from bench.engine.cluster import Bench
 from plane import ControlPlane
 
@@ -16,6 +16,6 @@ def measure() -> dict[str, float]:
     figures = steps.measure()
     with ControlPlane.start() as plane:
         bench = Bench(plane)
-        for part in (gates, applies, memory):
+        for part in (gates, chains, applies, memory):
             figures |= part.measure(bench)
     return figures

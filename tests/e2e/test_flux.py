@@ -1,4 +1,4 @@
-"""Three layers of Flux's on a real API server: SOPS, checks and waits, in order by the audit log."""
+"""Three layers of Flux on a real API server: SOPS, checks, waits; in order by the audit log."""
 
 from __future__ import annotations
 

@@ -28,11 +28,12 @@ from tidegate.dialect.semantics import run_by
 from tidegate.documents import read
 from tidegate.documents.dump import to_json
 from tidegate.health.budget import budget
+from tidegate.model.manifest import Manifests
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
-from tidegate.model.semantics import FLUX, Semantics
+from tidegate.model.semantics import FLUX, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.world import Sandbox
@@ -57,12 +58,12 @@ LONG = Ms(60 * MINUTE)
 class FluxStage(ArgoStage):
     """One namespace, and a Kustomization in it that is reconciled by Flux's rules."""
 
-    def unit(self, spec: Body, rules: Semantics = FLUX) -> Unit:
+    def unit(self, spec: Body, rules: Semantics = FLUX, name: str = "") -> Unit:
         """A Kustomization of these fields, besides those that every one here has."""
         body: Body = {
             "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
             "kind": "Kustomization",
-            "metadata": {"name": self.namespace, "namespace": self.namespace},
+            "metadata": {"name": name or self.namespace, "namespace": self.namespace},
             "spec": {**SPEC, "targetNamespace": self.namespace, **spec},
         }
         (document,) = read(to_json(body), "unit.yaml")
@@ -82,6 +83,19 @@ class FluxStage(ArgoStage):
         wide = await self._cluster_wide()
         found = read_manifests(unit, documents, lambda kind: (kind.group, kind.name) not in wide)
         return build_plan([found], budget=budget)
+
+    async def chain(self, *layers: tuple[Body, ...]) -> Plan:
+        """Units that wait for their objects, each behind the one before; by our own rules."""
+        wide = await self._cluster_wide()
+        found: list[Manifests] = []
+        for number, bodies in enumerate(layers):
+            before: Json = [{"name": f"layer-{number - 1}"}] if number else []
+            spec: Body = {"wait": True, "dependsOn": before}
+            unit = self.unit(spec, TIDEGATE, f"layer-{number}")
+            texts = [one for body in bodies for one in read(to_json(self.here(body)), "a.yaml")]
+            scope = lambda kind: (kind.group, kind.name) not in wide  # noqa: E731
+            found.append(read_manifests(unit, texts, scope))
+        return build_plan(found, budget=budget)
 
     async def begin_reconcile(
         self, *bodies: Body, rules: Semantics = FLUX, **spec: Json

@@ -225,3 +225,24 @@ def well() -> Body:
         ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1
     )
     return {"observedGeneration": 1, **counts, "conditions": [available, progressing]}
+
+
+@case(12)
+async def test_a_dependency_counts_at_the_new_revision_alone(flux: FluxStage) -> None:
+    """What was well before says nothing: the second waits until the first is well with its text."""
+    first, second = a_deployment("first"), setting("second", a="1")
+    rolling = flux.start(await flux.chain((first,), (second,)))
+    await flux.becomes(first, well())
+    assert (await rolling.ends()).result == "passed"
+
+    rolling = flux.start(
+        await flux.chain((a_deployment("first", image="app:2"),), (setting("second", a="2"),))
+    )
+    await rolling.waits_for("first")
+    before = mapping(await flux.body(second), "data")
+    await flux.becomes(first, {**well(), "observedGeneration": 2})
+    run = await rolling.ends()
+
+    assert before == {"a": "1"}
+    assert run.result == "passed"
+    assert mapping(await flux.body(second), "data") == {"a": "2"}
