@@ -175,3 +175,30 @@ def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path:
         ran.stderr
     )
     assert f"`{UNIT}b` is not rendered" in ran.stderr
+
+
+def test_a_dependency_on_a_unit_of_another_kind_is_told_with_what_to_write(tmp_path: Path) -> None:
+    layers = two_layers(tmp_path)
+    release: dict[str, Json] = {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "redis", "namespace": "flux-system"},
+        "spec": {
+            "interval": "10m",
+            "chart": {
+                "spec": {
+                    "chart": "./chart",
+                    "sourceRef": {"kind": "GitRepository", "name": "platform"},
+                }
+            },
+        },
+    }
+    layers.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n")
+    layers.more = [release]
+    layers.unit("b", after=["redis"])
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}b` depends on `{UNIT}redis`, which is not there" in ran.stderr
+    assert "`tidegate.dev/depends-on: HelmRelease/flux-system/redis` waits for a unit" in ran.stderr

@@ -117,14 +117,27 @@ def _uncertain(member: Member) -> Iterator[Finding]:
 def _unmet(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
     for one in unit.dependencies:
         if one.unit is not None and one.unit not in known:
+            other = _namesake(one.unit, known)
             yield Finding(
                 code="units.unknown",
                 severity=Severity.ERROR,
                 sentence=f"`{unit.id}` depends on `{one.unit}`, which is not there",
                 where=one.where,
                 why="it never starts: what it waits for never becomes ready",
-                fix="correct the name in `dependsOn`, or add that unit",
+                fix=f"`tidegate.dev/depends-on: {other}` waits for a unit of another kind"
+                if other
+                else "correct the name in `dependsOn`, or add that unit",
             )
+
+
+def _namesake(wanted: UnitId, known: Collection[UnitId]) -> UnitId | None:
+    """A unit of another kind that may be meant: `dependsOn` names those of one kind alone."""
+    alike = (
+        one
+        for one in sorted(known)
+        if (one.namespace, one.name) == (wanted.namespace, wanted.name) and one.kind
+    )
+    return next(alike, None)
 
 
 def _of_checkout(member: Member) -> Iterator[Finding]:
