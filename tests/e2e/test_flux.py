@@ -118,3 +118,15 @@ async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
 def a_secret(namespace_: str) -> dict[str, Json]:
     metadata: Json = {"name": "password", "namespace": namespace_}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+async def test_layers_go_in_the_reverse_of_their_dependencies(fleet: Fleet) -> None:
+    brought = await fleet.run("sync", "--yes")
+    before = len(fleet.writes())
+
+    gone = await fleet.run("delete", "--yes")
+
+    assert (brought.code, gone.code) == (0, 0), gone.stdout + gone.stderr
+    names = [name for verb, name in fleet.writes()[before:] if verb == "delete"]
+    order = ["configmaps/web", "deployments/db", "secrets/password", "namespaces/shop"]
+    assert [name for name in names if name in order] == order

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.flux.repository import Body, Layers
 from tests.acceptance.flux.stage import case
+from tests.fakes.repositories import namespace
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.model.objects import Json
 
@@ -149,3 +151,36 @@ def test_a_key_that_is_none_and_a_file_without_its_block_are_told(
     assert "at Secret `flux-system/sops-age` (age.agekey)" in garbage.stderr
     assert "ENC[" not in sealed.stdout
     assert CANARY not in sealed.stdout + sealed.stderr
+
+
+def test_what_stood_encrypted_is_in_no_output_and_in_no_file(
+    layers: Layers, key: AgeKey, tmp_path: Path
+) -> None:
+    """Cache, plans, events: wherever a run could leave it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    layers.more = [namespace("flux-system"), keys(**{"age.agekey": key.identity})]
+    layers.unit("other", path="./apps", into="flux-system", decryption=DECRYPTION)
+    words = (
+        ("plan", "--offline"),
+        ("plan", "--offline", "-o", "json"),
+        ("sync", "--sandbox", "-o", "json"),
+        ("simulate", "--engine", "flux,tidegate", "-o", "json"),
+    )
+
+    ran = [layers.run(*one, HOME=str(home)) for one in words]
+
+    assert [one.returncode for one in ran] == [0] * len(words), [one.stderr for one in ran]
+    told = "".join(one.stdout + one.stderr for one in ran)
+    hidden = (CANARY, base64.b64encode(CANARY.encode()).decode(), key.identity)
+    assert not [one for one in hidden if one in told]
+    files = [path for path in home.rglob("*") if path.is_file()]
+    left = [path for path in files if any(one.encode() in path.read_bytes() for one in hidden)]
+    assert left == []
+    memory = Path("/dev/shm")  # noqa: S108 - where opened files lie for a moment
+    assert not [path for path in memory.glob("tidegate*") if is_ours(path)]
+
+
+def is_ours(path: Path) -> bool:
+    """Whether something that a run of ours has opened is left in memory."""
+    return any(CANARY.encode() in one.read_bytes() for one in path.rglob("*") if one.is_file())
