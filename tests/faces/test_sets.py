@@ -77,6 +77,30 @@ def test_a_step_with_no_slots_holds_until_somebody_approves(ladder: Ladder) -> N
     assert held == ["`ApplicationSet/argocd/steps step 2` goes on when somebody approves"]
 
 
+@pytest.mark.parametrize("words", [("sync", "--sandbox"), ("simulate", "--engine", "argocd")])
+def test_who_begins_a_rollout_may_approve_beforehand(
+    ladder: Ladder, words: tuple[str, ...]
+) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", most=0)
+    ladder.step(3, "c")
+
+    ran = ladder.run(*words, "-o", "json", "--approve", "Application/argocd/b")
+
+    times = spans([json.loads(line) for line in ran.stdout.splitlines()])
+    assert ran.returncode == 0, ran.stderr
+    assert times["a"][1] <= times["b"][0] < times["b"][1] <= times["c"][0]
+
+
+def test_a_hold_is_told_with_the_command_that_opens_it(ladder: Ladder) -> None:
+    ladder.step(1, "b", most="'0%'")
+
+    ran = ladder.run("sync", "--sandbox", "--timeout", "60s")
+
+    assert "waits: `ApplicationSet/argocd/steps step 1` goes on when somebody" in ran.stdout
+    assert "`tidegate approve Application/argocd/b`" in ran.stdout
+
+
 def test_a_unit_that_fails_stops_all_later_steps(ladder: Ladder, tmp_path: Path) -> None:
     ladder.step(1, "a", "b")
     ladder.step(2, "c")

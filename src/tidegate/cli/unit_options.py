@@ -60,6 +60,7 @@ class Given(TypedDict, total=False):
     preflight: str
     on_failure: str
     keep_going: bool
+    approved: tuple[str, ...]
     adopt_name: bool
     take_broken_seals: bool
     yes: bool
@@ -192,6 +193,15 @@ WATCHING = (
     options.timeout,
     click.option("--pace", type=float, default=None, help="Simulated seconds in one of ours."),
     options.text_or_json,
+)
+APPROVING = (
+    click.option(
+        "--approve",
+        "approved",
+        multiple=True,
+        metavar="UNIT",
+        help="Do not hold this unit until somebody approves; may be repeated.",
+    ),
 )
 CONTENTS = (
     click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
 from tidegate.engine.means import Body, Means
@@ -40,6 +41,8 @@ class Settings:
     preflight: Preflight = Preflight.LOCAL
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     """Units of which it is known beforehand that nothing can be done, and why."""
+    approved: frozenset[UnitId] = frozenset()
+    """Units that need nobody else's approval."""
 
 
 class Site:
@@ -65,6 +68,10 @@ class Site:
         self.parts: dict[UnitId, Plan] = {}
         """What was asked for of each unit."""
         self.holds = Holds(settings.holder, settings.namespace, world.now, tell, lost)
+        self.approvals = Approvals(self._text_of, settings.approved, settings.namespace)
+
+    def _text_of(self, unit: UnitId) -> str:
+        return self.holds[unit].text
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
         """Take units and steps into view."""

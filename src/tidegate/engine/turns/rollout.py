@@ -158,6 +158,9 @@ class UnitRun:
     admitted: bool = False
     """It has one of its group's slots."""
     approved: bool = False
+    """Somebody lets it begin, and through its barriers."""
+    awaits_approval: bool = False
+    """It is listened for that."""
     hooked: bool = False
     """There are hooks, which are let go at the end."""
     failed: bool = False

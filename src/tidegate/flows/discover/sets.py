@@ -46,6 +46,15 @@ HEAD = frozenset({"", "HEAD"})
 LARGEST = 10_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class GeneratedSet:
+    """A set, what it generates, and the units of that with whatever is to be said of them."""
+
+    set: DeclaredSet
+    generated: Generated
+    declared: Declared
+
+
 @dataclass(slots=True)
 class Generating:
     """All sets of one run; the same set is generated once."""
@@ -54,19 +63,21 @@ class Generating:
     scan: Scan
     config: Config
     data: GeneratorData
-    _made: dict[bytes, Declared] = field(default_factory=dict)
+    _made: dict[bytes, GeneratedSet] = field(default_factory=dict)
 
     async def expanded(self, declared: Declared) -> Declared:
         """What is declared, with the units of its sets."""
         if not declared.sets:
             return declared
-        found = [await self._units(one) for one in declared.sets]
+        found = [(await self.generate(one)).declared for one in declared.sets]
         return Declared.together([msgspec.structs.replace(declared, sets=()), *found])
 
-    async def _units(self, one: DeclaredSet) -> Declared:
+    async def generate(self, one: DeclaredSet) -> GeneratedSet:
+        """What one set comes to; of one that is at fault, nothing but what is wrong."""
         key = msgspec.json.encode((one.mark, str(one.where), one.body), enc_hook=str)
         if key not in self._made:
-            self._made[key] = units_of(one, await self._generated(one))
+            generated = await self._generated(one)
+            self._made[key] = GeneratedSet(one, generated, units_of(one, generated))
         return self._made[key]
 
     async def _generated(self, one: DeclaredSet) -> Generated:
