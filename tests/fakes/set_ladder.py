@@ -26,6 +26,7 @@ TEMPLATE = """\
       project: default
       source: {repoURL: "%s", path: "apps/{{name}}"}
       destination: {name: in-cluster, namespace: default}
+      syncPolicy: {automated: {}}
 """
 
 

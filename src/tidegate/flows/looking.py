@@ -16,6 +16,7 @@ from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, Done, Listed, Missing, NotServed, Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
 
+APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 ABSENT = Missing | NotServed
 
 
@@ -53,6 +54,14 @@ async def look_in(
             where = Place(selection.kind.name)
             raise refusal_error(outcome, "looking at the cluster", where=where)
     return found
+
+
+async def living_applications(
+    world: Exchange, namespace: str, *, cluster: str = ""
+) -> dict[str, dict[str, Json]]:
+    """By name, the Applications of a namespace; none where the kind is not served."""
+    found = await look_in(world, [(APPLICATION, namespace)], cluster=cluster)
+    return {live.ref.name: body_of(live) for live in found}
 
 
 def body_of(live: Live) -> dict[str, Json]:

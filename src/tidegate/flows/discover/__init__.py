@@ -34,7 +34,7 @@ from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
 from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
-from tidegate.flows.discover.sets import GeneratedSet, Generating
+from tidegate.flows.discover.sets import AskLives, GeneratedSet, Generating, nothing_lives
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
@@ -70,11 +70,13 @@ class Discovered:
         return len(names) != len(set(names))
 
 
-async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Discovered:
+async def discover(
+    pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives = nothing_lives
+) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
     spot = _look(pointed.what)
     scan, setting = await _look_over(spot, setting)
-    way = Way(setting, ask, spot.config, pointed.generator_data)
+    way = Way(setting, ask, spot.config, pointed.generator_data, lives)
     if not (spot.is_tree or spot.is_file):
         return await _plain(_units(pointed), scan, way)
     if scan.has_units:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tidegate.dialect.argo.sets.applications import Application
+from tidegate.dialect.argo.sets.asking import Body
 from tidegate.dialect.argo.telling import Telling
 from tidegate.dialect.declared import DeclaredSet
 from tidegate.documents import FieldPath
@@ -46,6 +47,21 @@ def steps_of(
         name: RolloutStep(number=number, limit=limits.get(number))
         for name, number in numbers.items()
     }, telling.findings
+
+
+def has_steps(one: DeclaredSet) -> bool:
+    strategy = mapping(one.body, "spec", "strategy")
+    return text(strategy, "type") == ROLLING and bool(mappings(strategy, "rollingSync", "steps"))
+
+
+def unautomated(body: Body) -> Body:
+    """An Application whose set syncs it: what it says of automated syncs is kept, and off."""
+    spec = mapping(body, "spec")
+    sync = mapping(spec, "syncPolicy")
+    if not isinstance(sync.get("automated"), dict):
+        return body
+    off: Body = {**mapping(sync, "automated"), "enabled": False}
+    return {**body, "spec": {**spec, "syncPolicy": {**sync, "automated": off}}}
 
 
 def _numbers(
