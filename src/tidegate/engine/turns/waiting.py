@@ -56,6 +56,8 @@ def _is_admitted(turn: Turn, step: StepRun) -> bool:
         slots.queue.pop(unit.unit.id, None)
         return True
     slots.queue[unit.unit.id] = unit
+    if slots.is_stuck:
+        return False
     if slots.limit:
         sentence = f"{slots.under_way} of {slots.limit} units of `{slots.group}` are under way"
         _tell(turn, step, "Slots", sentence)
@@ -80,14 +82,22 @@ def keep_slot(unit: UnitRun) -> None:
 
 
 def leave_slot(unit: UnitRun) -> list[UnitRun]:
-    """A unit is at rest: those that waited for its slot, the first first."""
+    """A unit is at rest: those that waited for its slot, the first first.
+
+    One that failed keeps it. If all are kept so, whoever waits has to hear of that.
+    """
     slots = unit.slots
     if slots is None:
         return []
     slots.queue.pop(unit.unit.id, None)
     if unit.admitted:
         unit.admitted = False
-        slots.under_way -= 1
+        if unit.failed and not unit.unit.policy.carries_on:
+            slots.failed.append(unit.unit.id)
+        else:
+            slots.under_way -= 1
+    if slots.is_stuck:
+        return list(slots.queue.values())
     free = max(0, slots.limit - slots.under_way)
     return list(slots.queue.values())[:free]
 
