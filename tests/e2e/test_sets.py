@@ -60,7 +60,8 @@ class Fleet:
         )
 
     async def approve(self, *names: str) -> Ran:
-        return await Tidegate(self._home).run("approve", *names, *self._login)
+        known = [f"Application/argocd{self.suffix}/{name}" for name in names]
+        return await Tidegate(self._home).run("approve", *known, *self._login)
 
     @asynccontextmanager
     async def syncing(self) -> AsyncIterator[Process]:
@@ -178,7 +179,7 @@ async def test_limits_are_kept_and_a_hold_holds_until_each_is_approved(fleet: Fl
     async with fleet.syncing() as process:
         await until(process, "step.waiting", "c1", "c2")
         held = set(fleet.written())
-        first = await fleet.approve(f"Application/argocd{fleet.suffix}/c1")
+        first = await fleet.approve("c1")
         await until(process, "unit.ended", "c1")
         half = set(fleet.written())
         second = await fleet.approve("c2")
@@ -285,7 +286,7 @@ async def test_what_is_there_is_not_updated_where_the_policy_says_so(fleet: Flee
     kept = await fleet.sync(*APPROVE)
     before = await fleet.application("a1")
     fleet.sets.put_set()
-    ran = await fleet.sync(*APPROVE)
+    ran = await fleet.sync(*APPROVE, "--adopt-name")
     after = await fleet.application("a1")
 
     assert (first.code, kept.code, ran.code) == (0, 0, 0), kept.stderr + ran.stderr
@@ -308,7 +309,7 @@ async def test_fields_that_others_own_stay_as_they_live(fleet: Fleet) -> None:
     }
     await fleet.patch("a1", theirs)
 
-    ran = await fleet.sync(*APPROVE, "-o", "json")
+    ran = await fleet.sync(*APPROVE, "--adopt-name", "-o", "json")
 
     body = await fleet.application("a1")
     assert (first.code, ran.code) == (0, 0), first.stderr + ran.stderr

@@ -145,7 +145,8 @@ def _ruled(member: Member, rules: Semantics | None) -> Member:
 def _in_step(member: Member) -> Member:
     """The unit in its step, where that counts: under Argo CD's rules it must be in force.
 
-    A step is over when its units are well, so that their last waves gate as well.
+    A step is over when its units are well, so that their last waves gate as well. Argo CD's syncs
+    have ended by then: it waits for ever until the Applications are Healthy.
     """
     unit, step = member.unit, member.unit.rollout
     if step is None:
@@ -153,7 +154,7 @@ def _in_step(member: Member) -> Member:
     is_argo = unit.policy.semantics.name == ARGOCD.name
     if not step.in_force and (is_argo or not step.number):
         return replace(member, unit=msgspec.structs.replace(unit, rollout=None, group=""))
-    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True)
+    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True, forbears=is_argo)
     policy = msgspec.structs.replace(unit.policy, semantics=rules)
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
