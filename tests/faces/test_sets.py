@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.set_ladder import Ladder, spans
+from tests.fakes.repositories import Repository, deployment
+from tests.fakes.set_fleets import NAMES, SetRepository
+from tests.fakes.set_ladder import URL, Ladder, spans
+from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import ROOT, tidegate
 
 LADDER, THREE = ROOT / "examples" / "ladder", ROOT / "examples" / "three-sets"
@@ -169,6 +172,51 @@ def test_what_is_wrong_with_a_set_is_told_with_its_place(
 
     assert said in ran.stderr
     assert "at set.yaml:1" in ran.stderr
+
+
+async def test_a_change_of_one_descriptor_renders_what_it_concerns_alone(tmp_path: Path) -> None:
+    made = SetRepository(Repository(tmp_path / "platform"), rolls=False)
+    made.write()
+    for name in NAMES:
+        overlay = f"apps/{name}/objects/kustomization.yaml"
+        (tmp_path / "platform" / overlay).write_text("resources: [web.yaml]\n")
+    command, words = Tidegate(tmp_path), ("units", tmp_path / "platform", "--objects", "--offline")
+
+    first, second = await command.run(*words), await command.run(*words)
+    made.repository.put("apps/b2/objects/web.yaml", deployment("b2", to="2"))
+    made.describe("b2", "3")
+    third = await command.run(*words)
+
+    assert (first.code, third.code) == (0, 0), third.stderr
+    assert first.started - second.started >= len(NAMES)
+    assert third.started - second.started == 1
+
+
+def test_a_parameter_that_is_missing_is_told_where_that_is_an_error(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text().replace("{{name}}", "{{ .nobody }}").replace("{{step}}", "{{ .step }}")
+    go = "spec:\n  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n"
+    file.write_text(text.replace("spec:\n", go, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert ran.returncode == 3
+    assert "error[argo.set-failed]" in ran.stderr
+    assert "nobody" in ran.stderr
+    assert "at set.yaml:1" in ran.stderr
+
+
+def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    git = f'git: {{repoURL: "{URL}", directories: [{{path: "nowhere/*"}}]}}\n    - list'
+    file.write_text(file.read_text().replace("list", git, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert "warning[argo.set-nothing]: this generator finds nothing" in ran.stderr
+    assert "at set.yaml:1:1 (spec.generators[0])" in ran.stderr
 
 
 def test_what_generators_find_elsewhere_can_be_said_in_a_file(
