@@ -56,7 +56,7 @@ class Fleet:
     async def sync(self, *words: str) -> Ran:
         root = self.sets.repository.root
         return await Tidegate(self._home).run(
-            "sync", root, *self._login, "--timeout", "100s", *words
+            "sync", root, *self._login, "--yes", "--timeout", "100s", *words
         )
 
     async def approve(self, *names: str) -> Ran:
@@ -68,7 +68,7 @@ class Fleet:
         """A rollout of another process, which tells events."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tidegate", "sync", str(self.sets.repository.root)),
-            *(*map(str, self._login), "--timeout", "150s", "-o", "json"),
+            *(*map(str, self._login), "--yes", "--timeout", "150s", "-o", "json"),
             env={"PATH": os.environ["PATH"], "HOME": str(self._home)},
             stdout=PIPE,
             stderr=PIPE,
@@ -189,7 +189,7 @@ async def test_limits_are_kept_and_a_hold_holds_until_each_is_approved(fleet: Fl
     assert held == {*STEPS["1"], *STEPS["2"]}
     assert half == {*held, "c1"}
     assert (first.code, second.code) == (0, 0), first.stderr + second.stderr
-    assert first.stdout == f"Application/argocd{fleet.suffix}/c1 may go on\n"
+    assert first.lines[-1] == f"Application/argocd{fleet.suffix}/c1 may go on"
     assert_in_steps(fleet)
     again = await fleet.approve("c2")
     assert again.code == 3
