@@ -85,7 +85,8 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
         made += found
     if not made:
         said = f"ApplicationSet `{one.namespace}/{one.name}` generates nothing"
-        telling.note("argo.set-empty", ("spec", "generators"), said)
+        fix = "`--allow-empty` prunes what it generated before"
+        telling.note("argo.set-empty", ("spec", "generators"), said, fix=fix)
     sound = tuple(_sound(made, telling))
     is_whole = len(sound) == len(made)
     return Generated(applications=sound, findings=telling.findings, is_whole=is_whole)
