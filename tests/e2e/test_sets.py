@@ -245,6 +245,18 @@ async def test_what_is_no_longer_generated_goes_by_the_policy(fleet: Fleet) -> N
     assert await fleet.is_there("a2")
 
 
+async def test_a_set_that_leaves_git_takes_its_units_along(fleet: Fleet) -> None:
+    fleet.sets.write()
+    first = await fleet.sync(*APPROVE)
+    fleet.sets.repository.drop("sets/apps.yaml")
+
+    ran = await fleet.sync()
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    assert [name for name in NAMES if await fleet.is_there(name)] == []
+    assert await fleet.application("a1") is None
+
+
 async def test_without_a_finalizer_what_it_brought_stays(fleet: Fleet) -> None:
     fleet.sets.write(syncPolicy={"preserveResourcesOnDeletion": True})
     first = await fleet.sync(*APPROVE)

@@ -75,10 +75,10 @@ class Site:
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
         """Take units and steps into view."""
-        known = self.examiner.units
+        known, units = self.examiner.units, tuple(units)
+        known |= {unit.id: unit for unit in units}
         for unit in units:
-            known[unit.id] = unit
-            self.holds.add(unit, digest)
+            self.holds.add(unit, digest, known.get(unit.parent) if unit.parent else None)
         for step in steps:
             self.steps[step.id] = step
             self._by_unit.setdefault(step.unit, {})[step.id] = None
