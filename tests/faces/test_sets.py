@@ -219,6 +219,41 @@ def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
     assert "at set.yaml:1:1 (spec.generators[0])" in ran.stderr
 
 
+def test_clusters_of_a_running_argo_cd_are_found_where_it_lives(
+    ladder: Ladder, tmp_path: Path
+) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text().replace("list: {", "clusters: {values: {name: a, step: '1'}, old: {", 1)
+    text = text.replace("]}\n", "]}}\n", 1).replace(
+        "{{name}}", "{{values.name}}-{{nameNormalized}}"
+    )
+    text = text.replace("apps/{{values.name}}-{{nameNormalized}}", "apps/{{values.name}}")
+    text = text.replace("name: in-cluster", 'name: "{{name}}"')
+    file.write_text(text.replace("{{step}}", "{{values.step}}"))
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "east",
+            "namespace": "argocd",
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"},
+        },
+        "stringData": {"name": "East", "server": "https://east.example", "config": "{}"},
+    }
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}}
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(json.dumps({"given": {"objects": [place, secret]}}))
+    words = ("simulate", ladder.folder, "--offline", "-o", "json")
+
+    without, ran = tidegate(*words), tidegate(*words, "--scenario", scenario)
+
+    names = set(spans([json.loads(line) for line in ran.stdout.splitlines()]))
+    assert names == {"a-east", "a-in-cluster"}, ran.stderr
+    assert "note[argo.set-clusters]" in without.stderr
+    assert "note[argo.set-clusters]" not in ran.stderr
+
+
 def test_what_generators_find_elsewhere_can_be_said_in_a_file(
     ladder: Ladder, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from tidegate.errors import Place, PlanError, WordsError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.rolling import told_rolling
-from tidegate.flows.looking import living_applications
+from tidegate.flows.looking import living
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -162,9 +162,12 @@ async def _enter(
     async def ask(cluster: str) -> Capabilities:
         return await session.capabilities(cluster if cluster in known else next(iter(known)))
 
-    async def lives(cluster: str, namespace: str) -> Mapping[str, dict[str, Json]]:
+    async def lives(
+        kind: str, cluster: str, namespace: str
+    ) -> Mapping[str, dict[str, Json]] | None:
         place = cluster if cluster in known else next(iter(known))
-        return await living_applications(session.world, namespace, cluster=place)
+        found = await living(session.world, kind, namespace, cluster=place)
+        return found or None if target.simulation else found  # it knows no Argo CD by itself
 
     return session, Found.of(await discover(pointed, setting, ask, lives), pointed)
 

@@ -30,7 +30,7 @@ from tidegate.dialect.argo.sets.policies import (
     policy_of,
     with_preserved,
 )
-from tidegate.dialect.argo.sets.reading import objects_of, unit_of, units_of
+from tidegate.dialect.argo.sets.reading import objects_of, unit_of, units_of, uses_clusters
 from tidegate.dialect.argo.settings import read_settings
 from tidegate.dialect.declared import Declared, DeclaredSet
 from tidegate.documents import Document
@@ -76,12 +76,12 @@ class GeneratedSet:
         return Rendered(documents=self.documents, hidden=((),) * len(self.documents))
 
 
-AskLives: TypeAlias = Callable[[str, str], Awaitable[Mapping[str, Body]]]
-"""By name, the Applications that live in a cluster and a namespace."""
+AskLives: TypeAlias = Callable[[str, str, str], Awaitable[Mapping[str, Body] | None]]
+"""By name, the objects of a kind that live in a cluster and a namespace; None: nobody can say."""
 
 
-async def nothing_lives(_cluster: str, _namespace: str) -> Mapping[str, Body]:
-    return {}
+async def nothing_lives(_kind: str, _cluster: str, _namespace: str) -> Mapping[str, Body] | None:
+    return None
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Generating:
         key = msgspec.json.encode((one.mark, str(one.where), one.body, cluster), enc_hook=str)
         if key not in self._made:
             told = self._told
-            generated = await self._generated(one)
+            generated = await self._generated(one, cluster)
             if not is_strict(one, told):
                 generated = await self._as_living(one, generated, cluster)
             rolls = told.get(PROGRESSIVE, "true") == "true"
@@ -115,7 +115,7 @@ class Generating:
 
     async def _as_living(self, one: DeclaredSet, made: Generated, cluster: str) -> Generated:
         """With what stays as it lives of Applications that are there."""
-        lives = await self.lives(cluster, one.namespace)
+        lives = await self.lives("Application", cluster, one.namespace) or {}
         rules = left_alone(one, policy_of(one, self._told))
         found = []
         with closing(Jq()) as jq:
@@ -136,9 +136,9 @@ class Generating:
         switches = (*read_settings(self.scan.data_with(ARGO_MAPS)), *self.config.settings)
         return {one.name: str(one.value).lower() for one in switches}
 
-    async def _generated(self, one: DeclaredSet) -> Generated:
+    async def _generated(self, one: DeclaredSet, cluster: str) -> Generated:
         try:
-            return await self._run(generate(one, self._known(one)))
+            return await self._run(generate(one, await self._known(one, cluster)))
         except TidegateError as error:
             return Generated(findings=(_not_known(one, error),), is_whole=False)
 
@@ -176,10 +176,20 @@ class Generating:
             self.workshop.renders.keep_rows(key, known)
         return known
 
-    def _known(self, one: DeclaredSet) -> Known:
+    async def _known(self, one: DeclaredSet, cluster: str) -> Known:
         given = self.data.get(f"{one.namespace}/{one.name}") or self.data.get(one.name, {})
         doublestar = self._told.get(GLOBBING) == "true"
-        return Known(clusters=self._clusters(), given=given, doublestar=doublestar)
+        names = uses_clusters(one)
+        asked = await self.lives("Secret", cluster, one.namespace) if names else None
+        secrets = [Document(body, one.where) for body in (asked or {}).values()]
+        found = {each.name: each for each in _from_secrets(secrets)}
+        found |= {each.name: each for each in self._clusters()}
+        return Known(
+            clusters=tuple(found.values()),
+            given=given,
+            doublestar=doublestar,
+            asked=asked is not None,
+        )
 
     def _clusters(self) -> tuple[KnownCluster, ...]:
         """Those of the repository's Secrets, and those that the configuration names."""

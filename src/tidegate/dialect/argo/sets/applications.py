@@ -93,6 +93,8 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
 
 
 def _tell_clusters(known: Known, path: FieldPath, telling: Telling) -> None:
+    if known.asked:
+        return
     names = ", ".join(f"`{foreign(one.name)}`" for one in known.clusters)
     said = f"the clusters are those that Git knows: {names}" if names else "Git knows no cluster"
     why = "a running Argo CD may know others; it is not asked"

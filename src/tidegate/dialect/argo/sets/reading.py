@@ -103,6 +103,16 @@ def _read(application: Application, one: DeclaredSet, step: RolloutStep | None) 
     return Declared(units=units, findings=found.findings)
 
 
+def uses_clusters(one: DeclaredSet) -> bool:
+    """Whether a generator of it, at any depth, asks which clusters Argo CD knows."""
+    pending = [*listed(one.body, "spec", "generators")]
+    for entry in pending:  # it grows meanwhile
+        if "clusters" in mapping(entry) or "clusterDecisionResource" in mapping(entry):
+            return True
+        pending += [*listed(entry, "matrix", "generators"), *listed(entry, "merge", "generators")]
+    return False
+
+
 def asked_paths(one: DeclaredSet) -> list[tuple[str, str]]:
     """The repositories that a set and its template speak of, each with a directory of it."""
     found = [pair for entry in listed(one.body, "spec", "generators") for pair in _asked(entry)]
