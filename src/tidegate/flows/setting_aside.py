@@ -99,7 +99,10 @@ def _inert(unit: Unit, one: Dependency) -> Finding:
 
 
 def _is_manual(unit: Unit) -> bool:
-    return unit.policy.semantics.name == ARGOCD.name and not unit.policy.starts
+    """Of a set with steps its controller syncs the members; those in no step, nobody."""
+    rolls = unit.rollout is not None and unit.rollout.in_force
+    starts = bool(unit.rollout.number) if unit.rollout and rolls else unit.policy.starts
+    return unit.policy.semantics.name == ARGOCD.name and not starts
 
 
 def _suspended(unit: Unit) -> Finding:
