@@ -65,6 +65,7 @@ def simulation_of(told: Given) -> Simulation:
         profile=told.get("profile"),
         operators=told.get("operators"),
         seed=told.get("seed", 0),
+        start=told.get("start"),
     )
 
 

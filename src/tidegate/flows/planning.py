@@ -13,6 +13,7 @@ from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
 from tidegate.flows.discover.families import Family, Member
+from tidegate.flows.projects import refused_objects, window_findings
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
@@ -73,7 +74,7 @@ class Planned:
 
     `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
     `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
-    the rollout.
+    the rollout. `refused`: of the faults, those that a project is the reason of.
     """
 
     plan: Plan
@@ -82,6 +83,7 @@ class Planned:
     faults: Mapping[UnitId, str] = field(default_factory=dict)
     known: frozenset[UnitId] = frozenset()
     leaving: tuple[PlannedUnit, ...] = ()
+    refused: Mapping[UnitId, str] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -109,11 +111,13 @@ async def make_plan(
     rules: Semantics | None = None,
     *,
     left_out: Collection[UnitId] = (),
+    ends: bool = False,
 ) -> Planned:
     """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
     Without `rules` each unit is run by those of its own dialect. `left_out` are at fault already.
+    Where the units are to end (`ends`), it does not matter what their projects refuse, and when.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
     all_known = frozenset(one.unit.id for one in members)
@@ -122,6 +126,8 @@ async def make_plan(
     findings = [*unmatched, *findings]
     if resources:
         members = [_unpruning(one) for one in members]
+    if ends:
+        members = [replace(one, unit=_unbound(one.unit)) for one in members]
     reading = await _read_all(members, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty)]
     known = {one.unit.id for one in wanted}
@@ -133,12 +139,30 @@ async def make_plan(
     findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
     faults |= dict.fromkeys(left_out, "something is wrong with it")
-    return Planned(plan, reading.read, (*findings, *reading.findings), faults, all_known)
+    faults |= reading.refused
+    findings += window_findings((one.manifests.unit for one in reading.read), session)
+    return Planned(
+        plan,
+        reading.read,
+        (*findings, *reading.findings),
+        faults,
+        all_known,
+        refused=reading.refused,
+    )
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
+    """The unit by these rules; where they are not its controller's, a person asks for it."""
     policy = run_by(member.unit.policy, rules or member.unit.policy.semantics)
+    asked = policy.semantics.name != ARGOCD.name or not policy.starts
+    policy = msgspec.structs.replace(policy, asked=asked)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _unbound(unit: Unit) -> Unit:
+    """The unit without what its project says of syncs; what it may touch stays as it is."""
+    policy = msgspec.structs.replace(unit.policy, windows=())
+    return msgspec.structs.replace(unit, policy=policy, refused="", claim=None)
 
 
 def _in_step(member: Member) -> Member:
@@ -233,6 +257,7 @@ class _Reading:
     read: tuple[Read, ...]
     faulty: tuple[Member, ...] = ()
     findings: tuple[Finding, ...] = ()
+    refused: Mapping[UnitId, str] = field(default_factory=dict)
 
 
 async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
@@ -261,19 +286,27 @@ async def _read_all(members: Iterable[Member], session: Session) -> _Reading:
     scopes = {name: _Scope.of(await session.kinds(name), mine) for name, mine in documents.items()}
     read: list[Read] = []
     faulty: dict[UnitId, Member] = {}
+    refused: dict[UnitId, str] = {}
     findings: list[Finding] = []
     for member in members:
         unit, rendered = member.unit, member.rendered
-        if isinstance(rendered, Unrendered) or unit.parent in faulty:
+        if isinstance(rendered, Unrendered) or unit.parent in faulty or unit.refused:
             faulty[unit.id] = member
+            refused |= {unit.id: unit.refused} if unit.refused else {}
             continue
         found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
         if isinstance(found, Read):
-            read.append(found)
+            told = await refused_objects(found.manifests, session)
+            if told:
+                refused[unit.id] = "its project does not allow all of it"
+                faulty[unit.id] = member
+                findings += told
+            else:
+                read.append(found)
         else:
             faulty[unit.id] = member
             findings += faults_of(unit, found)
-    return _Reading(tuple(read), tuple(faulty.values()), tuple(findings))
+    return _Reading(tuple(read), tuple(faulty.values()), tuple(findings), refused)
 
 
 def _attempt(

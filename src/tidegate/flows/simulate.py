@@ -91,7 +91,8 @@ async def _simulate(
 ) -> Simulated:
     planned = await make_plan(found.one, session, rules=rules)
     plan, listener = planned.plan, _Listener(Course(session.world.now()))
-    ended = await roll_out(plan, session, Rolling(holder=HOLDER, within=until), listener)
+    rolling = Rolling(holder=HOLDER, within=until, left_out=planned.refused)
+    ended = await roll_out(plan, session, rolling, listener)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),

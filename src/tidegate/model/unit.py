@@ -11,6 +11,7 @@ import msgspec
 from tidegate.errors import Place
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
+from tidegate.model.project import ProjectClaim
 from tidegate.model.release import Release
 from tidegate.model.rendering import ArgoDetails, ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import (
@@ -139,7 +140,8 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """Identity, place in Git, sources, destination, policy; what it waits for, and who brings it.
 
     `suspended`: somebody wants nothing done to it. `group`: its slots are shared with the others of
-    the group. `made_by`: the set that generates it, and `rollout` its step there.
+    the group. `made_by`: the set that generates it, and `rollout` its step there. `claim`: what it
+    asks of its project. `refused`: why its project keeps anything from being done to it.
     """
 
     id: UnitId
@@ -153,3 +155,5 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     made_by: str = ""
     rollout: RolloutStep | None = None
+    claim: ProjectClaim | None = None
+    refused: str = ""

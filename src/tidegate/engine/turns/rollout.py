@@ -158,6 +158,10 @@ class UnitRun:
     admitted: bool = False
     """It has one of its group's slots."""
     approved: bool = False
+    due: bool = False
+    """There is something to do in it."""
+    began: Ms | None = None
+    """When its windows first let something of it begin."""
     hooked: bool = False
     """There are hooks, which are let go at the end."""
     failed: bool = False

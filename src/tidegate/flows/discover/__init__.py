@@ -32,8 +32,10 @@ from tidegate.flows.discover.families import (
 )
 from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.projects import Projects
 from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
+from tidegate.flows.discover.sets import known_clusters
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
@@ -83,10 +85,8 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
         if homes.apart:
             refuse_several(pointed.what, scan, homes.apart)
         found = await _repository(homes, way)
-        said = {one.name: one for one in spot.config.settings}
-        settings = {**said, **found.settings}
-        told = (*found.findings, *tell_rolling(found.families, settings))
-        return _only_entries(replace(found, findings=told, settings=settings), spot.config)
+        told = (*found.findings, *tell_rolling(found.families, found.settings))
+        return _only_entries(replace(found, findings=told), spot.config)
     if spot.is_file:
         return await _plain(_file_unit(pointed, scan), scan, way)
     apart = things_below(scan)
@@ -201,7 +201,7 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
     families = tuple(family_of(node, scan) for node in nodes)
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families)
-    return Discovered(families, (*homes.findings, *findings_of(families, scan)))
+    return _concluded(families, scan, way, homes.findings)
 
 
 async def _repository(homes: Homes, way: Way) -> Discovered:
@@ -228,10 +228,20 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         parents = await grow([parent for parent, _ in over])
         families = [one for one in families if id(one) not in taken]
         families += [family_of(node, scan) for node in parents]
-    settings = find_settings((one for family in families for one in family.members), scan)
-    findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
-    told = (*findings, *tell_settings(settings))
-    return Discovered(_sorted(families), told, settings, is_repository=True)
+    told = (*homes.findings, *circles, *more, *scan.broken)
+    return replace(_concluded(_sorted(families), scan, way, told), is_repository=True)
+
+
+def _concluded(
+    families: Sequence[Family], scan: Scan, way: Way, findings: Iterable[Finding]
+) -> Discovered:
+    """The families as their controllers would run them: by settings and projects of theirs."""
+    found = find_settings((one for family in families for one in family.members), scan)
+    settings = {**{one.name: one for one in way.config.settings}, **found}
+    projects = Projects.of(scan, settings, known_clusters(scan, way.config))
+    governed, refused = projects.govern(families)
+    told = (*findings, *findings_of(families, scan), *refused, *tell_settings(found))
+    return Discovered(tuple(governed), told, settings)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

@@ -112,17 +112,19 @@ class Generating:
     def _known(self, one: DeclaredSet) -> Known:
         given = self.data.get(f"{one.namespace}/{one.name}") or self.data.get(one.name, {})
         switch = setting_of(GLOBBING, self.scan, self.config)
-        return Known(clusters=self._clusters(), given=given, doublestar=switch == "true")
+        clusters = known_clusters(self.scan, self.config)
+        return Known(clusters=clusters, given=given, doublestar=switch == "true")
 
-    def _clusters(self) -> tuple[KnownCluster, ...]:
-        """Those of the repository's Secrets, and those that the configuration names."""
-        found = {one.name: one for one in _from_secrets(self.scan.data_with(SECRETS))}
-        for one in self.config.clusters:
-            if one.server:
-                found.setdefault(
-                    one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
-                )
-        return tuple(found.values())
+
+def known_clusters(scan: Scan, config: Config) -> tuple[KnownCluster, ...]:
+    """Those of the repository's Secrets, and those that the configuration names."""
+    found = {one.name: one for one in _from_secrets(scan.data_with(SECRETS))}
+    for one in config.clusters:
+        if one.server:
+            found.setdefault(
+                one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
+            )
+    return tuple(found.values())
 
 
 def setting_of(key: str, scan: Scan, config: Config) -> str:
