@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
 from tidegate.model.moment import HOUR, SECOND, Ms
 from tidegate.model.schedule import Interval, Schedule, ScheduleError, parse_schedule, read_zone
 
-FURTHEST = 366 * 24 * HOUR
+DAY = Ms(24 * HOUR)
+FURTHEST = 366 * DAY
 """What does not open in a year is told not to open."""
+MOST_CHANGES = 20_000
+"""So many moments are looked at."""
 
 
 class SyncWindow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -56,22 +60,23 @@ def find_hold(
 
     `asked`: a person wants the sync. `began`: when it began, if it is under way.
     """
-    holder = _holder(windows, now, asked=asked, began=began)
+    holder = find_holder(windows, now, asked=asked, began=began)
     if holder is None:
         return None
-    moments = _changes(windows, now)
-    free = (one for one in moments if _holder(windows, one, asked=asked, began=began) is None)
-    return WindowHold(holder, next(free, Ms(0)))
+    for at in _changes(windows, now, quirks=asked or began is not None):
+        if find_holder(windows, at, asked=asked, began=began) is None:
+            return WindowHold(holder, at)
+    return WindowHold(holder, Ms(0))
 
 
 def is_active(window: SyncWindow, at: Ms) -> bool:
-    local = _local(window, at)
+    local = _local(window.zone, at)
     begun = _schedule(window.schedule).next(Ms(local - window.duration))
     return begun is not None and begun < local
 
 
-def _holder(
-    windows: Sequence[SyncWindow], at: Ms, *, asked: bool, began: Ms | None
+def find_holder(
+    windows: Sequence[SyncWindow], at: Ms, *, asked: bool, began: Ms | None = None
 ) -> SyncWindow | None:
     """The window that holds: one that denies, else one that does not allow any more, or yet."""
     denies = [one for one in windows if not one.allows and is_active(one, at)]
@@ -81,32 +86,76 @@ def _holder(
     if not holders or (asked and all(one.manual for one in holders)):
         return None
     goes_on = began is not None and all(one.overruns for one in holders)
-    if goes_on and began is not None and not _holder(windows, began, asked=asked, began=None):
+    if goes_on and began is not None and not find_holder(windows, began, asked=asked):
         return None
     return next((one for one in holders if not (asked and one.manual)), holders[0])
 
 
-def _changes(windows: Sequence[SyncWindow], now: Ms) -> Iterator[Ms]:
-    """The moments behind this one at which a window may become active, or cease to be."""
+def _changes(windows: Sequence[SyncWindow], now: Ms, *, quirks: bool) -> Iterator[Ms]:
+    """The moments behind this one at which a hold may end, in their order.
+
+    While something is denied, that is when a denial ends; else when something is allowed. Where a
+    person asks, a denial that lets people pass ends a hold too.
+    """
     last, at = Ms(now + FURTHEST), now
-    while at < last:
-        found = [one for window in windows for one in _next_changes(window, at) if one > at]
-        if not found:
+    for _ in range(MOST_CHANGES):
+        denied = any(not one.allows and is_active(one, at) for one in windows)
+        found = [_turn(one.zone, at) for one in windows]
+        if denied:
+            found += [_end(one, at) for one in windows if not one.allows]
+        else:
+            found += [_start(one, at) for one in windows if one.allows or quirks]
+        later = [one for one in found if at < one <= last]
+        if not later:
             return
-        at = min(found)
+        at = min(later)
         yield at
 
 
-def _next_changes(window: SyncWindow, at: Ms) -> Iterator[Ms]:
-    schedule, local = _schedule(window.schedule), _local(window, at)
-    begins = schedule.next(local)
-    if begins is not None:
-        yield Ms(at + begins - local + 1)
+def _start(window: SyncWindow, at: Ms) -> Ms:
+    """When it is next active, by the clock as it is set now; 0 is never."""
+    local = _local(window.zone, at)
+    begins = _schedule(window.schedule).next(local)
+    return Ms(at + begins - local + 1) if begins is not None else Ms(0)
+
+
+def _end(window: SyncWindow, at: Ms) -> Ms:
+    """When it may cease to be active; 0 where it is not."""
+    schedule, local = _schedule(window.schedule), _local(window.zone, at)
     begun = schedule.next(Ms(local - window.duration))
-    if begun is not None and begun < local:
-        yield Ms(at + begun + window.duration - local)
-    if window.zone not in {"", "UTC"}:  # clocks are set at whole hours
-        yield Ms((at // HOUR + 1) * HOUR)
+    if begun is None or begun >= local:
+        return Ms(0)
+    again = schedule.next(local)
+    goes_on = again is not None and again < begun + window.duration
+    last = again if goes_on and again is not None else begun
+    return Ms(at + last + window.duration - local)
+
+
+def _turn(zone: str, at: Ms) -> Ms:
+    """When the clock of a zone is set next; 0 is not within a year or so."""
+    if zone in {"", "UTC"}:
+        return Ms(0)
+    year = datetime.fromtimestamp(at // SECOND, UTC).year
+    turns = (*_turns(zone, year), *_turns(zone, year + 1))
+    return next((one for one in turns if one > at), Ms(0))
+
+
+@lru_cache(maxsize=256)
+def _turns(zone: str, year: int) -> tuple[Ms, ...]:
+    """When the clock of a zone is set in a year, to the second."""
+    first = int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * SECOND
+    days = [Ms(first + day * DAY) for day in range(367)]
+    found = []
+    for low, high in pairwise(days):
+        before = _local(zone, low) - low
+        if _local(zone, high) - high != before:
+            left, right = low // SECOND, high // SECOND
+            while left + 1 < right:
+                middle = (left + right) // 2
+                is_same = _local(zone, Ms(middle * SECOND)) - middle * SECOND == before
+                left, right = (middle, right) if is_same else (left, middle)
+            found.append(Ms(right * SECOND))
+    return tuple(found)
 
 
 @lru_cache(maxsize=256)
@@ -114,11 +163,13 @@ def _schedule(text: str) -> Schedule | Interval:
     return parse_schedule(text)
 
 
-def _local(window: SyncWindow, at: Ms) -> Ms:
+def _local(zone: str, at: Ms) -> Ms:
     """The moment as the clock on the wall shows it; a zone that nobody knows is UTC."""
+    if zone in {"", "UTC"}:
+        return at
     try:
-        zone = read_zone(window.zone)
+        known = read_zone(zone)
     except ScheduleError:
-        zone = UTC
-    offset = datetime.fromtimestamp(at // SECOND, UTC).astimezone(zone).utcoffset()
+        return at
+    offset = datetime.fromtimestamp(at // SECOND, UTC).astimezone(known).utcoffset()
     return Ms(at + (int(offset.total_seconds()) * SECOND if offset else 0))

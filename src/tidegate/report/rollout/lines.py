@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tidegate.errors import foreign
 from tidegate.model.event import Event, StepState, Told
-from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.moment import MINUTE, SECOND, Ms, format_moment
 from tidegate.model.objects import Ref
 from tidegate.report.rollout.course import STATES, Course, StepCourse, Wait
 from tidegate.report.rollout.names import brief, count, fold, limit, listing, seconds
@@ -108,6 +108,9 @@ class Lines:
         match event.told:
             case Told.STEP_GATING if Told.OBJECT_WRITTEN in step.deeds.values():
                 yield self._line(event.at, step, _applied(step))
+            case Told.STEP_WAITING if event.until:
+                told = f"held until {format_moment(event.until)}: {_why(event)}"
+                yield self._line(event.at, step, told)
             case Told.STEP_PASSED:
                 yield self._line(event.at, step, _passed(step))
             case Told.STEP_FAILED:
