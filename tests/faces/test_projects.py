@@ -36,7 +36,7 @@ NIGHT: dict[str, Json] = {
 }
 
 
-def project(name: str = "team", **spec: Json) -> Body:
+def project(name: str = "team", /, **spec: Json) -> Body:
     kind: Body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject"}
     return {**kind, "metadata": named(name, "argocd"), "spec": {**EVERYTHING, **spec}}
 
@@ -52,7 +52,7 @@ def two_units(root: Path, **spec: Json) -> Repository:
     """`web` in a project of its own, and `free` in the one that nobody writes down."""
     made = Repository(root)
     made.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
-    made.put("projects/team.yaml", project(**spec))
+    made.put("projects/team.yaml", project("team", **spec))
     made.put("apps/ground.yaml", namespace("shop", wave=-1))
     made.put("apps/web.yaml", of_project("web", "web"))
     made.put("apps/free.yaml", application("free", "free"))
@@ -158,7 +158,7 @@ def test_a_namespace_that_is_to_be_made_must_be_allowed_unless_it_is_there(tmp_p
     repository.put("apps/free.yaml", application("free", "free", into="default"))
     repository.put("apps/web.yaml", of_project("web", "web", syncPolicy=makes))
     scenario = tmp_path / "given.yaml"
-    shop = '{apiVersion: v1, kind: Namespace, metadata: {name: shop}}'
+    shop = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
     scenario.write_text(f"given: {{objects: [{shop}]}}\n")
 
     missing = synced(repository)
@@ -198,7 +198,7 @@ def test_a_project_that_is_not_in_the_repository_is_told_and_refuses_nothing(
 def test_a_cluster_of_which_only_the_name_is_known_is_told_where_the_server_counts(
     tmp_path: Path,
 ) -> None:
-    east = {"server": "https://east.example.com", "namespace": "*"}
+    east: Json = {"server": "https://east.example.com", "namespace": "*"}
     repository = two_units(tmp_path, destinations=[east])
     place: Json = {"name": "east", "namespace": "shop"}
     repository.put("apps/web.yaml", of_project("web", "web", destination=place))
@@ -232,8 +232,9 @@ def test_a_closed_window_holds_a_unit_until_it_opens_and_nobody_else(tmp_path: P
 
     assert ran.returncode == 0, ran.stderr
     assert "`Application/argocd/web` is held until 2026-11-18 05:00:00 UTC" in ran.stderr
-    assert f"`deny` window `0 22 * * *` Europe/Berlin at {line_of(repository, '- applications:')}" in (
-        ran.stderr
+    assert (
+        f"`deny` window `0 22 * * *` Europe/Berlin at {line_of(repository, '- applications:')}"
+        in (ran.stderr)
     )
     assert "held until 2026-11-18 05:00:00 UTC: the `deny` window" in ran.stdout
     free, held = (
@@ -328,7 +329,7 @@ def test_a_window_that_is_for_others_holds_nobody(tmp_path: Path) -> None:
 def test_syncs_use_the_account_of_their_destination_where_argo_cd_impersonates(
     tmp_path: Path,
 ) -> None:
-    account = {"server": "*", "namespace": "shop", "defaultServiceAccount": "deployer"}
+    account: Json = {"server": "*", "namespace": "shop", "defaultServiceAccount": "deployer"}
     repository = two_units(tmp_path, destinationServiceAccounts=[account])
     data: Json = {"application.sync.impersonation.enabled": "true"}
     repository.put("argocd/cm.yaml", {**setting("argocd-cm", "argocd"), "data": data})

@@ -32,7 +32,7 @@ WINDOWS = st.builds(
     asked=st.booleans(),
 )
 def test_a_unit_is_held_until_the_first_minute_that_lets_it_go(
-    windows: tuple[SyncWindow, ...], minute: int, asked: bool
+    windows: tuple[SyncWindow, ...], minute: int, *, asked: bool
 ) -> None:
     now = Ms(FIRST + minute * MINUTE + 1)
 

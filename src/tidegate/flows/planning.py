@@ -153,7 +153,9 @@ async def make_plan(
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
     """The unit by these rules; where they are not its controller's, a person asks for it."""
-    policy = run_by(member.unit.policy, rules or member.unit.policy.semantics)
+    own = member.unit.policy.semantics
+    chosen = own if rules is None or rules.name == own.name else rules
+    policy = run_by(member.unit.policy, chosen)
     asked = policy.semantics.name != ARGOCD.name or not policy.starts
     policy = msgspec.structs.replace(policy, asked=asked)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))

@@ -97,7 +97,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     others change is put back. `timeout` and `retry` take the place of what the semantics have.
     `namespace_labels` and `namespace_notes` go onto the namespace that it creates. `windows`: when
     it may be synced; `asked`: a person wants it now, which some windows let pass. `reach`: what its
-    project lets it touch.
+    project lets it touch. `instance_label`: the label that names it on its objects besides.
     """
 
     semantics: Semantics = TIDEGATE
@@ -132,3 +132,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     windows: tuple[SyncWindow, ...] = ()
     asked: bool = False
     reach: Reach | None = None
+    instance_label: str = ""

@@ -79,9 +79,7 @@ def test_windows_hold_when_argo_cd_is_held() -> None:
     for row in RECORDED:
         asked, told = mapping(row, "asked"), mapping(row, "told")
         reach, claim = reach_of(asked), claim_of(mapping(asked, "application"))
-        windows = windows_for(
-            reach.project, claim, text(asked, "application", "metadata", "name")
-        )
+        windows = windows_for(reach.project, claim, text(asked, "application", "metadata", "name"))
         for at, automated, manual in zip(
             listed(asked, "moments"), listed(told, "automated"), listed(told, "manual"), strict=True
         ):

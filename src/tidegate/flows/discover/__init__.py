@@ -18,8 +18,10 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.dialect.argo.customizing import read_customs
 from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
+from tidegate.flows.discover.customs import find_rules, without_excluded
 from tidegate.flows.discover.families import (
     Family,
     Member,
@@ -41,6 +43,7 @@ from tidegate.flows.discover.several import refuse_several, tell_apart, things_b
 from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Setting, Workshop
+from tidegate.health.lua import NO_RULES, LuaRules
 from tidegate.model.config import Config, Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
@@ -63,6 +66,8 @@ class Discovered:
     settings: Mapping[str, Switch] = field(default_factory=dict)
     is_repository: bool = False
     """Units say themselves what they are; what is said of a plain one is said of nobody."""
+    scripts: LuaRules = NO_RULES
+    """The health rules that the repository brings."""
 
     @property
     def are_alternatives(self) -> bool:
@@ -240,8 +245,12 @@ def _concluded(
     settings = {**{one.name: one for one in way.config.settings}, **found}
     projects = Projects.of(scan, settings, known_clusters(scan, way.config))
     governed, refused = projects.govern(families)
-    told = (*findings, *findings_of(families, scan), *refused, *tell_settings(found))
-    return Discovered(tuple(governed), told, settings)
+    customs = read_customs(settings)
+    kept, excluded = without_excluded(governed, customs.filters)
+    scripts, ruled = find_rules(settings)
+    told = [*findings, *findings_of(families, scan), *refused, *excluded]
+    told += (*tell_settings(found), *customs.findings, *ruled)
+    return Discovered(tuple(kept), tuple(told), settings, scripts=scripts)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

@@ -52,9 +52,20 @@ REPOSITORY_RULES = (
     "!https://git.example.com/secret/*",
     "https://git.example.com/shop/[",
 )
-SERVERS = ("https://kubernetes.default.svc", "https://east.example.com", "https://west.example.com:6443")
+SERVERS = (
+    "https://kubernetes.default.svc",
+    "https://east.example.com",
+    "https://west.example.com:6443",
+)
 NAMES = ("in-cluster", "east", "west")
-SERVER_RULES = ("*", "", "!*east*", "https://*.example.com*", *SERVERS, "!https://kubernetes.default.svc")
+SERVER_RULES = (
+    "*",
+    "",
+    "!*east*",
+    "https://*.example.com*",
+    *SERVERS,
+    "!https://kubernetes.default.svc",
+)
 NAME_RULES = ("", "", "*", "east", "!east", "{east,west}", "in-*")
 NAMESPACES = ("shop", "shop-dev", "kube-system", "argocd", "")
 NAMESPACE_RULES = ("*", "shop", "shop*", "!kube-system", "!kube-*", "shop-???", "{shop,argocd}", "")
@@ -90,12 +101,15 @@ def questions(seed: int = 7) -> Iterator[dict[str, Json]]:
     dice = random.Random(seed)
     for _ in range(COUNT):
         number = dice.randrange(len(SERVERS))
-        destination: Json = dice.choice(({"server": SERVERS[number]}, {"name": NAMES[number]}))
-        place = {**destination, "namespace": dice.choice(NAMESPACES)}
+        key, value = dice.choice((("server", SERVERS[number]), ("name", NAMES[number])))
+        place: dict[str, Json] = {key: value, "namespace": dice.choice(NAMESPACES)}
         yield {
             "project": {"metadata": {"name": "team"}, "spec": spec(dice)},
             "application": {
-                "metadata": {"name": dice.choice(("web", "web-2")), "namespace": dice.choice(HOMES)},
+                "metadata": {
+                    "name": dice.choice(("web", "web-2")),
+                    "namespace": dice.choice(HOMES),
+                },
                 "spec": {"source": {"repoURL": dice.choice(REPOSITORIES)}, "destination": place},
             },
             "cluster": {"server": SERVERS[number], "name": NAMES[number]},
@@ -120,7 +134,7 @@ def spec(dice: random.Random) -> dict[str, Json]:
         "namespaceResourceBlacklist": kinds(dice),
         "syncWindows": [window(dice) for _ in range(dice.randrange(4))],
     }
-    if dice.random() < 0.5:  # noqa: PLR2004 - every other time
+    if dice.random() < 0.5:
         made["namespaceResourceWhitelist"] = kinds(dice)
         made["clusterResourceBlacklist"] = kinds(dice, named=True)
     return made
@@ -143,27 +157,36 @@ def kinds(dice: random.Random, *, named: bool = False) -> list[Json]:
 
 def window(dice: random.Random) -> dict[str, Json]:
     selectors: dict[str, Json] = {}
-    if dice.random() < 0.6:  # noqa: PLR2004 - more often than not
+    if dice.random() < 0.6:
         selectors["applications"] = [dice.choice(("*", "web", "web-?", "other"))]
-    if dice.random() < 0.4:  # noqa: PLR2004 - less often
+    if dice.random() < 0.4:
         selectors["clusters"] = [dice.choice((*SERVERS, *NAMES, "*"))]
-    if dice.random() < 0.4:  # noqa: PLR2004 - less often
+    if dice.random() < 0.4:
         selectors["namespaces"] = [dice.choice(("shop", "shop*", "*", "argocd"))]
     return {
         "kind": dice.choice(("allow", "deny")),
         "schedule": dice.choice(SCHEDULES),
         "duration": dice.choice(DURATIONS),
         "timeZone": dice.choice(ZONES),
-        "manualSync": dice.random() < 0.5,  # noqa: PLR2004 - every other time
-        "andOperator": dice.random() < 0.3,  # noqa: PLR2004 - now and then
+        "manualSync": dice.random() < 0.5,
+        "andOperator": dice.random() < 0.3,
         **selectors,
     }
 
 
 def an_object(dice: random.Random) -> dict[str, Json]:
     group, kind = dice.choice(KINDS)
-    namespace = "" if kind.startswith("Cluster") or kind == "Namespace" else dice.choice(("shop", "kube-system"))
-    return {"group": group, "kind": kind, "namespace": namespace, "name": dice.choice(("web", "db"))}
+    namespace = (
+        ""
+        if kind.startswith("Cluster") or kind == "Namespace"
+        else dice.choice(("shop", "kube-system"))
+    )
+    return {
+        "group": group,
+        "kind": kind,
+        "namespace": namespace,
+        "name": dice.choice(("web", "db")),
+    }
 
 
 def moment(dice: random.Random) -> int:
