@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
+from tests.fakes.projects import Ran, written
 from tests.fakes.repositories import (
     Body,
     Repository,
@@ -20,9 +20,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
 
-Ran = CompletedProcess[str]
 OF_CHILDREN = """
 hs = {}
 hs.status = "Progressing"
@@ -55,11 +53,6 @@ def one_unit(root: Path, *objects: Body, data: dict[str, str]) -> Repository:
 
 def events_of(ran: Ran) -> list[dict[str, Json]]:
     return [json.loads(line) for line in ran.stdout.splitlines()]
-
-
-def written(ran: Ran) -> set[str]:
-    events = (one for one in events_of(ran) if one["told"] == "object.written")
-    return {text(one.get("ref"), "name") for one in events}
 
 
 def begins(ran: Ran) -> dict[str, float]:
