@@ -16,6 +16,7 @@ from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.projects import refused_objects, window_findings
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.repeats import with_repeats
 from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
 from tidegate.flows.sharing import refuse_shared
@@ -273,14 +274,7 @@ async def _read_all(members: Iterable[Member], session: Session) -> _Reading:
     A unit of a repository that could not is at fault, and so is what it would bring.
     """
     members = list(members)
-    errors = [
-        error
-        for one in members
-        if isinstance(one.rendered, Unrendered) and not one.unit.id.kind
-        for error in one.rendered.errors
-    ]
-    if errors:
-        raise ExceptionGroup("not rendered", errors)
+    _refuse_unrendered(members)
     brought = _Brought.of(one.unit for one in members)
     documents: dict[str, list[Document]] = {}
     for one in members:
@@ -298,17 +292,31 @@ async def _read_all(members: Iterable[Member], session: Session) -> _Reading:
             continue
         found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
         if isinstance(found, Read):
-            told = await refused_objects(found.manifests, session)
+            manifests, repeats = with_repeats(found.manifests)
+            findings += repeats
+            told = await refused_objects(manifests, session)
             if told:
                 refused[unit.id] = "its project does not allow all of it"
                 faulty[unit.id] = member
                 findings += told
             else:
-                read.append(found)
+                read.append(replace(found, manifests=manifests))
         else:
             faulty[unit.id] = member
             findings += faults_of(unit, found)
     return _Reading(tuple(read), tuple(faulty.values()), tuple(findings), refused)
+
+
+def _refuse_unrendered(members: Iterable[Member]) -> None:
+    """Raise what is wrong with what the user points at."""
+    errors = [
+        error
+        for one in members
+        if isinstance(one.rendered, Unrendered) and not one.unit.id.kind
+        for error in one.rendered.errors
+    ]
+    if errors:
+        raise ExceptionGroup("not rendered", errors)
 
 
 def _attempt(
