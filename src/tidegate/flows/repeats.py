@@ -27,7 +27,7 @@ def with_repeats(wanted: Manifests) -> tuple[Manifests, list[Finding]]:
 def _looked_at(one: Manifest, wanted: Manifests, findings: list[Finding]) -> Manifest:
     if one.deed is not Deed.APPLY or one.handling.replaces:
         return one
-    repeats = find_repeats(one.ref.kind, msgspec.json.decode(one.body))
+    repeats = find_repeats(one.ref.kind, one.body)
     if not repeats:
         return one
     findings.append(_told(one, wanted, repeats))

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.shape import Merge, Shape, child
 
@@ -27,12 +30,13 @@ KINDS = frozenset(
 """Kinds with lists in which people repeat themselves."""
 
 
-def find_repeats(kind: Kind, body: dict[str, Json]) -> list[str]:
+def find_repeats(kind: Kind, body: bytes) -> list[str]:
     """The lists with entries of one key, as `spec.containers[0].env: A`."""
-    if (kind.group, kind.name) not in KINDS:
+    shape = shape_of(kind) if (kind.group, kind.name) in KINDS else None
+    if shape is None:
         return []
-    shape = shape_of(kind)
-    return list(_repeats(body.get("spec"), child(shape, "spec"), "spec")) if shape else []
+    spec = mapping(msgspec.json.decode(body), "spec")
+    return list(_repeats(spec, child(shape, "spec"), "spec"))
 
 
 def _repeats(value: Json, shape: Shape | None, path: str) -> Iterator[str]:
