@@ -303,6 +303,31 @@ def test_syncs_use_the_account_of_their_destination_where_argo_cd_impersonates(
     assert refused.returncode == 3
 
 
+def test_objects_that_belong_to_nobody_are_told_where_the_project_asks(tmp_path: Path) -> None:
+    ignored: Json = [{"group": "", "kind": "Secret", "name": "known-*"}]
+    asks: Json = {"warn": True, "ignore": ignored}
+    repository = two_units(tmp_path / "repo", orphanedResources=asks)
+    scenario = tmp_path / "given.yaml"
+    objects = [
+        namespace("shop"),
+        setting("stray", "shop"),
+        setting("web", "shop"),
+        {"apiVersion": "v1", "kind": "Secret", "metadata": named("known-one", "shop")},
+    ]
+    scenario.write_text(json.dumps({"given": {"objects": objects}}))
+
+    ran = tidegate("sync", repository.root, "--sandbox", "--scenario", scenario)
+    repository.put("projects/team.yaml", project(orphanedResources={}))
+    quiet = tidegate("sync", repository.root, "--sandbox", "--scenario", scenario)
+
+    assert ran.returncode == 0, ran.stderr
+    assert "beside `Application/argocd/web`, 1 object belongs to nobody: ConfigMap `stray`" in (
+        ran.stderr
+    )
+    assert line_of(repository, "orphanedResources") not in quiet.stderr
+    assert "argo.orphaned" not in quiet.stderr
+
+
 def test_a_global_project_adds_its_rules_to_those_that_its_labels_take(tmp_path: Path) -> None:
     repository = two_units(tmp_path)
     labelled = project()

@@ -20,6 +20,7 @@ from tidegate.flows.repeats import with_repeats
 from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
 from tidegate.flows.sharing import refuse_shared
+from tidegate.flows.strays import find_strays
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifest, Manifests
@@ -141,6 +142,8 @@ async def make_plan(
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
     faults |= dict.fromkeys(left_out, "something is wrong with it")
     faults |= reading.refused
+    if not ends:
+        findings += await find_strays((one.manifests for one in reading.read), session)
     findings += window_findings((one.manifests.unit for one in reading.read), session)
     return Planned(
         plan,

@@ -88,12 +88,12 @@ def refuse_object(reach: Reach, ref: Ref, *, namespaced: bool) -> Refusal | None
     said = (
         f"{kind.name} `{ref.name}`" if not kind.group else f"{kind.group}/{kind.name} `{ref.name}`"
     )
-    hit = next((one for one in denied if _fits_kind(one, ref, named=not namespaced)), None)
+    hit = next((one for one in denied if fits_kind(one, ref, named=not namespaced)), None)
     if hit is not None:
         rule = f"`{scope}ResourceBlacklist` has `{hit.group or ''}/{hit.kind}`"
         return Refusal(said, rule, hit.where)
     if allowed is not None and not any(
-        _fits_kind(one, ref, named=not namespaced) for one in allowed
+        fits_kind(one, ref, named=not namespaced) for one in allowed
     ):
         field = f"{scope}ResourceWhitelist"
         rule = f"`{field}` has no such kind" if allowed else f"`{field}` is empty"
@@ -210,7 +210,8 @@ def _fits_name(pattern: str, name: str) -> bool:
         return False
 
 
-def _fits_kind(rule: KindRule, ref: Ref, *, named: bool) -> bool:
+def fits_kind(rule: KindRule, ref: Ref, *, named: bool) -> bool:
+    """Whether a rule means an object; `named`: its name counts too."""
     kind = ref.kind
     if not (_fits_name(rule.kind, kind.name) and _fits_name(rule.group, kind.group)):
         return False

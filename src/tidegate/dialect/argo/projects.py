@@ -36,6 +36,7 @@ LISTS = (
     "namespaceResourceBlacklist",
     "destinationServiceAccounts",
     "syncWindows",
+    "orphanedResources",
 )
 UNPLAYED = ("signatureKeys", "sourceIntegrity")
 LONGEST = 255
@@ -170,7 +171,7 @@ class _Reading:
         ignored = [
             KindRule(
                 group=text(one, "group"),
-                kind=text(one, "kind"),
+                kind=text(one, "kind", default="*"),
                 name=text(one, "name"),
                 where=self.spot("orphanedResources"),
             )
