@@ -273,6 +273,19 @@ def test_a_window_that_cannot_be_read_is_an_error_at_its_line(tmp_path: Path) ->
     assert f"at {line_of(repository, '- applications:')}" in ran.stderr
 
 
+def test_a_window_that_never_opens_is_an_error_and_its_unit_is_left_out(tmp_path: Path) -> None:
+    always = {**NIGHT, "schedule": "* * * * *", "duration": "2h"}
+    repository = two_units(tmp_path, syncWindows=[always])
+
+    ran = synced(repository)
+    rest = synced(repository, "--keep-going", "-o", "json")
+
+    assert ran.returncode == 3
+    assert "`Application/argocd/web` is held for longer than a year" in ran.stderr
+    assert "free" in written(rest)
+    assert not written(rest) & {"web", "web-late"}
+
+
 def test_a_window_that_is_for_others_holds_nobody(tmp_path: Path) -> None:
     repository = two_units(tmp_path, syncWindows=[{**NIGHT, "applications": ["other"]}])
 

@@ -13,7 +13,12 @@ from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
 from tidegate.flows.discover.families import Family, Member
-from tidegate.flows.projects import refused_objects, window_findings
+from tidegate.flows.projects import (
+    closed_for_good,
+    find_holds,
+    refused_objects,
+    window_findings,
+)
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.repeats import with_repeats
@@ -141,17 +146,18 @@ async def make_plan(
     findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
     faults |= dict.fromkeys(left_out, "something is wrong with it")
-    faults |= reading.refused
-    if not ends:
-        findings += await find_strays((one.manifests for one in reading.read), session)
-    findings += window_findings((one.manifests.unit for one in reading.read), session)
+    findings += await find_strays((one.manifests for one in reading.read), session)
+    holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
+    findings += window_findings(holds, session)
+    refused = {**reading.refused, **closed_for_good(holds)}
+    faults |= refused
     return Planned(
         plan,
         reading.read,
         (*findings, *reading.findings),
         faults,
         all_known,
-        refused=reading.refused,
+        refused=refused,
     )
 
 

@@ -15,7 +15,7 @@ from tidegate.model.moment import Ms, format_moment
 from tidegate.model.plan import Deed
 from tidegate.model.project import Refusal
 from tidegate.model.sync_window import WindowHold, find_hold
-from tidegate.model.unit import Unit
+from tidegate.model.unit import Unit, UnitId
 
 MOST_TOLD = 5
 """Objects of one unit; of the others the number is told."""
@@ -62,17 +62,28 @@ def _more(unit: Unit, count: int) -> Finding:
     return Finding(code="argo.project", severity=Severity.ERROR, sentence=said, where=unit.where)
 
 
-def window_findings(units: Iterable[Unit], session: Session) -> Iterator[Finding]:
-    """Which units their windows hold now, and until when; what now is, where it is simulated."""
-    now, assumed = session.world.now(), False
-    for unit in units:
-        policy = unit.policy
-        if not policy.windows:
-            continue
-        if session.target.simulation is not None and not assumed:
-            assumed = True
-            yield _assumed(unit, now)
-        hold = find_hold(policy.windows, now, asked=policy.asked)
+def find_holds(units: Iterable[Unit], now: Ms) -> list[tuple[Unit, WindowHold | None]]:
+    """The units with windows, and what holds each at this moment."""
+    return [
+        (unit, find_hold(unit.policy.windows, now, asked=unit.policy.asked))
+        for unit in units
+        if unit.policy.windows
+    ]
+
+
+def closed_for_good(holds: Iterable[tuple[Unit, WindowHold | None]]) -> dict[UnitId, str]:
+    """Of these, those that nobody will see open, and why nothing is done to them."""
+    why = "its sync windows do not open within a year"
+    return {unit.id: why for unit, hold in holds if hold is not None and not hold.until}
+
+
+def window_findings(
+    holds: Iterable[tuple[Unit, WindowHold | None]], session: Session
+) -> Iterator[Finding]:
+    """Who is held until when; what now is, where it is simulated."""
+    for number, (unit, hold) in enumerate(holds):
+        if session.target.simulation is not None and not number:
+            yield _assumed(unit, session.world.now())
         if hold is not None:
             yield _held(unit, hold)
 

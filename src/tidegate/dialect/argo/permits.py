@@ -49,8 +49,12 @@ def refuse_source(project: Project, url: str) -> Refusal | None:
 
 
 def refuse_home(project: Project, namespace: str) -> Refusal | None:
-    """Why an Application may not stand in a namespace."""
-    if namespace in {"", project.home} or _is_listed(project.namespaces, namespace):
+    """Why an Application may not stand in a namespace; where Argo CD is must be known."""
+    if (
+        not project.home
+        or namespace in {"", project.home}
+        or _is_listed(project.namespaces, namespace)
+    ):
         return None
     said = f"an Application in namespace `{namespace}`"
     rule = _only("sourceNamespaces", project.namespaces)

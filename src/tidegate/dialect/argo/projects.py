@@ -56,7 +56,10 @@ def project_paths(document: Document) -> Iterator[FieldPath]:
 def read_project(
     document: Document, home: str, place_of: PlaceOf
 ) -> tuple[Project, tuple[Finding, ...]]:
-    """The project, and what is wrong with it; one that names no namespace is in `home`."""
+    """The project, and what is wrong with it; one that names no namespace is in `home`.
+
+    An empty `home` is not known.
+    """
     reading = _Reading(document, place_of)
     spec, body = mapping(document.body, "spec"), document.body
     labels = mapping(body, "metadata", "labels")

@@ -26,7 +26,6 @@ from tidegate.dialect.argo.permits import (
 )
 from tidegate.dialect.argo.projects import KIND, project_paths, read_project, with_global
 from tidegate.dialect.argo.sets.asking import KnownCluster
-from tidegate.dialect.units import ARGO_HOME
 from tidegate.documents import Document, FieldPath, find_places, read, read_value
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, foreign
@@ -145,7 +144,7 @@ class Projects:
             return None, ()
         if document.place not in self._read:
             place_of = _Places.of(document, self.scan)
-            self._read[document.place] = read_project(document, home or ARGO_HOME, place_of)
+            self._read[document.place] = read_project(document, home, place_of)
         return self._read[document.place]
 
     def _global(
