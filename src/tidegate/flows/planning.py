@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.dialect.manifests import read_manifests
 from tidegate.dialect.semantics import run_by
-from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
+from tidegate.flows.bringing import BroughtUnits, KnownKinds
 from tidegate.flows.discover.families import Family, Member
 from tidegate.flows.projects import (
     closed_for_good,
@@ -28,9 +28,9 @@ from tidegate.flows.sharing import refuse_shared
 from tidegate.flows.strays import find_strays
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Kind, Served, Spot
-from tidegate.model.plan import Deed, Plan, PlannedUnit
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Kind, Spot
+from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.model.unit import Unit, UnitId
@@ -284,11 +284,13 @@ async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
     """
     members = list(members)
     _refuse_unrendered(members)
-    brought = _Brought.of(one.unit for one in members)
+    brought = BroughtUnits.of(one.unit for one in members)
     documents: dict[str, list[Document]] = {}
     for one in members:
         documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
-    scopes = {name: _Scope.of(await session.kinds(name), mine) for name, mine in documents.items()}
+    scopes = {
+        name: KnownKinds.of(await session.kinds(name), mine) for name, mine in documents.items()
+    }
     read: list[Read] = []
     faulty: dict[UnitId, Member] = {}
     refused: dict[UnitId, str] = {}
@@ -329,7 +331,7 @@ def _refuse_unrendered(members: Iterable[Member]) -> None:
 
 
 def _attempt(
-    unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope
+    unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds
 ) -> Read | list[TidegateError]:
     """What a unit asks for, or what is wrong with it; of what is pointed at, that is raised."""
     try:
@@ -344,72 +346,10 @@ def _attempt(
         return [*errors_of(group)]
 
 
-def _read(unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope) -> Read:
+def _read(unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds) -> Read:
     found = read_manifests(unit, rendered.documents, scope.is_namespaced)
     manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
     if read.is_whole:
         _refuse_empty(read.manifests)
     return read
-
-
-@dataclass(frozen=True, slots=True)
-class _Brought:
-    """All units of a plan, and those of them that sets of a parent generate."""
-
-    ids: frozenset[UnitId]
-    generated: Mapping[tuple[UnitId, str], tuple[UnitId, ...]]
-
-    @classmethod
-    def of(cls, units: Iterable[Unit]) -> _Brought:
-        units, generated = tuple(units), dict[tuple[UnitId, str], tuple[UnitId, ...]]()
-        for one in units:
-            if one.made_by and one.parent:
-                key = (one.parent, one.made_by)
-                generated[key] = (*generated.get(key, ()), one.id)
-        return cls(frozenset(one.id for one in units), generated)
-
-    def by(self, manifest: Manifest, unit: Unit, scope: _Scope) -> Manifest:
-        """An object of a dialect's own kind: the units that it is, and whether anybody takes it.
-
-        It is not waited for: its controller does not run while we do its work.
-        """
-        kind, ref = manifest.ref.kind, manifest.ref
-        if not is_own_kind(kind):
-            return manifest
-        name = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
-        mark = f"{kind.name}/{ref.namespace}/{ref.name}"
-        own = (name,) if name in self.ids and name != unit.id else ()
-        deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-        brings = own or self.generated.get((unit.id, mark), ())
-        return msgspec.structs.replace(manifest, brings=brings, deed=deed, gates=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """The kinds of a cluster, by group and name: those it serves, and those without namespaces."""
-
-    served: frozenset[tuple[str, str]]
-    wide: frozenset[tuple[str, str]]
-
-    @classmethod
-    def of(cls, kinds: Iterable[Served], documents: Iterable[Document]) -> _Scope:
-        """What the cluster serves, and what the documents define."""
-        kinds = tuple(kinds)
-        served = {(one.kind.group, one.kind.name) for one in kinds}
-        wide = {(one.kind.group, one.kind.name) for one in kinds if not one.namespaced}
-        for document in documents:
-            body = document.body
-            if text(body, "kind") == "CustomResourceDefinition":
-                name = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
-                served.add(name)
-                if text(body, "spec", "scope") == "Cluster":
-                    wide.add(name)
-        return cls(frozenset(served), frozenset(wide))
-
-    def serves(self, kind: Kind) -> bool:
-        return (kind.group, kind.name) in self.served
-
-    def is_namespaced(self, kind: Kind) -> bool | None:
-        name = (kind.group, kind.name)
-        return False if name in self.wide else True if name in self.served else None

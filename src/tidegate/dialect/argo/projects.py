@@ -60,7 +60,7 @@ def read_project(
 
     An empty `home` is not known.
     """
-    reading = _Reading(document, place_of)
+    reading = _ProjectText(document, place_of)
     spec, body = mapping(document.body, "spec"), document.body
     labels = mapping(body, "metadata", "labels")
     project = Project(
@@ -112,7 +112,7 @@ def spot(place: Place) -> str:
     return f"{place.name}:{place.line}" if place.line else place.name
 
 
-class _Reading:
+class _ProjectText:
     """One AppProject, rule by rule."""
 
     def __init__(self, document: Document, place_of: PlaceOf) -> None:
