@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
 
+from tidegate.dialect.tracking import SET
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
 from tidegate.model.manifest import Manifest
@@ -18,19 +19,13 @@ from tidegate.model.unit import Unit, UnitId
 
 @dataclass(frozen=True, slots=True)
 class BroughtUnits:
-    """All units of a plan, and those of them that sets of a parent generate."""
+    """All units of a plan."""
 
     ids: frozenset[UnitId]
-    generated: Mapping[tuple[UnitId, str], tuple[UnitId, ...]]
 
     @classmethod
     def of(cls, units: Iterable[Unit]) -> BroughtUnits:
-        units, generated = tuple(units), dict[tuple[UnitId, str], tuple[UnitId, ...]]()
-        for one in units:
-            if one.made_by and one.parent:
-                key = (one.parent, one.made_by)
-                generated[key] = (*generated.get(key, ()), one.id)
-        return cls(frozenset(one.id for one in units), generated)
+        return cls(frozenset(one.id for one in units))
 
     def by(self, manifest: Manifest, unit: Unit, scope: KnownKinds) -> Manifest:
         """An object of a dialect's own kind: the units that it is, and whether anybody takes it.
@@ -41,11 +36,11 @@ class BroughtUnits:
         if not is_own_kind(kind):
             return manifest
         name = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
-        mark = f"{kind.name}/{ref.namespace}/{ref.name}"
         own = (name,) if name in self.ids and name != unit.id else ()
         deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-        brings = own or self.generated.get((unit.id, mark), ())
-        return msgspec.structs.replace(manifest, brings=brings, deed=deed, gates=False)
+        return msgspec.structs.replace(
+            manifest, brings=own, deed=deed, gates=False, awaited=kind.name == SET
+        )
 
 
 @dataclass(frozen=True, slots=True)

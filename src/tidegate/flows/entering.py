@@ -22,6 +22,7 @@ from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.customs import APPLICATION
 from tidegate.flows.discover.rolling import told_rolling
+from tidegate.flows.looking import living
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -29,6 +30,7 @@ from tidegate.flows.session import Session, Target, open_session
 from tidegate.health.lua import LuaRules
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
 from tidegate.model.policy import Policy, Tracking
 from tidegate.model.unit import UnitId
 
@@ -169,7 +171,14 @@ async def _enter(
     async def ask(cluster: str) -> Capabilities:
         return await session.capabilities(cluster if cluster in known else next(iter(known)))
 
-    found = await discover(pointed, setting, ask)
+    async def lives(
+        kind: str, cluster: str, namespace: str
+    ) -> Mapping[str, dict[str, Json]] | None:
+        place = cluster if cluster in known else next(iter(known))
+        found = await living(session.world, kind, namespace, cluster=place)
+        return found or None if target.simulation else found  # it knows no Argo CD by itself
+
+    found = await discover(pointed, setting, ask, lives)
     session.follow(found.scripts)
     return session, Found.of(found, pointed, session.craft.scripts)
 
