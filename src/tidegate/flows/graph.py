@@ -8,7 +8,7 @@ async with open_found(pointed, target, setting) as (session, found):
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -20,12 +20,14 @@ from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.session import Session
 from tidegate.flows.wiring import Simulation, known_to, profile_of
 from tidegate.graph.build import build_graph
-from tidegate.graph.ground import Ground
+from tidegate.graph.ground import GIVEN, Ground
 from tidegate.knowledge.naming import Naming
 from tidegate.model.graph import Graph
 from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Json
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import Unit, UnitId
+from tidegate.plan.build import plan_unit
 from tidegate.schema.builtin import served_kinds
 
 ENGINES = frozenset({*READERS, ("argoproj.io", "AppProject")})
@@ -51,10 +53,23 @@ async def make_graph(
     """The graph of these families. Without `rules` each unit is run by those of its own dialect."""
     planned, circle = await _plan(families, session, rules)
     members = [member for family in families for member in family.members]
-    ground = ground_of(session.target.simulation)
+    units = [one.unit for one in members]
+    ground = ground_of(session.target.simulation, _homes(units))
     unread = [one.manifests.unit.id for one in planned.read if not one.is_whole]
-    graph = build_graph(_wanted(members, planned), planned.plan, ground, unread=unread)
+    craft, now = session.craft, session.world.now()
+
+    def is_checked(unit: Unit, body: dict[str, Json]) -> bool:
+        one = plan_unit(unit)
+        return craft.script(one, body, now) is not None or craft.judge(one, body, now).checked
+
+    wanted = _wanted(members, planned)
+    graph = build_graph(wanted, planned.plan, ground, unread=unread, is_checked=is_checked)
     return Graphed(graph, planned, circle)
+
+
+def _homes(units: Sequence[Unit]) -> Iterator[str]:
+    """The namespaces in which the engines look for the units that nobody brings."""
+    return (one.id.namespace for one in units if one.parent is None and one.id.kind)
 
 
 async def _plan(
@@ -93,12 +108,14 @@ def _as_declared(planned: Unit, declared: Unit) -> Unit:
     return msgspec.structs.replace(planned, dependencies=declared.dependencies)
 
 
-def ground_of(simulation: Simulation | None) -> Ground:
-    """What is known before anything of a repository is."""
+def ground_of(simulation: Simulation | None, homes: Iterable[str] = ()) -> Ground:
+    """What is known before anything of a repository is; `homes` are namespaces of the engines."""
     profile = profile_of(simulation)
+    namespaces = (("", "Namespace", "", home) for home in homes)
     return Ground(
         naming=Naming.of(known_to(simulation)),
         served={(one.kind.group, one.kind.name): one.namespaced for one in served_kinds()},
+        given=GIVEN | frozenset(namespaces),
         engines=ENGINES,
         telemetry=profile.telemetry,
         polls=profile.polls,
