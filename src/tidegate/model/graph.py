@@ -16,6 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.errors import Place
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref, identity
 from tidegate.model.operators import Effect, Until
 from tidegate.model.plan import Edge
@@ -209,6 +210,18 @@ class Circle(msgspec.Struct, frozen=True):
     """Those that wait for each other: each link for the next one, and the last for the first."""
 
     waits: tuple[Wait, ...]
+
+
+class CriticalStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step on the critical path: how long it takes, when it is over, and what takes so long.
+
+    `slowest` is a node by its number, or -1 where nothing is waited for.
+    """
+
+    step: int
+    takes: Ms
+    until: Ms
+    slowest: int
 
 
 class LackKind(StrEnum):
