@@ -73,7 +73,7 @@ async def make_graph(
     families: Sequence[Family], session: Session, rules: Semantics | None = None
 ) -> Graphed:
     """The graph of these families. Without `rules` each unit is run by those of its own dialect."""
-    planned, circle = await _plan(families, session, rules)
+    planned, circle = await plan_families(families, session, rules)
     members = [member for family in families for member in family.members]
     units = [one.unit for one in members]
     ground = ground_of(session.target.simulation, _homes(units))
@@ -94,9 +94,10 @@ def _homes(units: Sequence[Unit]) -> Iterator[str]:
     return (one.id.namespace for one in units if one.parent is None and one.id.kind)
 
 
-async def _plan(
+async def plan_families(
     families: Sequence[Family], session: Session, rules: Semantics | None
 ) -> tuple[Planned, PlanError | None]:
+    """A plan, and why units wait for each other, where they do; the plan is then without that."""
     try:
         return await make_plan(families, session, rules=rules), None
     except PlanError as error:
