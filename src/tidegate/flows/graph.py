@@ -177,14 +177,18 @@ def tell_graph(graphed: Graphed, question: Question, simulation: Simulation | No
 
 
 def find_inverted(graph: Graph) -> frozenset[int]:
-    """The places of edges whose consumer cannot do without, and comes first."""
+    """The places of edges whose consumer cannot do without, and comes before all who bring it."""
     reach = Reach(graph)
-    return frozenset(
-        at
-        for at, edge in enumerate(graph.edges)
-        if not (edge.optional or edge.absent or edge.effect is Effect.NOTHING)
-        and standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
-    )
+    wants: dict[int, list[int]] = {}
+    for at, edge in enumerate(graph.edges):
+        if not (edge.optional or edge.absent or edge.effect is Effect.NOTHING):
+            wants.setdefault(edge.want, []).append(at)
+
+    def is_late(at: int) -> bool:
+        edge = graph.edges[at]
+        return standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
+
+    return frozenset(at for mine in wants.values() if all(map(is_late, mine)) for at in mine)
 
 
 def _critical(graphed: Graphed, simulation: Simulation | None) -> list[CriticalStep]:

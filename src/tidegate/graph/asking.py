@@ -51,12 +51,22 @@ def asked_by(
         yield from _of_its_kind(ref.kind, cluster, supply, ground)
     elif name == SERVICE:
         yield from _selected(ref, body, cluster, supply)
-    for one in ground.naming.mentions_of(body, ref.kind, pods):
+    for one in _each_once(ground.naming.mentions_of(body, ref.kind, pods)):
         if name not in ground.engines or one.kind not in UNITS:
             yield from _mentioned(one, cluster, supply, ground)
     for dialling in dialled_by(ref, body, pods, cluster, supply, ground):
         yield _dialled(dialling, cluster, supply)
     yield from _told_in_notes(ref, body, cluster, supply, ground)
+
+
+def _each_once(mentions: Iterable[Mention]) -> Iterator[Mention]:
+    """Rows about references and those of operators may speak of the same field."""
+    seen: set[tuple[object, ...]] = set()
+    for one in mentions:
+        key = (*one[:4], one.effect, one.until, one.keys, one.optional)
+        if key not in seen:
+            seen.add(key)
+            yield one
 
 
 def _told_in_notes(

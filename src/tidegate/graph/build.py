@@ -57,6 +57,7 @@ def build_graph(
     )
 
 
+MOST_ALTERNATIVES = 8
 IsChecked = Callable[[Unit, Body], bool]
 """Whether the rules of a unit can tell when objects of this body's kind are ready."""
 
@@ -213,7 +214,7 @@ class _Growing:
 
     def _want(self, side: _Side, asked: Asked, suppliers: Sequence[Supplier]) -> None:
         """One edge for each that brings it, or one to what nobody brings."""
-        others = [one for one in suppliers if one.number != side.number]
+        others = self._nearest(side, suppliers)
         if suppliers and not others:
             return  # it brings that itself
         number = self._wants
@@ -242,6 +243,15 @@ class _Growing:
                     where=side.where,
                 )
             )
+
+    def _nearest(self, side: _Side, suppliers: Sequence[Supplier]) -> list[Supplier]:
+        """Those of others. Of many, its own unit's, or those that come first: one is enough."""
+        others = [one for one in suppliers if one.number != side.number]
+        if len(others) <= MOST_ALTERNATIVES:
+            return others
+        own = [one for one in others if self.nodes[one.number].unit == side.unit.id]
+        first = sorted(others, key=lambda one: self.nodes[one.number].step)
+        return (own or first)[:MOST_ALTERNATIVES]
 
     def _missing_node(self, asked: Asked, asker: GraphNode) -> int:
         if asked.ref is None:
