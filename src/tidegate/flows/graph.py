@@ -85,7 +85,10 @@ async def make_graph(
         return craft.script(one, body, now) is not None or craft.judge(one, body, now).checked
 
     wanted = _wanted(members, planned)
-    graph = build_graph(wanted, planned.plan, ground, unread=unread, is_checked=is_checked)
+    owns = {one.entry: one.own.body for one in families if one.own is not None}
+    graph = build_graph(
+        wanted, planned.plan, ground, unread=unread, is_checked=is_checked, owns=owns
+    )
     return Graphed(graph, planned, circle)
 
 

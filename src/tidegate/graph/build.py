@@ -7,13 +7,15 @@ and their references do.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
 from tidegate.errors import Place
 from tidegate.graph.asking import Asked, ask_for_groups, asked_by
+from tidegate.graph.declared import obeys_annotations
 from tidegate.graph.ground import Ground
 from tidegate.graph.supply import Supplier, Supply
 from tidegate.knowledge.naming import Body, Pods
@@ -23,6 +25,7 @@ from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect, Until
 from tidegate.model.plan import Deed, Plan, items_of
 from tidegate.model.policy import Order
+from tidegate.model.reading import text
 from tidegate.model.unit import Strength, Unit, UnitId
 
 _ORIGIN = re.compile(
@@ -37,16 +40,19 @@ def build_graph(
     *,
     unread: Iterable[UnitId] = (),
     is_checked: IsChecked | None = None,
+    owns: Mapping[UnitId, Body] = MappingProxyType({}),
 ) -> Graph:
     """The graph of these units, in the order that the plan gives them.
 
     The plan may be of a part: what stands in no step of it is in no step of the graph. Without
-    `is_checked`, the rules of each unit can tell of every kind when an object is ready.
+    `is_checked`, the rules of each unit can tell of every kind when an object is ready. `owns` are
+    the own objects of units that nobody brings: what these name, their units need.
     """
     growing = _Growing(ground, tuple(wanted), plan, is_checked)
     growing.place()
     growing.tie_units()
     growing.tie_objects()
+    growing.tie_owns(owns)
     known = tuple(dict.fromkeys((*unread, *growing.unknown)))
     return Graph(
         nodes=tuple(growing.nodes),
@@ -209,7 +215,7 @@ class _Growing:
                 self.nodes[after].where,
                 until=Until.READY,
                 field=("metadata", "annotations", annotation),
-                in_force=_obeys_annotations(units[after]),
+                in_force=obeys_annotations(units[after]),
             )
 
     def _want(self, side: _Side, asked: Asked, suppliers: Sequence[Supplier]) -> None:
@@ -243,6 +249,17 @@ class _Growing:
                     where=side.where,
                 )
             )
+
+    def tie_owns(self, owns: Mapping[UnitId, Body]) -> None:
+        """What units need by their own objects, where nobody writes these."""
+        for one in (one.unit for one in self._wanted if one.unit.id in owns):
+            body, number = owns[one.id], self._units[one.id]
+            kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+            ref = Ref(kind, one.id.namespace, one.id.name)
+            if self._supply.find(one.id.cluster, *_parts(ref))[0].number == number:
+                asked = asked_by(ref, body, None, one.id.cluster, self._supply, self._ground)
+                for need, suppliers in asked:
+                    self._want(_Side(number, one, one.where), need, suppliers)
 
     def _nearest(self, side: _Side, suppliers: Sequence[Supplier]) -> list[Supplier]:
         """Those of others. Of many, its own unit's, or those that come first: one is enough."""
@@ -384,9 +401,4 @@ def _parts(ref: Ref) -> tuple[str, str, str, str]:
 
 
 def _obeys(unit: Unit, tie: Tie) -> bool:
-    return tie is not Tie.ANNOTATION or _obeys_annotations(unit)
-
-
-def _obeys_annotations(unit: Unit) -> bool:
-    """Annotations of others than Argo CD and Helm order objects by our own rules alone."""
-    return unit.policy.semantics.name == "tidegate"
+    return tie is not Tie.ANNOTATION or obeys_annotations(unit)
