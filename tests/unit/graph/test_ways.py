@@ -93,17 +93,6 @@ def test_a_config_map_that_a_later_wave_makes_is_a_circle() -> None:
     assert find_circles(graph_of_text(CONFIG % 1 + MOUNTS)) == ()
 
 
-def test_argo_cd_does_not_wait_for_a_last_wave_so_that_nothing_is_stuck() -> None:
-    last = CONFIG % 1 + MOUNTS.replace('"1"', '"0"')
-    tasks = graph_of_text(last, rules=ARGOCD)
-
-    assert len(find_circles(tasks)) == 1
-    alone = last.replace("kind: ConfigMap", "kind: Secret").replace(
-        "configMap: {name", "secret: {secretName"
-    )
-    assert len(find_circles(graph_of_text(alone, rules=ARGOCD))) == 1
-
-
 def test_a_kind_that_nobody_can_judge_holds_nothing() -> None:
     unit = unit_of("app", rules=ARGOCD)
     text = CONFIG % 5 + MOUNTS
