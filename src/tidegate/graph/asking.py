@@ -130,7 +130,7 @@ def _mentioned(one: Mention, cluster: str, supply: Supply, ground: Ground) -> It
 
 def _dialled(one: Dialling, cluster: str, supply: Supply) -> Answer:
     ref = Ref(_kind(*SERVICE), one.namespace, one.name)
-    asked = Asked(ref, Tie.HOST, one.effect, Until.SERVING, one.field)
+    asked = Asked(ref, Tie.HOST, one.effect, Until.SERVING, one.field, one.port)
     return asked, supply.find(cluster, *SERVICE, one.namespace, one.name)
 
 

@@ -17,6 +17,7 @@ from tidegate.knowledge.hosts import (
     does_poll,
     hosts_in,
     is_own_address,
+    port_of,
     service_of,
 )
 from tidegate.knowledge.naming import Body, Pods
@@ -43,6 +44,7 @@ class Dialling(NamedTuple):
     name: str
     field: FieldPath
     effect: Effect
+    port: str = ""
 
 
 class _Seen(NamedTuple):
@@ -94,7 +96,7 @@ def _of_pods(
                 for host in hosts_in(written, variable, aliases, ground.telemetry):
                     meant = service_of(host, ref.namespace, seen)
                     if meant and not supply.is_own(cluster, meant, ref.namespace, pods.labels):
-                        yield Dialling(*meant, field, effect)
+                        yield Dialling(*meant, field, effect, port_of(host, written))
 
 
 def _hosts(
@@ -131,7 +133,7 @@ def _of_texts(
             for host in addresses_in(written, ground.telemetry):
                 meant = _meant(host, ref, seen)
                 if meant:
-                    yield Dialling(*meant, field, Effect.NOTHING)
+                    yield Dialling(*meant, field, Effect.NOTHING, port_of(host, written))
 
 
 def _meant(host: Host, ref: Ref, seen: _Seen) -> tuple[str, str] | None:

@@ -95,6 +95,19 @@ def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not()
     assert served.field[-4:] == ("containers", 0, "env", 0)
 
 
+@pytest.mark.parametrize(
+    ("port", "lacks"), [("80", []), ("8080", ["port 8080 of Service shop/db"])]
+)
+def test_a_port_that_a_service_has_not_got_is_missing(port: str, lacks: list[str]) -> None:
+    call = f"        env: [{{name: DB_URL, value: 'http://db.shop:{port}/'}}]\n"
+    service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
+
+    assert lacking(together(WEB + call, service)) == lacks
+    assert (
+        lacking(together(WEB + call, service.replace("spec: {", "spec: {clusterIP: None, "))) == []
+    )
+
+
 def test_a_workload_does_not_call_itself() -> None:
     call = "        env: [{name: DB_HOST, value: web}]\n"
     graph = graph_of_text(together(WEB + call, SERVICE))

@@ -109,7 +109,9 @@ def _need(graph: Graph, edge: GraphEdge, before: GraphNode, *, is_late: bool) ->
     what = f"{edge.through} from {before.name}" if edge.through else before.name
     notes = [str(edge.tie)]
     if edge.key:
-        notes.append(f"key {edge.key}")
+        notes.append(f"{'port' if edge.tie is Tie.HOST else 'key'} {edge.key}")
+    if edge.lacks_key:
+        notes.append("which it has not got")
     if before.kind is NodeKind.OUTSIDE:
         notes.append("nobody brings it")
     elif is_late:
