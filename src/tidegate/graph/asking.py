@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     strength: Strength = Strength.SOFT
     absent: bool = False
     name: str = ""
+    certain: bool = True
 
 
 Answer = tuple[Asked, Sequence[Supplier]]
@@ -130,7 +131,9 @@ def _mentioned(one: Mention, cluster: str, supply: Supply, ground: Ground) -> It
 
 def _dialled(one: Dialling, cluster: str, supply: Supply) -> Answer:
     ref = Ref(_kind(*SERVICE), one.namespace, one.name)
-    asked = Asked(ref, Tie.HOST, one.effect, Until.SERVING, one.field, one.port)
+    asked = Asked(
+        ref, Tie.HOST, one.effect, Until.SERVING, one.field, one.port, certain=one.certain
+    )
     return asked, supply.find(cluster, *SERVICE, one.namespace, one.name)
 
 

@@ -240,6 +240,7 @@ class _Growing:
                     lacks_key=bool(lacks),
                     optional=asked.optional,
                     absent=asked.absent,
+                    certain=asked.certain,
                     in_force=asked.strength is Strength.SOFT or _obeys(side.unit, asked.tie),
                     where=side.where,
                 )

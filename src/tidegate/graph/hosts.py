@@ -45,6 +45,7 @@ class Dialling(NamedTuple):
     field: FieldPath
     effect: Effect
     port: str = ""
+    certain: bool = True
 
 
 class _Seen(NamedTuple):
@@ -76,9 +77,13 @@ def dialled_by(
         if ground.is_given("", "Service", one.namespace, one.name):
             continue
         known = best.get((one.namespace, one.name))
-        if known is None or (known.effect is Effect.NOTHING and one.effect is not Effect.NOTHING):
+        if known is None or _weight(one) > _weight(known):
             best[one.namespace, one.name] = one
     yield from best.values()
+
+
+def _weight(one: Dialling) -> tuple[bool, bool]:
+    return (one.effect is not Effect.NOTHING, one.certain)
 
 
 def _of_pods(
@@ -96,7 +101,8 @@ def _of_pods(
                 for host in hosts_in(written, variable, aliases, ground.telemetry):
                     meant = service_of(host, ref.namespace, seen)
                     if meant and not supply.is_own(cluster, meant, ref.namespace, pods.labels):
-                        yield Dialling(*meant, field, effect, port_of(host, written))
+                        port = port_of(host, written)
+                        yield Dialling(*meant, field, effect, port, host.sure)
 
 
 def _hosts(

@@ -131,6 +131,8 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     absent: bool = False
     """It is asked not to be there."""
     in_force: bool = True
+    certain: bool = True
+    """Else it is a guess: a word that may be a host, and is one where such a Service is there."""
     where: Place | None = None
     """Where that is said: the place of `after`, unless something else says it."""
 

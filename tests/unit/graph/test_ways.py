@@ -125,7 +125,7 @@ spec:
   template:
     spec:
       restartPolicy: Never
-      containers: [{name: app, image: acme/app, command: [psql, -h, db, -p, "5432"]}]
+      containers: [{name: app, image: acme/app, env: [{name: DB_HOST, value: db}]}]
 ---
 apiVersion: v1
 kind: Service
@@ -145,7 +145,7 @@ spec:
 
     told = [f"{one.who} {one.why}" for one in circle.waits]
     assert told[0] == (
-        "Job shop/migrate calls Service shop/db (spec.template.spec.containers[0].command)"
+        "Job shop/migrate calls Service shop/db (spec.template.spec.containers[0].env[0])"
     )
     assert "presync wave 0 of shop/app is over when Job shop/migrate is ready" in told
 
