@@ -93,8 +93,12 @@ async def make_graph(
 
 
 def _homes(units: Sequence[Unit]) -> Iterator[str]:
-    """The namespaces in which the engines look for the units that nobody brings."""
-    return (one.id.namespace for one in units if one.parent is None and one.id.kind)
+    """The namespaces in which the engines look for units that no other unit of theirs brings."""
+    return (
+        one.id.namespace
+        for one in units
+        if one.id.kind and (one.parent is None or not one.parent.kind)
+    )
 
 
 async def plan_families(
