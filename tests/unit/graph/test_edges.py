@@ -233,6 +233,21 @@ def test_argo_cd_does_not_obey_annotations_of_others() -> None:
     assert not edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].in_force
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tidegate.dev/depends-on", "first"),
+        ("tidegate.dev/depends-on", "ConfigMap/first@soon"),
+        ("config.kubernetes.io/depends-on", "ConfigMap/shop/first/x"),
+        ("kapp.k14s.io/change-rule", "after shop/first"),
+    ],
+)
+def test_what_an_annotation_says_that_nobody_can_read_is_told(name: str, said: str) -> None:
+    (wrong,) = graph_of_text(noted(WEB, name, said)).misread
+
+    assert (wrong.annotation, wrong.said) == (name, said)
+
+
 def test_what_is_asked_not_to_be_there_is_not_missing() -> None:
     web = noted(WEB, "tidegate.dev/depends-on", "Job/shop/old@absent")
 
