@@ -46,8 +46,9 @@ def asked_by(
 ) -> Iterator[Answer]:
     """All that an object asks for. What every cluster has is not asked for."""
     name = (ref.kind.group, ref.kind.name)
-    if ref.namespace and not ground.is_given(*NAMESPACE, "", ref.namespace):
-        yield _home(ref.namespace, cluster, supply)
+    home = "" if ground.is_wide(*name) else ref.namespace
+    if home and not ground.is_given(*NAMESPACE, "", home):
+        yield _home(home, cluster, supply)
     if name not in ground.served and name not in ground.engines:
         yield from _of_its_kind(ref.kind, cluster, supply, ground)
     elif name == SERVICE:

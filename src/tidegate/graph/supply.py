@@ -84,7 +84,8 @@ class Supply:
             self._objects[spot] = [Supplier(number, False)]
 
     def _add(self, cluster: str, name: KindName, inside: str, called: str, one: Supplier) -> None:
-        self._objects.setdefault((cluster, *name, inside, called), []).append(one)
+        home = "" if self._ground.is_wide(*name) else inside
+        self._objects.setdefault((cluster, *name, home, called), []).append(one)
         self._groups.setdefault(name[1], {})[name[0]] = None
 
     def _define(self, number: int, cluster: str, body: Body) -> None:
@@ -96,8 +97,9 @@ class Supply:
         self, cluster: str, group: str, kind: str, namespace: str, name: str
     ) -> list[Supplier]:
         """Those that bring an object; where it is in no namespace, one that is named is ignored."""
-        found = self._objects.get((cluster, group, kind, namespace, name))
-        if found is None and namespace:
+        home = "" if self._ground.is_wide(group, kind) else namespace
+        found = self._objects.get((cluster, group, kind, home, name))
+        if found is None and home:
             found = self._objects.get((cluster, group, kind, "", name))
         return found or []
 

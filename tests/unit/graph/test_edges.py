@@ -176,6 +176,20 @@ def test_a_certificate_needs_its_issuer_its_operator_and_its_definition() -> Non
     assert graph.nodes[definition.before].kind is NodeKind.OBJECT
 
 
+def test_an_issuer_of_the_whole_cluster_is_found_from_every_namespace() -> None:
+    elsewhere = CERTIFICATE.replace("{name: web}", "{name: web, namespace: other}")
+    graph = graph_of_text(together(elsewhere, ISSUER))
+
+    edge = edges_of(graph, "Certificate other/web")["ClusterIssuer acme"]
+    assert graph.nodes[edge.before].kind is NodeKind.OBJECT
+
+
+def test_the_names_of_a_certificate_are_nobody_whom_it_calls() -> None:
+    named = CERTIFICATE.replace("spec: {", "spec: {dnsNames: [db.other.svc], ")
+
+    assert "Service other/db" not in lacking(named)
+
+
 def test_a_certificate_makes_the_secret_that_a_pod_mounts() -> None:
     volume = "      volumes: [{name: tls, secret: {secretName: web-tls}}]\n"
     graph = graph_of_text(together(WEB + volume, CERTIFICATE))
