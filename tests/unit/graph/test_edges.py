@@ -136,6 +136,34 @@ spec:
     assert edges_of(graph, "ConfigMap shop/web")["Service shop/web"].field == ("data", "a")
 
 
+CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+CLASS = """\
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: example.org/disk
+"""
+
+
+def test_a_claim_without_a_class_needs_one_that_is_the_default() -> None:
+    named = CLAIM.replace("spec: {", "spec: {storageClassName: fast, ")
+
+    assert lacking(CLAIM) == ["StorageClass (default)"]
+    assert lacking(together(CLAIM, CLASS)) == []
+    assert lacking(together(CLAIM, CLASS.replace('"true"', '"false"'))) == [
+        "StorageClass (default)"
+    ]
+    assert lacking(named) == ["StorageClass fast"]
+    assert lacking(CLAIM.replace("spec: {", 'spec: {storageClassName: "", volumeName: v, ')) == [
+        "PersistentVolume v"
+    ]
+
+
 CERTIFICATE = """\
 apiVersion: cert-manager.io/v1
 kind: Certificate
