@@ -18,7 +18,7 @@ from tidegate.documents import Document, FieldPath
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding
 from tidegate.model.project import ProjectClaim
-from tidegate.model.reading import listed, mapping, part, text
+from tidegate.model.reading import labels_of, listed, mapping, part, text
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 KIND = "Application"
@@ -66,6 +66,7 @@ def read_application(document: Document, namespace: str) -> Declared:
         where=document.place,
         suspended=notes_of(body).get(SKIPS) in TRUE,
         claim=_claim(spec, written),
+        labels=labels_of(body),
     )
     return Declared(units=(unit,), findings=(*telling.findings, *findings))
 
