@@ -9,6 +9,7 @@ from bench import (
     documents,
     door,
     engine,
+    graph,
     jq,
     live,
     live_rollout,
@@ -22,7 +23,7 @@ from bench import (
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, sets, discovery, render, lua, jq),
+    *(documents, sandbox, living, units, sets, discovery, render, lua, jq, graph),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -139,7 +139,6 @@ def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: P
 def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) -> None:
     cases = {
         "Deployment shop/db": "is neither a unit nor an object",
-        "Application/base": "is neither a unit nor an object",
         f"{UNIT}b": "depends on itself",
         "Application/argocd/nobody": "which is not there",
     }

@@ -25,6 +25,9 @@ from tidegate.model.unit import Dependency, UnitId
 DEPENDS_ON = "tidegate.dev/depends-on"
 UNITS = frozenset({"Application", "Kustomization", "HelmRelease"})
 _VERSION = re.compile(r"v[0-9]+([a-z]+[0-9]+)?")
+_OBJECT = re.compile(
+    r"(?:(?!v[0-9])[a-z0-9.-]+/)?[A-Z]\w*/(?:[a-z0-9-]+/)?[a-z0-9.:-]+(?:@[a-z]+)?"
+)
 _UNIT, _WIDE, _NAMESPACED = 3, 2, 3
 """How many parts a unit has, and what is left of an object behind its version."""
 
@@ -35,7 +38,8 @@ def with_own_dependencies(declared: Declared, document: Document) -> Declared:
     if not said or not declared.units:
         return declared
     where = replace(document.place, field=f'metadata.annotations["{DEPENDS_ON}"]')
-    found = [_read(one.strip(), where) for one in said.split(",") if one.strip()]
+    entries = [one.strip() for one in said.split(",") if one.strip()]
+    found = [_read(one, where) for one in entries if not _is_of_objects(one)]
     more = tuple(one for one in found if isinstance(one, Dependency))
     wrong = tuple(one for one in found if isinstance(one, Finding))
     units = tuple(
@@ -52,6 +56,15 @@ def with_own_dependencies(declared: Declared, document: Document) -> Declared:
 
 def _units(found: tuple[Dependency, ...]) -> Iterator[UnitId]:
     return (one.unit for one in found if one.unit is not None)
+
+
+def _is_of_objects(said: str) -> bool:
+    """Whether it names an object without its version: the graph of all objects puts that in order.
+
+    A unit is no such object: it is waited for until it has come to its end.
+    """
+    parts = said.split("/")
+    return _OBJECT.fullmatch(said) is not None and not (parts[0] in UNITS and len(parts) == _UNIT)
 
 
 def _read(said: str, where: Place) -> Dependency | Finding:

@@ -62,6 +62,12 @@ class Tried:
     at_fault: set[UnitId] = field(default_factory=set)
     """Those that never begin, or never come to an end."""
 
+    @property
+    def stuck(self) -> dict[UnitId, str]:
+        """By unit, why."""
+        why = "an expression of it cannot be used, or is never true"
+        return dict.fromkeys(sorted(self.at_fault), why)
+
 
 async def try_expressions(
     members: list[Member],

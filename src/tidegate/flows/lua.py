@@ -26,10 +26,14 @@ async def lua_workers(
 ) -> AsyncIterator[ScriptWorkers]:
     """Workers that run scripts. They start when they are needed and end with the block."""
     if find_lua() is None:
-        problem = "health rules in Lua cannot be used: Lua is not installed"
-        raise OperatorsError("health.lua.missing", problem, hint="install `tidegate[lua]`")
+        raise no_lua()
     async with script_workers("tidegate.flows.lua", _broke, count=count, limits=limits) as lua:
         yield lua
+
+
+def no_lua() -> OperatorsError:
+    problem = "health rules in Lua cannot be used: Lua is not installed"
+    return OperatorsError("health.lua.missing", problem, hint="install `tidegate[lua]`")
 
 
 def _broke(error: ProcessError | str) -> bytes:

@@ -15,7 +15,9 @@ from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
+from tidegate.model.project import Reach
 from tidegate.model.semantics import TIDEGATE, Retry, Semantics
+from tidegate.model.sync_window import SyncWindow
 
 
 class Consent(StrEnum):
@@ -99,7 +101,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `asks_readiness`: what it depends on must be ready whatever an expression says of that.
     `expressions`: how objects of some kinds are judged, by the unit's own word.
     `first_kinds`: groups and kinds that come first among what nobody else stands on.
-    `namespace_labels` and `namespace_notes` go onto the namespace that it creates.
+    `namespace_labels` and `namespace_notes` go onto the namespace that it creates. `windows`: when
+    it may be synced; `asked`: a person wants it now, which some windows let pass. `reach`: what its
+    project lets it touch. `instance_label`: the label that names it on its objects besides.
     """
 
     semantics: Semantics = TIDEGATE
@@ -134,3 +138,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first_kinds: tuple[tuple[str, str], ...] = ()
     namespace_labels: tuple[tuple[str, str], ...] = ()
     namespace_notes: tuple[tuple[str, str], ...] = ()
+    windows: tuple[SyncWindow, ...] = ()
+    asked: bool = False
+    reach: Reach | None = None
+    instance_label: str = ""
