@@ -44,6 +44,7 @@ async def on_screen(
             screen.introduce(title, _commands(target, Result.STOPPED))
             doing.say(then)
             yield screen, session, found
+        screen.refuse_unheard()
 
 
 async def show_rollout(

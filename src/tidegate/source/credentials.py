@@ -19,6 +19,7 @@ from typing import Protocol
 import msgspec
 
 from tidegate.errors import Place, SourceError
+from tidegate.files import read_whole
 from tidegate.model.secret import Secret
 from tidegate.model.source import Credentials
 
@@ -80,7 +81,7 @@ class LoginFile(msgspec.Struct, frozen=True):
         if not self.path.is_absolute() or not self.path.is_file():
             return NOTHING
         try:
-            content = self.path.read_bytes()
+            content = read_whole(self.path)
         except OSError:
             problem = "the file of logins cannot be read"
             raise SourceError("source.login", problem, where=Place(str(self.path))) from None

@@ -9,6 +9,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
+from tidegate.cli.saying import say
 from tidegate.cli.unit_options import (
     CONTENTS,
     NARROWING,
@@ -61,7 +62,7 @@ def delete(what: str, **told: Unpack[Given]) -> int:
         found = in_found(pointed, told, plan_deletions)
         doing.clear()
         if found.going and not _agrees(found):
-            click.echo("nothing was deleted", err=True)
+            say("nothing was deleted", err=True)
             return CODES[Result.STOPPED]
         shown = digest_of(found.units)
     return CODES[asyncio.run(_delete(pointed, told, doing, shown))]
@@ -74,7 +75,7 @@ def _agrees(found: Deletions) -> bool:
     staying = [ref for one in found.units for ref in one.staying]
     asking = [ref for one in found.units for ref in one.asking]
     for line in deletion_lines(found.plan, staying, asking):
-        click.echo(line, err=True)
+        say(line, err=True)
     options.say_notes(found.contents)
     try:
         count = len(found.going)
@@ -98,7 +99,7 @@ async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Re
         options.say_findings(going.findings)
         result = await _delete_units(going, session, screen, told)
     if not going.is_due:
-        click.echo(NOTHING, err=told["output"] == "json")
+        say(NOTHING, err=told["output"] == "json")
     for one in going.units:
         _say_staying(one)
     return result
@@ -127,4 +128,4 @@ async def _delete_units(found: Deletions, session: Session, screen: Screen, told
 def _say_staying(found: Deletion) -> None:
     for ref in found.staying:
         hint = "; `--confirm` deletes it" if ref in found.asking else ""
-        click.echo(f"note: {ref} stays, as it asks for{hint}", err=True)
+        say(f"note: {ref} stays, as it asks for{hint}", err=True)
