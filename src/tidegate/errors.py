@@ -186,14 +186,18 @@ def escaped(text: str) -> str:
 
     Terminals obey control characters, and GitHub, Azure and TeamCity lines with `::` or `##[`.
     """
-    if not text.isprintable():
-        text = "".join(mark if mark.isprintable() else _escape(mark) for mark in text)
-    if "##" in text:
-        text = _LOG_COMMAND.sub(r"#\\x23", text)
+    text = escaped_part(text)
     bare = text.lstrip()
     if bare.startswith("::"):
         text = f"{text[: len(text) - len(bare)]}\\x3a{bare[1:]}"
     return text
+
+
+def escaped_part(text: str) -> str:
+    """The same for a part of a line that something of ours comes before."""
+    if not text.isprintable():
+        text = "".join(mark if mark.isprintable() else _escape(mark) for mark in text)
+    return _LOG_COMMAND.sub(r"#\\x23", text) if "##" in text else text
 
 
 def escaped_lines(text: str) -> str:

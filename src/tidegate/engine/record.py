@@ -136,16 +136,24 @@ class Record:
         self._versions.clear()
         self._dirty.clear()
         self.entries.update((line.ref, line.entry) for line in head.entries)
-        return (yield from self._read_parts(head.parts))
+        return (yield from self._read_parts(head.parts, now))
 
-    def _read_parts(self, count: int) -> Errand[Outcome | None]:
+    def _read_parts(self, count: int, now: Now) -> Errand[Outcome | None]:
+        """All parts that the head counts. One that is not there is lost, or was divided anew."""
         parts = yield tuple(Ask(self.cluster, Get(self._part(number))) for number in range(count))
+        lost = [number for number, part in enumerate(parts) if isinstance(part, Missing)]
+        if lost:
+            ref, version = self._part(lost[0]), self._version
+            refused = yield from self.read(now)
+            if refused is not None or self._version != version:
+                return refused
+            raise stored.damaged(ref, "a part of it is gone")
         for number, part in enumerate(parts):
             if isinstance(part, Done) and part.live is not None:
                 lines = stored.read(part.live, JournalPart).entries
                 self._versions[number] = part.live.version
                 self.entries.update((line.ref, line.entry) for line in lines)
-            elif not isinstance(part, Missing):
+            else:
                 return part
         return None
 

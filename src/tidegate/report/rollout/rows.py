@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import escaped
+from tidegate.errors import escaped, escaped_part
 
 
 class Style(StrEnum):
@@ -36,7 +36,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         if not self.text.isprintable() or "##" in self.text:
-            msgspec.structs.force_setattr(self, "text", escaped(self.text))
+            msgspec.structs.force_setattr(self, "text", escaped_part(self.text))
 
 
 Row: TypeAlias = tuple[Span, ...]
@@ -131,9 +131,10 @@ def plain(row: Iterable[Span]) -> str:
 
 def spread(left: Row, right: str, width: int) -> Row:
     """A row with something at its right end. Gives up the right end before the left one."""
-    gap = width - width_of(left) - cells(right)
+    end = Span(right, Style.FAINT)
+    gap = width - width_of(left) - cells(end.text)
     if right and gap > 0:
-        return (*left, Span(" " * gap), Span(right, Style.FAINT))
+        return (*left, Span(" " * gap), end)
     return shorten(left, width)
 
 
