@@ -13,6 +13,7 @@
     ├── PlanError           units cannot be put in order, or a saved plan cannot be run
     ├── WordsError          what is said on the command line does not go with what it is said of
     ├── ClusterError        a cluster cannot be reached, or says no
+    │   └── LateError       somebody did not come to an end in time
     └── OutputError         what is to be said cannot be written
 
 An error is raised where it is known and shown once, at the edge. It never carries a document, a
@@ -149,6 +150,12 @@ class ClusterError(TidegateError):
     """A cluster cannot be reached, or says no."""
 
     exit_code = 5
+
+
+class LateError(ClusterError):
+    """Somebody did not come to an end in the time that was given."""
+
+    exit_code = 8
 
 
 class OutputError(TidegateError):

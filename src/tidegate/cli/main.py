@@ -71,7 +71,13 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     _speak_utf8()
-    sys.exit(_run(sys.argv[1:]))
+    if sys.stdout is None:
+        sys.exit(_show_unheard(unheard(errno.EBADF)))
+    try:
+        code = _run(sys.argv[1:])
+    except SystemExit:
+        code = OutputError.exit_code  # click's own way to leave where nobody reads its help
+    sys.exit(code)
 
 
 def _speak_utf8() -> None:

@@ -51,7 +51,7 @@ def _write(text: str, *, err: bool) -> None:
 def unheard(number: int | None) -> OutputError:
     """What is said where standard output takes no more."""
     if number == errno.EPIPE:
-        return OutputError(CLOSED, "nobody reads standard output any more")
+        return OutputError("output.closed", "nobody reads standard output any more")
     reason = os.strerror(number) if number else "no reason was given"
     return OutputError("output.refused", f"standard output cannot be written: {reason}")
 

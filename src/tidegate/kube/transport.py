@@ -15,7 +15,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from tidegate.errors import TidegateError
+from tidegate.errors import LateError, TidegateError
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
 from tidegate.kube.credentials import Auth, auth_source
 from tidegate.kube.replies import UNAUTHORIZED, Reply
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
 
 LOSSES: tuple[tuple[type[Exception], Sent, Loss], ...] = (
+    (LateError, Sent.NO, Loss.HANGING),
     (TidegateError, Sent.NO, Loss.CREDENTIALS),
     (aiohttp.ClientSSLError, Sent.NO, Loss.UNTRUSTED),
     (aiohttp.ServerFingerprintMismatch, Sent.NO, Loss.UNTRUSTED),

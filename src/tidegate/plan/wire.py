@@ -31,6 +31,7 @@ from tidegate.plan.items import digest_text
 
 KIND = "TidegatePlan"
 NOTHING = b"null"
+UNSEALED = "unsealed"
 
 
 class _Item(msgspec.Struct, omit_defaults=True):
@@ -66,27 +67,29 @@ class _Document(msgspec.Struct):
 class _Veil:
     """Makes digests unreadable without the key, and readable again with it."""
 
-    def __init__(self, key: bytes, nonce: str) -> None:
+    def __init__(self, key: bytes | None, nonce: str) -> None:
         self._key = key
         self.nonce = nonce
 
     @classmethod
-    def over(cls, plan: Plan, key: bytes) -> _Veil:
+    def over(cls, plan: Plan, key: bytes | None) -> _Veil:
         """No two plans are veiled alike; one without secrets is not veiled."""
         items = (item for step in plan.steps for item in items_of(step))
         if not any(map(is_confidential, items)):
             return cls(key, "")
-        return cls(key, _keyed(plan.digest.encode(), key, b"plan"))
+        return cls(key, _keyed(plan.digest.encode(), key, b"plan") if key else UNSEALED)
 
     def turn(self, digest: str, what: str) -> str:
         """Veils what is not, and unveils what is."""
         if not self.nonce or not digest:
             return digest
+        if self._key is None:
+            return ""
         pad = _keyed(what.encode(), self._key, self.nonce.encode())
         return f"{int(digest, 16) ^ int(pad, 16):0{len(digest)}x}"
 
     def seal(self, body: bytes) -> str:
-        return _keyed(body, self._key, self.nonce.encode())
+        return _keyed(body, self._key, self.nonce.encode()) if self._key else UNSEALED
 
 
 def _keyed(text: bytes, key: bytes, salt: bytes) -> str:
@@ -94,8 +97,11 @@ def _keyed(text: bytes, key: bytes, salt: bytes) -> str:
     return hashlib.blake2b(text, digest_size=16, key=inner).hexdigest()
 
 
-def to_json(plan: Plan, key: bytes) -> bytes:
-    """The plan without a secret in it. `key`: what only its user has."""
+def to_json(plan: Plan, key: bytes | None) -> bytes:
+    """The plan without a secret in it. `key`: what only its user has.
+
+    Who has none gets a document to look at: one with secrets cannot be run.
+    """
     veil = _Veil.over(plan, key)
     document = _Document(
         KIND,
@@ -185,7 +191,7 @@ def _read(stored: _Item, veil: _Veil, bodies: dict[Ref, bytes], where: Place) ->
         body = b"" if text == NOTHING else msgspec.json.format(text, indent=-1)
         return msgspec.structs.replace(stored.item, body=body)
     rendered = bodies.get(stored.item.ref, b"")
-    if veil.seal(rendered) != stored.sealed:
+    if stored.sealed in (UNSEALED, "") or veil.seal(rendered) != stored.sealed:
         problem = f"{stored.item.ref} is not what it was when the plan was made"
         hint = "make the plan again, or run it with the revision and the key it was made with"
         raise PlanError("plan.secret", problem, where=where, hint=hint)

@@ -115,7 +115,7 @@ class RenderCache:
         packed: bytes | None = zlib.compress(text, COMPRESSION)
         if packed and not is_open:
             key = self._key.take()
-            name, packed = hide_name(name, key), seal(packed, key)
+            name, packed = (hide_name(name, key), seal(packed, key)) if key else (name, None)
         if packed is None:
             return
         try:

@@ -24,26 +24,25 @@ LEAST = 16
 
 
 class OwnKey:
-    """Found or made when it is asked for, once."""
+    """Found or made when it is asked for. Nothing is made in a home that is not there."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._given = environment.get(VARIABLE, "")
         base = environment.get("XDG_STATE_HOME", "")
-        home = Path(environment.get("HOME") or Path.home())
-        state = Path(base) if Path(base).is_absolute() else home / ".local" / "state"
+        self._home = Path(environment.get("HOME") or Path.home())
+        state = Path(base) if Path(base).is_absolute() else self._home / ".local" / "state"
         self._path = state / "tidegate" / "key"
-        self._made: bytes | None = None
 
     def peek(self) -> bytes | None:
         """The key, if there is one already."""
-        return self._given_key or self._made or self._read()
+        return self._given_key or self._read()
 
-    def take(self) -> bytes:
-        """The key; where it cannot be kept, it is this process's alone."""
+    def take(self) -> bytes | None:
+        """The key, made where there is none yet; None where it cannot be kept."""
         known = self.peek()
         if known is None:
             self._write(secrets.token_bytes(SIZE))
-            known = self._made = self._read() or secrets.token_bytes(SIZE)
+            known = self._read()
         return known
 
     @cached_property
@@ -67,6 +66,8 @@ class OwnKey:
     def _write(self, key: bytes) -> None:
         """Whole or not at all; who comes second keeps what the first one wrote."""
         fresh = self._path.with_name(f".{secrets.token_hex(8)}")
+        if not (self._home.is_dir() or self._path.parent.parent.is_dir()):
+            return
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -22,7 +22,7 @@ from tests.unit.plan.orders import (
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Plan, public_digest
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.wire import from_json, to_json
 
@@ -137,6 +137,15 @@ def test_hidden_fields_of_any_kind_are_read_back() -> None:
     plan = plan_of(msgspec.structs.replace(thing, hidden=(("data", "pin"),)))
 
     assert read_back(plan) == plan
+
+
+def test_without_a_key_a_plan_with_secrets_can_be_looked_at_and_not_run() -> None:
+    plan = plan_of(SECRET)
+    text = to_json(plan, None)
+
+    assert text == to_json(plan, None)
+    assert digests_in(text) & digests_in(to_json(plan, KEY)) == {public_digest(plan).encode()}
+    assert refusal(text, bodies_of(plan)).code == "plan.secret"
 
 
 def test_a_plan_of_another_key_is_refused() -> None:

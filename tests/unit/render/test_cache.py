@@ -185,9 +185,17 @@ def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
     assert OwnKey(environment).peek() is None
     made = OwnKey(environment).take()
 
+    assert made is not None
     assert OwnKey(environment).peek() == made
     (file,) = (tmp_path / "tidegate").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_key_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path / "nowhere")}
+
+    assert OwnKey(environment).take() is None
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_key_that_could_be_guessed_is_refused() -> None:
