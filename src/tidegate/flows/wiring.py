@@ -74,7 +74,7 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
         raise refusal_error(outcome, f"connecting to `{server}`", where=where)
     try:
         msgspec.json.decode(outcome.body if isinstance(outcome, Said) else b"", type=_Version)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         problem = f"what answers at `{server}` is not a Kubernetes API server"
         hint = "check `server` of this cluster"
         raise ClusterError("cluster.foreign", problem, where=where, hint=hint) from None

@@ -110,7 +110,7 @@ def read_status(reply: Reply) -> Status:
     """Proxies and handlers of paths answer in plain text: that is a status too."""
     try:
         status = _decode_status(reply.body)
-    except msgspec.DecodeError:
+    except UNREADABLE_ERRORS:
         text = reply.body.decode(errors="replace").strip()
         return Status(message=text or f"HTTP {reply.status}", code=reply.status)
     return msgspec.structs.replace(status, code=reply.status)
