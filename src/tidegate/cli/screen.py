@@ -103,6 +103,8 @@ class Screen:
         self._task = asyncio.current_task()
         self._listen(signal.SIGINT, self._interrupt)
         self._listen(signal.SIGTERM, self._interrupt)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+            self._listen(signal.SIGHUP, self._interrupt)
         if self._picture is not None:
             self._listen(signal.SIGWINCH, self._look)
             self._listen(signal.SIGTSTP, self._pause)

@@ -45,6 +45,10 @@ class Driver:
     ) -> None:
         self.closed = False
         self.result = ""
+        self.is_overtaken = False
+        """It gave way to another rollout."""
+        self.is_late = False
+        """Its time was up."""
         self._decide = decide
         self.world = world
         self._plan = self._asked = plan
@@ -212,6 +216,7 @@ class Driver:
             self._inbox += map(words.Lent, wished.lendable)
 
     def _lose(self, unit: UnitId, reason: str) -> None:
+        self.is_overtaken = True
         if self._begun:  # before that, what was lost is told behind the beginning
             self._inbox.append(words.Stopped(reason, unit))
 
@@ -278,5 +283,6 @@ async def drive(driver: Driver, *, until: Ms | None = None) -> str:
         await driver.turn(until)
         if until is not None and driver.world.now() >= until:
             until = None
+            driver.is_late = not driver.result
             driver.stop("its time is up")
     return driver.result

@@ -36,6 +36,8 @@ def told_takeover(unit: UnitId) -> str:
 class OvertakenError(ClusterError):
     """Somebody else brought another plan of a unit while we were away."""
 
+    exit_code = 6
+
 
 @dataclass(slots=True)
 class UnitHold:
