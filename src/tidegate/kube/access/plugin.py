@@ -74,8 +74,8 @@ async def _run(plugin: Plugin, *, talks: bool) -> bytes:
         if error.code == "external.timeout":
             raise LateError("config.exec.timeout", problem, where=where, hint=hint) from None
         if error.code == "external.missing":
-            raise ConfigError("config.exec.missing", problem, where=where, hint=hint) from error
-        raise ConfigError("config.exec.failed", problem, where=where, hint=hint) from error
+            raise ConfigError("config.exec.missing", problem, where=where, hint=hint) from None
+        raise ConfigError("config.exec.failed", problem, where=where, hint=hint) from None
     return ran.stdout
 
 
