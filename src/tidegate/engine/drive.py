@@ -24,7 +24,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.unit import UnitId
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
+from tidegate.world.facts import Answer, Change, Changed, Ended, Fact, NotServed, Refusal
 from tidegate.world.refusals import refusal_error
 
 HELD = "Held"
@@ -81,9 +81,9 @@ class Driver:
             case Answer():
                 self._errands.answered(fact.ticket, fact.outcome)
             case Ended(outcome=refused) if refused is not None:
-                watched = self._errands.watches.pop(fact.ticket, None) is not None
-                if not self._errands.answered(fact.ticket, refused) and watched:
-                    raise refusal_error(refused, "watching the cluster", where=self._site.place)
+                cluster = self._errands.watches.pop(fact.ticket, None)
+                if not self._errands.answered(fact.ticket, refused) and cluster is not None:
+                    self._unwatched(cluster, refused)
             case Changed():
                 cluster = self._errands.watches.get(fact.ticket)
                 if cluster is not None:
@@ -91,6 +91,12 @@ class Driver:
             case _:
                 pass
         self._work()
+
+    def _unwatched(self, cluster: str, refused: Refusal) -> None:
+        """A kind that is gone took its objects along, and its steps fail; else we are blind."""
+        if not isinstance(refused, NotServed):
+            raise refusal_error(refused, "watching the cluster", where=self._site.place)
+        self._errands.run(self._site.outlook.look_anew(cluster), lambda _: None)
 
     def ring(self) -> None:
         """Do what is due."""
