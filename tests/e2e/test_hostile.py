@@ -67,7 +67,9 @@ async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
     async with site.desk(config) as desk:
         where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", output)
         runs = [
-            await tidegate.run("sync", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
+            await tidegate.run(
+                "sync", unit, "--yes", *where, "-o", output, SOPS_AGE_KEY=KEY.identity
+            ),
             await tidegate.run("plan", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
             await tidegate.run("journal", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
         ]
@@ -83,12 +85,12 @@ async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> Non
     tidegate, config = Tidegate(tmp_path / "home"), site.kubeconfig()
     async with site.desk(config) as desk:
         where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", "mended")
-        first = await tidegate.run("sync", unit, *where, SOPS_AGE_KEY=KEY.identity)
+        first = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
         await _damage(desk, f"{desk.namespace}/mended")
-        refused = await tidegate.run("sync", unit, *where, SOPS_AGE_KEY=KEY.identity)
+        refused = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
         mended = await tidegate.run("journal", "rebuild", unit, *where, SOPS_AGE_KEY=KEY.identity)
         (unit / "hidden.yaml").unlink()
-        pruned = await tidegate.run("sync", unit, *where, "--prune", "-o", "json")
+        pruned = await tidegate.run("sync", unit, "--yes", *where, "--prune", "-o", "json")
 
     assert first.code == 0, first.stderr
     assert refused.code == 5

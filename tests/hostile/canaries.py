@@ -240,8 +240,8 @@ VERBS: dict[str, Command] = {
 }
 REAL: dict[str, Command] = {
     "plan": lambda lair, path: ("plan", path, *lair.words),
-    "sync": lambda lair, path: ("sync", path, *lair.words),
-    "sync-json": lambda lair, path: ("sync", path, "-o", "json", *lair.words),
+    "sync": lambda lair, path: ("sync", path, "--yes", *lair.words),
+    "sync-json": lambda lair, path: ("sync", path, "--yes", "-o", "json", *lair.words),
     "status": lambda _, path: ("status", path),
     "journal": lambda _, path: ("journal", path),
     "delete": lambda _, path: ("delete", path, "--yes"),
