@@ -134,7 +134,7 @@ def read_docker_logins(text: bytes, name: str) -> DockerLogins:
         # A login that a helper of Docker's keeps is named here, and empty.
         named = {host: login for host, login in read.auths.items() if login != _Login()}
         logins = {_host(host): _credentials(login) for host, login in named.items()}
-    except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError):
+    except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError, RecursionError):
         problem = "the Docker configuration cannot be read"
         raise SourceError("source.login", problem, where=Place(name)) from None
     return DockerLogins(logins)

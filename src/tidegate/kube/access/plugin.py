@@ -131,7 +131,7 @@ def _decode(output: bytes, plugin: Plugin) -> _PluginAnswer:
         return msgspec.json.decode(output, type=_PluginAnswer)
     except msgspec.ValidationError as error:
         raise _unusable(plugin, f"gave a wrong answer: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
         documents = read(output, plugin.command)
