@@ -16,13 +16,14 @@ from bench import (
     lua,
     render,
     sandbox,
+    sets,
     simulating,
     units,
 )
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, simulating, discovery, render, lua, jq),
+    *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -19,6 +19,8 @@ from tidegate.cli.saying import CLOSED, forget, say_lines, unheard
 from tidegate.errors import OutputError, TidegateError, errors_of
 
 VERBS = {
+    "approve": "Let a unit go on that waits until somebody approves.",
+    "appset": "Show what ApplicationSets generate.",
     "cache": "Show or clear what was fetched and rendered before.",
     "completion": "Print what a shell needs to complete commands.",
     "config": "Show what counts for a repository, and where it comes from.",

@@ -26,8 +26,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
     brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of, or those that it generates. `gates`: it is waited for. `hidden`: fields that
-    stood encrypted or came out of a Secret.
+    own object of. `gates`: it is waited for. `awaited`: what it brings is, by any rules. `hidden`:
+    fields that stood encrypted or came out of a Secret.
     """
 
     ref: Ref
@@ -41,6 +41,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     deed: Deed = Deed.APPLY
     brings: tuple[UnitId, ...] = ()
     gates: bool = True
+    awaited: bool = False
     hidden: tuple[FieldPath, ...] = ()
 
 
