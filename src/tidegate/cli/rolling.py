@@ -44,6 +44,7 @@ async def on_screen(
             screen.introduce(title, _commands(target, Result.STOPPED))
             doing.say(then)
             yield screen, session, found
+        screen.refuse_unheard()
 
 
 async def show_rollout(
@@ -64,7 +65,8 @@ def _commands(target: Target, result: Result) -> Commands:
 
     What failed without its order may go well with it.
     """
-    words = [word for word in sys.argv[1:] if result is Result.STOPPED or word != "--ignore-waves"]
+    goes_on = result in {Result.STOPPED, Result.LATE, Result.OVERTAKEN}
+    words = [word for word in sys.argv[1:] if goes_on or word != "--ignore-waves"]
     chosen = [] if target.context is None else ["--context", target.context]
     file = [] if target.kubeconfig is None else ["--kubeconfig", target.kubeconfig]
     is_real = target.simulation is None

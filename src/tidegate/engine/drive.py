@@ -24,7 +24,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
+from tidegate.world.facts import Answer, Change, Changed, Ended, Fact, NotServed, Refusal
 from tidegate.world.refusals import refusal_error
 
 HELD = "Held"
@@ -45,6 +45,10 @@ class Driver:
     ) -> None:
         self.closed = False
         self.result = ""
+        self.is_overtaken = False
+        """It gave way to another rollout."""
+        self.is_late = False
+        """Its time was up."""
         self._decide = decide
         self.world = world
         self._plan = self._asked = plan
@@ -77,9 +81,9 @@ class Driver:
             case Answer():
                 self._errands.answered(fact.ticket, fact.outcome)
             case Ended(outcome=refused) if refused is not None:
-                watched = self._errands.watches.pop(fact.ticket, None) is not None
-                if not self._errands.answered(fact.ticket, refused) and watched:
-                    raise refusal_error(refused, "watching the cluster", where=self._site.place)
+                cluster = self._errands.watches.pop(fact.ticket, None)
+                if not self._errands.answered(fact.ticket, refused) and cluster is not None:
+                    self._unwatched(cluster, refused)
             case Changed():
                 cluster = self._errands.watches.get(fact.ticket)
                 if cluster is not None:
@@ -87,6 +91,12 @@ class Driver:
             case _:
                 pass
         self._work()
+
+    def _unwatched(self, cluster: str, refused: Refusal) -> None:
+        """A kind that is gone took its objects along, and its steps fail; else we are blind."""
+        if not isinstance(refused, NotServed):
+            raise refusal_error(refused, "watching the cluster", where=self._site.place)
+        self._errands.run(self._site.outlook.look_anew(cluster), lambda _: None)
 
     def ring(self) -> None:
         """Do what is due."""
@@ -213,6 +223,7 @@ class Driver:
             self._inbox += map(words.Lent, wished.lendable)
 
     def _lose(self, unit: UnitId, reason: str) -> None:
+        self.is_overtaken = True
         if self._begun:  # before that, what was lost is told behind the beginning
             self._inbox.append(words.Stopped(reason, unit))
 
@@ -287,5 +298,6 @@ async def drive(driver: Driver, *, until: Ms | None = None) -> str:
         await driver.turn(until)
         if until is not None and driver.world.now() >= until:
             until = None
+            driver.is_late = not driver.result
             driver.stop("its time is up")
     return driver.result

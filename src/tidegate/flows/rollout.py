@@ -72,7 +72,7 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         plan=plan, catalogue=known, discretion=discretion, behind=session.behind
     )
     evidence = await inquire(world, audience.course, background)
-    return RolledOut(Result.FORBIDDEN if _is_forbidden(audience.course) else result, evidence)
+    return RolledOut(_outcome(result, driver, audience.course), evidence)
 
 
 def make_driver(
@@ -88,6 +88,17 @@ def make_driver(
         approved=rolling.approved,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
+
+
+def _outcome(result: Result, driver: Driver, course: Course) -> Result:
+    """How it ended, and for a rollout that was stopped why."""
+    if _is_forbidden(course):
+        return Result.FORBIDDEN
+    if result is not Result.STOPPED:
+        return result
+    if driver.is_late:
+        return Result.LATE
+    return Result.OVERTAKEN if driver.is_overtaken else result
 
 
 def _is_forbidden(course: Course) -> bool:

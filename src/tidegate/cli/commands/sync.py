@@ -8,6 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
+from tidegate.cli.saying import say
 from tidegate.cli.unit_options import (
     APPROVING,
     CONTENTS,
@@ -146,5 +147,5 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
     for left in screen.course.kept:
-        click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
+        say(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
     return CODES[result]
