@@ -247,7 +247,9 @@ async def test_neither_locale_nor_clock_nor_order_of_hashing_changes_a_byte(tmp_
 
     for units, mark in zip(commands, ("ä €", "ÄÖ"), strict=True):
         said = [
-            await Tidegate(tmp_path / f"home{number}").run("render", *units, "--origins", **more)
+            await Tidegate(tmp_path / f"home{number}").run(
+                "render", *units, "--origins", cwd=None, **more
+            )
             for number, more in enumerate(SURROUNDINGS)
         ]
         assert {ran.stdout for ran in said} == {said[0].stdout}
