@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import click
+
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.doing import Doing
 from tidegate.cli.screen import Screen
@@ -56,6 +58,8 @@ async def show_rollout(
     rolling = replace(rolling, pace=pace, within=told["timeout"])
     ended = await roll_out(plan, session, rolling, screen)
     screen.end(ended.evidence, _commands(target, ended.result))
+    for line in ended.unreported:
+        click.echo(f"note: {line}", err=True)
     return ended.result
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
-from tidegate.engine.means import Body, Means
+from tidegate.engine.means import Body, Means, Reporter
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
@@ -40,6 +40,8 @@ class Settings:
     preflight: Preflight = Preflight.LOCAL
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     """Units of which it is known beforehand that nothing can be done, and why."""
+    reporter: Reporter | None = None
+    """Who knows what is said of units on their own objects; None: nothing is."""
 
 
 class Site:

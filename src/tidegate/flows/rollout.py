@@ -11,6 +11,7 @@ from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.session import Session, own_name
+from tidegate.flows.statuses import Statuses, told_unreported
 from tidegate.model.event import Event, Result
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -28,7 +29,7 @@ class Rolling:
 
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
-    long it may take before it is stopped cleanly.
+    long it may take before it is stopped cleanly. `statuses`: what is said on units' own objects.
     """
 
     keeps_going: bool = False
@@ -37,6 +38,7 @@ class Rolling:
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     pace: float | None = None
     within: Ms | None = None
+    statuses: Statuses | None = None
 
 
 class Audience(Protocol):
@@ -52,10 +54,14 @@ class Audience(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RolledOut:
-    """How a rollout ended, and what is known of what failed."""
+    """How a rollout ended, and what is known of what failed.
+
+    `unreported`: what could not be said on units' own objects, and why.
+    """
 
     result: Result
     evidence: tuple[Evidence, ...] = ()
+    unreported: tuple[str, ...] = ()
 
 
 async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
@@ -71,7 +77,9 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         plan=plan, catalogue=known, discretion=discretion, behind=session.behind
     )
     evidence = await inquire(world, audience.course, background)
-    return RolledOut(Result.FORBIDDEN if _is_forbidden(audience.course) else result, evidence)
+    untold = tuple(map(discretion.hide, told_unreported(driver.unreported)))
+    ended = Result.FORBIDDEN if _is_forbidden(audience.course) else result
+    return RolledOut(ended, evidence, untold)
 
 
 def make_driver(
@@ -84,6 +92,7 @@ def make_driver(
         keeps_going=rolling.keeps_going,
         preflight=rolling.preflight,
         left_out=rolling.left_out,
+        reporter=rolling.statuses,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
 

@@ -103,6 +103,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
     from tidegate.flows.rollout import Preflight, Rolling
+    from tidegate.flows.statuses import make_statuses
     from tidegate.flows.syncing import forget_leaving, prepare, refuse_unknown
     from tidegate.model.event import Result
 
@@ -117,7 +118,8 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
         if session.target.simulation is None:
             left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
         options.say_notes(planned.notes)
-        rolling = replace(rolling, left_out=left_out)
+        statuses = await make_statuses(planned, session)
+        rolling = replace(rolling, left_out=left_out, statuses=statuses)
         result = await show_rollout(screen, session, planned.plan, rolling, told)
         if result is Result.PASSED:
             await forget_leaving(prepared, session)

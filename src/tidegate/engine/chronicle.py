@@ -1,0 +1,346 @@
+"""What is told of units on their own objects, as a rollout goes.
+
+When a unit waits for others, begins, waits at a gate, and ends. What is said there is not known
+here: a reporter makes it of an account. Nothing waits for it but the end of the unit itself, which
+is behind all of its gates; what cannot be written is told, and ends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tidegate.engine.means import Report, Reporter
+from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause
+from tidegate.engine.reach.writing import read_body
+from tidegate.engine.site import Site
+from tidegate.engine.turns.rollout import ItemRun, ItemState, Rollout, StepRun, UnitRun
+from tidegate.engine.vocabulary import Stand
+from tidegate.errors import foreign
+from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
+from tidegate.model.event import Event, Result, StepState, Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Live, Spot, as_served
+from tidegate.model.plan import Deed
+from tidegate.model.unit import UnitId
+from tidegate.model.verdict import Health
+from tidegate.world import facts
+from tidegate.world.calls import Get, PatchForm, Verb, Write
+
+EVERY = Ms(1 * SECOND)
+"""How often at most a unit under way is told of."""
+TRIES = 3
+"""How often that is tried against others who write at the same time."""
+STATUS = "status"
+UNTOLD = frozenset({Deed.AWAIT, Deed.SKIP})
+
+
+@dataclass(slots=True)
+class _Story:
+    """What is known of one unit, besides where its steps are."""
+
+    spot: Spot
+    begun: Ms
+    operated: bool = False
+    result: str = ""
+    reason: str = ""
+    sentence: str = ""
+    by_gate: bool = False
+    gating: set[str] = field(default_factory=set)
+    """Its steps whose gates were begun."""
+    busy: bool = False
+    again: bool = False
+    """There is more to tell than what is being told."""
+    absent: bool = False
+    """There was something to tell, and no object yet to tell it on."""
+    told: Ms = Ms(0)
+
+
+class Chronicle:
+    """Follows the units of a rollout, and tells of each where that is to be told."""
+
+    def __init__(
+        self, site: Site, errands: Errands, rollout: Rollout, reporter: Reporter | None
+    ) -> None:
+        self._site = site
+        self._errands = errands
+        self._rollout = rollout
+        self._reporter = reporter
+        self.unreported: dict[UnitId, str] = {}
+        """What could not be told, and why."""
+        self._stories: dict[UnitId, _Story] = {}
+        self._spots: dict[Spot, UnitId] = {}
+        self._waiters: dict[UnitId, set[UnitId]] = {}
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event, and tell what follows from it."""
+        if self._reporter is None:
+            return
+        match event.told:
+            case Told.ROLLOUT_BEGUN:
+                self._begin()
+            case Told.OBJECT_WRITTEN | Told.OBJECT_UNCHANGED if event.ref is not None:
+                self._came(Spot(event.cluster, event.ref))
+            case Told.STEP_APPLYING | Told.STEP_GATING | Told.STEP_FAILED | Told.GATE_WAITING:
+                if event.unit is not None and (story := self._story(event.unit)) is not None:
+                    self._follow(event.unit, story, event)
+            case Told.UNIT_ENDED if event.unit is not None:
+                for name in self._waiters.pop(event.unit, ()):
+                    self._still_waits(name)
+            case _:
+                return
+
+    def _begin(self) -> None:
+        """Units that have something to do, and wait for others, say for whom."""
+        for name, unit in self._rollout.units.items():
+            if not unit.unheld or self._story(name) is None:
+                continue
+            for one in self._waits_for(unit):
+                self._waiters.setdefault(one, set()).add(name)
+            self._still_waits(name)
+
+    def _still_waits(self, name: UnitId) -> None:
+        story, unit = self._stories.get(name), self._rollout.units.get(name)
+        if story is None or unit is None or story.operated or unit.ended:
+            return
+        if self._waits_for(unit):
+            self._tell(name, story)
+
+    def _follow(self, name: UnitId, story: _Story, event: Event) -> None:
+        if event.told is Told.STEP_GATING:
+            story.gating.add(event.step)
+        elif event.told is Told.STEP_FAILED and not story.reason:
+            story.reason, story.sentence = event.reason, event.sentence
+            story.by_gate = event.step in story.gating
+        if not self._site.holds.has(name):
+            return
+        if not story.operated:
+            story.operated, story.begun = True, event.at
+            self._tell(name, story)
+        elif event.told in {Told.GATE_WAITING, Told.STEP_FAILED}:
+            self._tell(name, story)
+
+    def _came(self, spot: Spot) -> None:
+        """What there was to tell of a unit can be told: its own object is there."""
+        name = self._spots.get(spot)
+        story = None if name is None else self._stories[name]
+        if name is not None and story is not None and story.absent:
+            story.absent = False
+            if story.result:
+                self._errands.run(self._write(name, story), lambda _: None)
+            else:
+                self._tell(name, story)
+
+    def end(self, name: UnitId, result: str) -> Errand[None]:
+        """Tell how a unit has ended; one that was only looked at where something else is told."""
+        story = self._story(name)
+        if story is None or (not story.operated and self._is_anothers(name)):
+            return
+        story.result = result
+        yield from self._write(name, story)
+
+    def stop(self, why: str) -> Errand[None]:
+        """Tell of the units that were under way that nobody goes on with them."""
+        for name, story in self._stories.items():
+            if story.operated and not story.result:
+                story.sentence = story.sentence or why
+                yield from self.end(name, Result.STOPPED)
+
+    def _is_anothers(self, name: UnitId) -> bool:
+        record = self._site.holds[name].record
+        return bool(record.holder) and not record.is_ours
+
+    def _story(self, name: UnitId) -> _Story | None:
+        """What is known of a unit whose own object there is something to say on."""
+        story = self._stories.get(name)
+        if story is not None or self._reporter is None:
+            return story
+        spot = self._reporter.place(name)
+        if spot is None:
+            return None
+        served = self._site.outlook.served.get(spot.cluster, {})
+        if not self._site.outlook.is_wanted(spot):
+            spot = Spot(spot.cluster, as_served(spot.ref, served))
+        if spot.ref.kind not in served:
+            return None
+        self._spots[spot] = name
+        story = self._stories[name] = _Story(spot, self._site.world.now())
+        return story
+
+    def _tell(self, name: UnitId, story: _Story) -> None:
+        """Tell of a unit under way, not too often and one after another."""
+        if story.busy or story.result:
+            story.again = True
+            return
+        story.busy, story.again = True, False
+        self._errands.run(self._report(name, story), lambda _: self._told(name, story))
+
+    def _report(self, name: UnitId, story: _Story) -> Errand[None]:
+        now = self._site.world.now()
+        if story.told and now < story.told + EVERY:
+            yield Pause(Ms(story.told + EVERY))
+        if not story.result:
+            yield from self._write(name, story)
+
+    def _told(self, name: UnitId, story: _Story) -> None:
+        story.busy = False
+        if story.again and not story.result:
+            self._tell(name, story)
+
+    def _write(self, name: UnitId, story: _Story) -> Errand[None]:
+        """Bring what is there to what there is to say; others who write meanwhile are read."""
+        result, live = story.result, self._site.outlook.lives.get(story.spot)
+        if live is None and not self._site.outlook.is_wanted(story.spot):
+            live = yield from self._look(name, story)
+        for _ in range(TRIES):
+            if live is None:
+                story.absent = True
+                return
+            if story.result != result or self._reporter is None:
+                return  # the end is told by now
+            own = read_body(live)
+            report = self._reporter.report(self._account(name, story), own)
+            if report is None:
+                return
+            story.told = self._site.world.now()
+            (outcome,) = yield (Ask(story.spot.cluster, self._wish(story.spot, live, report)),)
+            if isinstance(outcome, facts.Done) and outcome.live is not None:
+                self.unreported.pop(name, None)
+                self._site.outlook.wrote(story.spot, outcome.live)
+                yield from self._note(name, story, report)
+                return
+            if not isinstance(outcome, facts.Conflict | facts.Missing):
+                self._fail(name, outcome)
+                return
+            live = yield from self._look(name, story)
+
+    def _look(self, name: UnitId, story: _Story) -> Errand[Live | None]:
+        (found,) = yield (Ask(story.spot.cluster, Get(story.spot.ref)),)
+        if isinstance(found, facts.Done):
+            return found.live
+        if not isinstance(found, facts.Missing):
+            self._fail(name, found)
+        return None
+
+    def _wish(self, spot: Spot, live: Live, report: Report) -> Write:
+        served = self._site.outlook.served[spot.cluster][spot.ref.kind]
+        return Write(
+            verb=Verb.PATCH,
+            form=PatchForm.MERGE,
+            ref=spot.ref,
+            body=report.patch,
+            subresource=STATUS if STATUS in served.subresources else "",
+            manager=report.manager,
+            uid=live.uid,
+            version=live.version,
+        )
+
+    def _note(self, name: UnitId, story: _Story, report: Report) -> Errand[None]:
+        asks = tuple(
+            Ask(
+                story.spot.cluster,
+                Write(verb=Verb.CREATE, ref=ref, body=body, manager=report.manager),
+            )
+            for ref, body in report.notes
+        )
+        for outcome in (yield asks) if asks else ():
+            if facts.is_refusal(outcome) and not isinstance(outcome, facts.Exists):
+                self._fail(name, outcome)
+                return
+
+    def _fail(self, name: UnitId, outcome: facts.Outcome) -> None:
+        why = outcome.message if facts.is_refusal(outcome) else "the answer was not an object"
+        self.unreported[name] = foreign(why)
+
+    def _waits_for(self, unit: UnitRun) -> tuple[UnitId, ...]:
+        """The units that hold its steps, but for who brings it."""
+        others = (one for step in unit.steps for one in step.before if one.unit is not unit)
+        held = (one.unit.unit.id for one in others if one.state is not StepState.PASSED)
+        return tuple(dict.fromkeys(name for name in held if name != unit.unit.parent))
+
+    def _account(self, name: UnitId, story: _Story) -> UnitAccount:
+        unit = self._rollout.units[name]
+        runs = Going.RUNS if story.operated else Going.WAITS
+        return UnitAccount(
+            unit=name,
+            going=Going.ENDED if story.result else runs,
+            now=self._site.world.now(),
+            begun=story.begun,
+            digest=unit.unit.digest,
+            operated=story.operated,
+            result=story.result,
+            reason=story.reason,
+            sentence=story.sentence,
+            by_gate=story.by_gate,
+            waits_for=self._waits_for(unit),
+            objects=tuple(self._objects(unit)),
+        )
+
+    def _objects(self, unit: UnitRun) -> Iterator[ObjectAccount]:
+        for step in unit.steps:
+            for run in step.items:
+                if run.item.deed not in UNTOLD:
+                    yield self._object(unit, step, run)
+
+    def _object(self, unit: UnitRun, step: StepRun, run: ItemRun) -> ObjectAccount:
+        item, live = run.item, self._site.outlook.lives.get(run.spot)
+        is_wanted = item.deed is not Deed.DELETE
+        became = _became(run)
+        failed = became is Became.FAILED
+        trouble = step.trouble.sentence if failed and step.trouble else ""
+        return ObjectAccount(
+            ref=item.ref,
+            phase=step.step.phase,
+            wave=step.step.wave,
+            is_hook=item.hook is not None,
+            is_wanted=is_wanted,
+            is_synced=is_wanted and self._is_synced(unit, run, live),
+            asks=item.asks and not unit.unit.policy.consents,
+            lives=live is not None,
+            waits=run.state is ItemState.GATING and step.state is StepState.GATING,
+            became=became,
+            health=None if live is None else self._health(unit, run, live),
+            sentence=run.waits or trouble,
+            body=item.body if live is None else live.body,
+        )
+
+    def _is_synced(self, unit: UnitRun, run: ItemRun, live: Live | None) -> bool:
+        """Whether it is as Git has it; of what was not looked at, by what we wrote last."""
+        if run.written is not None:
+            return live is not None
+        if run.state is ItemState.PASSED:
+            return True
+        known = self._site.holds[unit.unit.id].record.entries.get(run.item.ref)
+        return live is not None and known is not None and known.digest == run.item.digest
+
+    def _health(self, unit: UnitRun, run: ItemRun, live: Live) -> Health | None:
+        """By the last verdict; None where no rule looked at it."""
+        judged, means = run.judged, self._site.means
+        if judged is not None:
+            return judged.verdict.health if judged.verdict.checked else None
+        body, now = read_body(live), self._site.world.now()
+        if means.script(unit.unit, body, now) is not None:
+            return None
+        verdict = means.judge(unit.unit, body, now)
+        return verdict.health if verdict.checked else None
+
+
+def _became(run: ItemRun) -> Became:
+    """What was done to an object of a step."""
+    if run.state is ItemState.FAILED or _has_failed(run):
+        return Became.FAILED
+    if run.item.deed is Deed.DELETE:
+        if run.state is not ItemState.PASSED or run.stand is Stand.ABSENT:
+            return Became.NOTHING
+        asks = run.item.asks and not run.step.unit.unit.policy.consents
+        return Became.KEPT if asks else Became.PRUNED
+    if run.written is None:
+        return Became.UNCHANGED if run.state is ItemState.PASSED else Became.NOTHING
+    if not run.written.changed:
+        return Became.UNCHANGED
+    return Became.CREATED if run.stand is Stand.ABSENT else Became.CONFIGURED
+
+
+def _has_failed(run: ItemRun) -> bool:
+    """Whether the gate of its step gave up on it."""
+    return run.step.state is StepState.FAILED and run.state is ItemState.GATING

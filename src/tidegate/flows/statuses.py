@@ -1,0 +1,152 @@
+"""What units say of themselves in a cluster: their own objects, with a status as their dialect has it.
+
+    accounts ── engine    what became of a unit so far
+       │
+    status ── dialect     what that is called there
+       │
+    patch                 only what is not so yet; nothing where nothing is new
+
+A second run in which nothing has changed writes nothing: a time alone is no news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tidegate.dialect.statuses import FORMS, note_of
+from tidegate.engine.means import Report
+from tidegate.flows.planning import Planned
+from tidegate.flows.rendering import Rendered
+from tidegate.flows.rendering.outcome import Built
+from tidegate.flows.rendering.workshop import Workshop
+from tidegate.flows.session import Session
+from tidegate.model.account import Provenance, UnitAccount
+from tidegate.model.objects import Json, Kind, Ref, Spot
+from tidegate.model.plan import items_of
+from tidegate.model.reading import mapping
+from tidegate.model.source import Revision
+from tidegate.model.unit import UnitId
+from tidegate.report.rollout.discretion import Discretion
+from tidegate.source import Access, read_head
+from tidegate.source.local import WORKING_TREE
+
+Body = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Statuses:
+    """Where the own objects of units are, and what is said there."""
+
+    places: Mapping[UnitId, Spot]
+    sources: Mapping[UnitId, tuple[Provenance, ...]]
+    discretion: Discretion
+
+    def place(self, unit: UnitId) -> Spot | None:
+        return self.places.get(unit)
+
+    def report(self, account: UnitAccount, own: Body) -> Report | None:
+        """The patch that makes a status say this; None where it does already."""
+        form, before = FORMS[account.unit.kind], mapping(own, "status")
+        told = form.make(own, self._discreet(account), self.sources.get(account.unit, ()))
+        if told is None:
+            return None
+        news = {name for name, one in told.status.items() if before.get(name) != one}
+        if not (news - form.idle or before.keys() - told.status.keys()):
+            return None
+        patch: Body = {"status": difference(before, told.status)}
+        notes = tuple(note_of(own, one, form, account.now) for one in told.notes)
+        return Report(msgspec.json.encode(patch), form.manager, notes)
+
+    def _discreet(self, account: UnitAccount) -> UnitAccount:
+        """Without what a server or a program has said of the values of Secrets."""
+        hide, replace = self.discretion.hide, msgspec.structs.replace
+        objects = tuple(
+            replace(one, sentence=hide(one.sentence)) if one.sentence else one
+            for one in account.objects
+        )
+        return replace(account, sentence=hide(account.sentence), objects=objects)
+
+
+def difference(before: Body, after: Body) -> Body:
+    """The merge patch that makes one of the other."""
+    patch: Body = dict.fromkeys(before.keys() - after.keys())
+    for name, wanted in after.items():
+        there = before.get(name)
+        if isinstance(wanted, dict) and isinstance(there, dict):
+            inner = difference(there, wanted)
+            patch |= {name: inner} if inner else {}
+        elif there != wanted:
+            patch[name] = wanted
+    return patch
+
+
+async def make_statuses(planned: Planned, session: Session) -> Statuses | None:
+    """What is to be said of the units of a plan; None where no cluster serves their kinds."""
+    places = await _places(planned, session)
+    if not places:
+        return None
+    read = {one.manifests.unit.id: one.rendered for one in planned.read}
+    wanted = {name: read[name] for name in places if name in read}
+    sources = await _provenances(wanted, session)
+    return Statuses(places, sources, Discretion.of(planned.plan))
+
+
+async def _places(planned: Planned, session: Session) -> dict[UnitId, Spot]:
+    """The own objects of units, as the plan writes them; else in the version that is served.
+
+    A kind that the plan itself brings is served when its turn comes.
+    """
+    found: dict[UnitId, Spot] = {}
+    units = {unit.id for unit in planned.plan.units if unit.id.kind in FORMS}
+    for step in planned.plan.steps if units else ():
+        for ref in (item.ref for item in items_of(step)):
+            form = FORMS.get(ref.kind.name)
+            name = UnitId(ref.kind.name, step.cluster, ref.namespace, ref.name)
+            if form is not None and form.group == ref.kind.group and name in units:
+                found.setdefault(name, Spot(step.cluster, ref))
+    known = session.target.contexts
+    for name in units - found.keys():
+        for kind in await _served(name, session) if name.cluster in known else ():
+            found[name] = Spot(name.cluster, Ref(kind, name.namespace, name.name))
+    return found
+
+
+async def _served(unit: UnitId, session: Session) -> list[Kind]:
+    group = FORMS[unit.kind].group
+    kinds = (one.kind for one in await session.kinds(unit.cluster))
+    return [kind for kind in kinds if (kind.group, kind.name) == (group, unit.kind)][:1]
+
+
+async def _provenances(
+    rendered: Mapping[UnitId, Rendered], session: Session
+) -> dict[UnitId, tuple[Provenance, ...]]:
+    """What each unit was rendered from; a directory is asked once what it is at."""
+    heads: dict[Path, Revision] = {}
+    async with Workshop(session.setting) as workshop:
+        access = await workshop.access(None)
+        return {
+            name: tuple([await _provenance(built, heads, access) for built in one.built])
+            for name, one in rendered.items()
+        }
+
+
+async def _provenance(built: Built, heads: dict[Path, Revision], access: Access) -> Provenance:
+    if built.revision not in {Revision(), WORKING_TREE}:
+        return Provenance(built.revision, built.tool)
+    if built.root not in heads:
+        heads[built.root] = await read_head(built.root, access)
+    return Provenance(heads[built.root], built.tool)
+
+
+def told_unreported(unreported: Mapping[UnitId, str]) -> Iterable[str]:
+    """For people: what could not be written, each reason once."""
+    reasons: dict[str, list[UnitId]] = {}
+    for unit, why in unreported.items():
+        reasons.setdefault(why, []).append(unit)
+    for why, units in reasons.items():
+        more = f" and of {len(units) - 1} more" if len(units) > 1 else ""
+        yield f"the status of `{units[0]}`{more} is not written: {why}"
