@@ -62,6 +62,8 @@ class Given(TypedDict, total=False):
     keep_going: bool
     adopt_name: bool
     take_broken_seals: bool
+    take_over: bool
+    hand_back: bool
     yes: bool
     engine: str
     timeout: Ms | None

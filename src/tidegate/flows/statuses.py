@@ -1,4 +1,4 @@
-"""What units say of themselves in a cluster: their own objects, with a status as their dialect has it.
+"""What units say of themselves in a cluster: the status of their own objects.
 
     accounts ── engine    what became of a unit so far
        │
@@ -19,14 +19,14 @@ import msgspec
 
 from tidegate.dialect.statuses import FORMS, note_of
 from tidegate.engine.means import Report
+from tidegate.flows.own_objects import find_own
 from tidegate.flows.planning import Planned
 from tidegate.flows.rendering import Rendered
 from tidegate.flows.rendering.outcome import Built
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.account import Provenance, UnitAccount
-from tidegate.model.objects import Json, Kind, Ref, Spot
-from tidegate.model.plan import items_of
+from tidegate.model.objects import Json, Spot
 from tidegate.model.reading import mapping
 from tidegate.model.source import Revision
 from tidegate.model.unit import UnitId
@@ -86,39 +86,15 @@ def difference(before: Body, after: Body) -> Body:
 
 async def make_statuses(planned: Planned, session: Session) -> Statuses | None:
     """What is to be said of the units of a plan; None where no cluster serves their kinds."""
-    places = await _places(planned, session)
+    groups = {name: form.group for name, form in FORMS.items()}
+    found = await find_own(planned, session, groups)
+    places = {name: one.spot for name, one in found.items()}
     if not places:
         return None
     read = {one.manifests.unit.id: one.rendered for one in planned.read}
     wanted = {name: read[name] for name in places if name in read}
     sources = await _provenances(wanted, session)
     return Statuses(places, sources, Discretion.of(planned.plan))
-
-
-async def _places(planned: Planned, session: Session) -> dict[UnitId, Spot]:
-    """The own objects of units, as the plan writes them; else in the version that is served.
-
-    A kind that the plan itself brings is served when its turn comes.
-    """
-    found: dict[UnitId, Spot] = {}
-    units = {unit.id for unit in planned.plan.units if unit.id.kind in FORMS}
-    for step in planned.plan.steps if units else ():
-        for ref in (item.ref for item in items_of(step)):
-            form = FORMS.get(ref.kind.name)
-            name = UnitId(ref.kind.name, step.cluster, ref.namespace, ref.name)
-            if form is not None and form.group == ref.kind.group and name in units:
-                found.setdefault(name, Spot(step.cluster, ref))
-    known = session.target.contexts
-    for name in units - found.keys():
-        for kind in await _served(name, session) if name.cluster in known else ():
-            found[name] = Spot(name.cluster, Ref(kind, name.namespace, name.name))
-    return found
-
-
-async def _served(unit: UnitId, session: Session) -> list[Kind]:
-    group = FORMS[unit.kind].group
-    kinds = (one.kind for one in await session.kinds(unit.cluster))
-    return [kind for kind in kinds if (kind.group, kind.name) == (group, unit.kind)][:1]
 
 
 async def _provenances(

@@ -60,8 +60,9 @@ class ObjectAccount(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
     """A unit on its way, or at its end.
 
-    `begun`: when what is done now began. `digest`: of what Git says. `operated`: something was done to it, not only looked at.
-    `result` says how it ended. `waits_for`: the units that come before it. `reason` and `sentence`
+    `begun`: when what is done now began. `digest`: of what Git says. `operated`: something was done
+    to it, not only looked at. `result` says how it ended. `waits_for`: the units that come before
+    it. `reason` and `sentence`
     tell the first trouble; `by_gate`: it is that a gate did not open.
     """
 

@@ -91,7 +91,7 @@ async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
 
 
 async def read_head(path: Path, access: Access) -> Revision:
-    """What a directory is at: a commit and its branch, if all of it is committed; else its content."""
+    """What a directory is at: its commit, if that is all of it; else a name for its content."""
     if _is_checkout(path):
         async with git_for(_local_url(path), access) as git:
             commit = await _said(git, "rev-parse", "--verify", "HEAD", cwd=path)

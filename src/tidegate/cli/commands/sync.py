@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -21,7 +22,12 @@ from tidegate.cli.unit_options import (
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
+    from tidegate.cli.screen import Screen
+    from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
+    from tidegate.flows.rollout import Rolling
+    from tidegate.flows.session import Session
+    from tidegate.model.event import Result
 
 
 @click.command()
@@ -57,6 +63,12 @@ if TYPE_CHECKING:
     "--keep-going", is_flag=True, help="Leave out a unit with a fault, and what waits for it."
 )
 @click.option(
+    "--take-over",
+    is_flag=True,
+    help="Hold the controllers of Argo CD or Flux that bring these units, and roll out instead.",
+)
+@click.option("--hand-back", is_flag=True, help="Let them go again when the rollout has passed.")
+@click.option(
     "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
 )
 @takes(WATCHING)
@@ -74,6 +86,7 @@ def sync(what: str, **told: Unpack[Given]) -> int:
       tidegate sync charts/web --namespace web --sync-option CreateNamespace=true
       tidegate sync overlays/prod --cluster east=prod-east --cluster west=prod-west
       tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
+      tidegate sync . --context prod --take-over --hand-back
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
@@ -101,9 +114,8 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
     from dataclasses import replace
 
     from tidegate.cli.exits import CODES
-    from tidegate.cli.rolling import on_screen, show_rollout
+    from tidegate.cli.rolling import on_screen
     from tidegate.flows.rollout import Preflight, Rolling
-    from tidegate.flows.statuses import make_statuses
     from tidegate.flows.syncing import forget_leaving, prepare, refuse_unknown
     from tidegate.model.event import Result
 
@@ -118,11 +130,37 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
         if session.target.simulation is None:
             left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
         options.say_notes(planned.notes)
-        statuses = await make_statuses(planned, session)
-        rolling = replace(rolling, left_out=left_out, statuses=statuses)
-        result = await show_rollout(screen, session, planned.plan, rolling, told)
+        rolling = replace(rolling, left_out=left_out)
+        result = await _roll_out(screen, session, planned, rolling, told)
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
-    for left in screen.course.kept:
-        click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
+    _say(f"{left} asks for confirmation; `--confirm` prunes it" for left in screen.course.kept)
     return CODES[result]
+
+
+async def _roll_out(
+    screen: Screen, session: Session, planned: Planned, rolling: Rolling, told: Given
+) -> Result:
+    """Roll out, with whoever else brings these units held, and let go again if that is wished."""
+    from dataclasses import replace
+
+    from tidegate.cli.rolling import show_rollout
+    from tidegate.flows.masters import hand_back, meet_masters
+    from tidegate.flows.statuses import make_statuses
+    from tidegate.model.event import Result
+
+    takes_over, hands_back = told["take_over"], told["hand_back"]
+    met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
+    _say(met.notes)
+    rolling = replace(rolling, statuses=await make_statuses(met.planned, session))
+    result = await show_rollout(screen, session, met.planned.plan, rolling, told)
+    if hands_back and result is Result.PASSED:
+        _say(await hand_back(met, session))
+    elif met.held:
+        _say((f"{met.told_held}; `--hand-back` lets them go",))
+    return result
+
+
+def _say(notes: Iterable[str]) -> None:
+    for note in notes:
+        click.echo(f"note: {note}", err=True)

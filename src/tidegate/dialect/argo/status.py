@@ -54,7 +54,7 @@ def application_status(
         **before,
         "sync": {"status": sync_status(account), "comparedTo": _compared_to(spec), **at},
         "health": _health(before, account, now),
-        "resources": list[Json](_resources(account)),
+        "resources": list[Json](_resources(before, account)),
         "reconciledAt": now,
         "resourceHealthSource": "appTree",
         "summary": _summary(account),
@@ -69,7 +69,7 @@ def application_status(
     if account.result == Result.PASSED:
         history = _history(before, spec, account, at)
         status = {**status, "history": history} if history else _without(status, "history")
-    return OwnStatus(status, tuple(_notes(account, at)))
+    return OwnStatus(status, tuple(_notes(before, account, at)))
 
 
 def sync_status(account: UnitAccount) -> str:
@@ -131,12 +131,23 @@ def _health(before: Body, account: UnitAccount, now: str) -> Body:
     return {"status": health.value, "lastTransitionTime": since if same else now, **told}
 
 
-def _resources(account: UnitAccount) -> Iterator[Body]:
-    """What is the Application's, in the order of names; of hooks those that are there."""
-    listed_ones = [
-        one for one in account.objects if (one.lives if one.is_hook or not one.is_wanted else True)
-    ]
-    for one in sorted(listed_ones, key=_order):
+def _resources(before: Body, account: UnitAccount) -> list[Body]:
+    """What is the Application's, in the order of names; of hooks those that are there.
+
+    Where nothing was done, nobody has looked at hooks, and those that are known stay.
+    """
+    told = [*_told_resources(account)]
+    if not account.operated:
+        told += (one for one in mappings(before, "resources") if one.get("hook") is True)
+    names = ("group", "kind", "namespace", "name")
+    unique = {tuple(text(one, name) for name in names): one for one in reversed(told)}
+    return [unique[key] for key in sorted(unique)]
+
+
+def _told_resources(account: UnitAccount) -> Iterator[Body]:
+    for one in account.objects:
+        if not one.lives and (one.is_hook or not one.is_wanted):
+            continue
         kind = one.ref.kind
         entry: Body = {"group": kind.group} if kind.group else {}
         entry |= {"version": kind.version, "kind": kind.name}
@@ -150,10 +161,6 @@ def _resources(account: UnitAccount) -> Iterator[Body]:
         entry |= {"requiresDeletionConfirmation": True} if one.asks else {}
         entry |= {"syncWave": one.wave} if one.wave and one.is_wanted else {}
         yield entry
-
-
-def _order(one: ObjectAccount) -> tuple[str, str, str, str]:
-    return one.ref.kind.group, one.ref.kind.name, one.ref.namespace, one.ref.name
 
 
 def revision_name(revision: Revision) -> str:
@@ -375,10 +382,13 @@ def _history(before: Body, spec: Body, account: UnitAccount, at: Body) -> list[J
     return kept[-limit:] if limit else []
 
 
-def _notes(account: UnitAccount, at: Body) -> Iterator[tuple[str, str, str]]:
+def _notes(before: Body, account: UnitAccount, at: Body) -> Iterator[tuple[str, str, str]]:
     """The Events of an operation: its beginning and its end."""
-    to = _told_revision(at)
-    if account.going is Going.RUNS and not any(one.waits for one in account.objects):
+    to, known = _told_revision(at), mapping(before, "operationState")
+    is_known = (text(known, "phase"), text(known, "startedAt")) == ("Running", stamp(account.begun))
+    if account.going is Going.RUNS and is_known:
+        return
+    if account.going is Going.RUNS:
         yield "Normal", "OperationStarted", f"tidegate initiated sync to {to}"
     elif account.going is Going.ENDED and account.result == Result.PASSED:
         yield "Normal", "OperationCompleted", f"Sync operation to {to} succeeded"

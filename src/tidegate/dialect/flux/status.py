@@ -212,7 +212,7 @@ def _named(ref: Ref) -> str:
 
 
 def _timeout(own: Body) -> Ms:
-    """What a reconciliation may take; without a word of its own, a little less than its interval."""
+    """What a reconciliation may take: by its own word, else a little less than its interval."""
     for name, less in (("timeout", Ms(0)), ("interval", LEAST)):
         try:
             return max(LEAST, Ms(parse_duration(text(own, "spec", name)) - less))

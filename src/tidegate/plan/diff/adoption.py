@@ -36,7 +36,8 @@ REPORTED = frozenset({"f:status", "f:operation"})
 
 def is_adopted(entry: Body, manager: str, adopted: frozenset[str] = ADOPTED) -> bool:
     """Whether what an entry owns is to become the manager's; what it applied itself is already."""
-    if entry.get("subresource") or is_entry_of(entry, manager) or not adoptable(entry):
+    only_reports = reported(entry) and not adoptable(entry)
+    if entry.get("subresource") or is_entry_of(entry, manager) or only_reports:
         return False
     name = text(entry, "manager")
     return name in adopted or name.startswith(_beginnings(adopted))
