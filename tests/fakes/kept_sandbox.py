@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,10 @@ from tests.fakes.tidegate_command import Ran
 from tidegate.cli.main import _run
 from tidegate.flows import session
 from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.objects import Json, Kind
-from tidegate.testing import Desk
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, text
 from tidegate.world.ask import ask
-from tidegate.world.calls import List, Request, Selection
+from tidegate.world.calls import List, Request, Selection, Verb, Write
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Done, Listed, Outcome
 from tidegate.world.line import Line
@@ -57,6 +57,11 @@ SERVED = (
         Kind("source.toolkit.fluxcd.io", "v1", "GitRepository"), "gitrepositories", status=True
     ),
 )
+ACCOUNT: Body = {
+    "apiVersion": "v1",
+    "kind": "ServiceAccount",
+    "metadata": {"name": "default", "namespace": "argocd"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +73,23 @@ class KeptSandbox:
 
     @classmethod
     def make(
-        cls, home: Path, patch: pytest.MonkeyPatch, *more: Body, served: bool = True
+        cls,
+        home: Path,
+        patch: pytest.MonkeyPatch,
+        *more: Body,
+        served: bool = True,
+        faults: Sequence[Json] = (),
+        failing: Sequence[str] = (),
     ) -> KeptSandbox:
-        """With namespaces of the dialects, their kinds, and `more`. Faults go into a scenario."""
-        given: list[Json] = [namespace("argocd"), namespace("flux-system"), *more]
+        """With namespaces of the dialects, their kinds, and `more`; `failing` are Jobs that do."""
+        given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
         given += SERVED if served else ()
         scenario = home / "scenario.yaml"
-        scenario.write_bytes(msgspec.json.encode({"given": {"objects": given}}))
+        behaviours: Json = [
+            {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
+        ]
+        story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaviours}
+        scenario.write_bytes(msgspec.json.encode(story))
         world = make_living(Simulation(scenario=scenario))
         patch.setattr(session, "make_living", lambda *_args, **_words: world)
         patch.setenv("HOME", str(home))
@@ -101,11 +116,31 @@ class KeptSandbox:
         assert isinstance(page, Listed), page
         return {one.ref.name: msgspec.json.decode(one.body) for one in page.items}
 
-    def put(self, bodies: Iterable[Body], *, manager: str = "somebody") -> None:
-        async def put() -> None:
-            desk = Desk(Exchange(Line(self.world)))
-            for body in bodies:
-                outcome = await desk.apply(body, manager=manager, force=True)
-                assert isinstance(outcome, Done), outcome
+    def versions(self, kind: Kind, home: str) -> dict[str, str]:
+        """Changes with every write."""
+        return {
+            name: text(body, "metadata", "resourceVersion")
+            for name, body in self.all(kind, home).items()
+        }
 
-        asyncio.run(put())
+    def put(self, body: Body) -> None:
+        """Somebody brings an object."""
+        metadata = mapping(body, "metadata")
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        ref = Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
+        (outcome,) = self.ask(Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body)))
+        assert isinstance(outcome, Done), outcome
+
+    def patch(
+        self, kind: Kind, home: str, name: str, change: Body, *, status: bool = False
+    ) -> None:
+        """Somebody else changes an object."""
+        write = Write(
+            verb=Verb.PATCH,
+            ref=Ref(kind, home, name),
+            body=msgspec.json.encode(change),
+            subresource="status" if status else "",
+            manager="somebody",
+        )
+        (outcome,) = self.ask(write)
+        assert isinstance(outcome, Done), outcome
