@@ -7,23 +7,18 @@ is behind all of its gates; what cannot be written is told, and ends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
+from tidegate.engine.accounts import Story, judge_anew, left_behind, make_account, waits_for
+from tidegate.engine.hold import SETTLES
 from tidegate.engine.means import Report, Reporter
 from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site
-from tidegate.engine.turns.rollout import ItemRun, ItemState, Rollout, StepRun, UnitRun
-from tidegate.engine.vocabulary import Stand
+from tidegate.engine.turns.rollout import Rollout, UnitRun
 from tidegate.errors import foreign
-from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
-from tidegate.model.event import Event, Result, StepState, Told
+from tidegate.model.event import Event, Result, Told
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Live, Spot, as_served
-from tidegate.model.plan import Deed
 from tidegate.model.unit import UnitId
-from tidegate.model.verdict import Health
 from tidegate.world import facts
 from tidegate.world.calls import Get, PatchForm, Verb, Write
 
@@ -32,28 +27,6 @@ EVERY = Ms(1 * SECOND)
 TRIES = 3
 """How often that is tried against others who write at the same time."""
 STATUS = "status"
-UNTOLD = frozenset({Deed.AWAIT, Deed.SKIP})
-
-
-@dataclass(slots=True)
-class _Story:
-    """What is known of one unit, besides where its steps are."""
-
-    spot: Spot
-    begun: Ms
-    operated: bool = False
-    result: str = ""
-    reason: str = ""
-    sentence: str = ""
-    by_gate: bool = False
-    gating: set[str] = field(default_factory=set)
-    """Its steps whose gates were begun."""
-    busy: bool = False
-    again: bool = False
-    """There is more to tell than what is being told."""
-    absent: bool = False
-    """There was something to tell, and no object yet to tell it on."""
-    told: Ms = Ms(0)
 
 
 class Chronicle:
@@ -68,7 +41,7 @@ class Chronicle:
         self._reporter = reporter
         self.unreported: dict[UnitId, str] = {}
         """What could not be told, and why."""
-        self._stories: dict[UnitId, _Story] = {}
+        self._stories: dict[UnitId, Story] = {}
         self._spots: dict[Spot, UnitId] = {}
         self._waiters: dict[UnitId, set[UnitId]] = {}
 
@@ -95,7 +68,7 @@ class Chronicle:
         for name, unit in self._rollout.units.items():
             if not unit.unheld or self._story(name) is None:
                 continue
-            for one in self._waits_for(unit):
+            for one in waits_for(unit):
                 self._waiters.setdefault(one, set()).add(name)
             self._still_waits(name)
 
@@ -103,10 +76,10 @@ class Chronicle:
         story, unit = self._stories.get(name), self._rollout.units.get(name)
         if story is None or unit is None or story.operated or unit.ended:
             return
-        if self._waits_for(unit):
+        if waits_for(unit):
             self._tell(name, story)
 
-    def _follow(self, name: UnitId, story: _Story, event: Event) -> None:
+    def _follow(self, name: UnitId, story: Story, event: Event) -> None:
         if event.told is Told.STEP_GATING:
             story.gating.add(event.step)
         elif event.told is Told.STEP_FAILED and not story.reason:
@@ -127,17 +100,36 @@ class Chronicle:
         if name is not None and story is not None and story.absent:
             story.absent = False
             if story.result:
-                self._errands.run(self._write(name, story), lambda _: None)
+                story.ending = True
+                self._errands.run(self._write(name, story), lambda _: self._ended(story))
             else:
                 self._tell(name, story)
+
+    def _ended(self, story: Story) -> None:
+        story.ending = False
 
     def end(self, name: UnitId, result: str) -> Errand[None]:
         """Tell how a unit has ended; one that was only looked at where something else is told."""
         story = self._story(name)
         if story is None or (not story.operated and self._is_anothers(name)):
             return
+        story.ending = True
+        unit = self._rollout.units[name]
+        while any(self._stories[one].ending for one in self._brought_by(unit)):
+            yield Pause(Ms(self._site.world.now() + SETTLES))
+        story.verdicts = yield from judge_anew(self._site, unit)
+        story.extra = yield from left_behind(self._site, unit)
+        story.sentence = story.sentence or self._site.settings.left_out.get(name, "")
         story.result = result
         yield from self._write(name, story)
+        story.ending = False
+
+    def _brought_by(self, unit: UnitRun) -> list[UnitId]:
+        """The units that say how they are on objects of this one."""
+        spots = (run.spot for step in unit.steps for run in step.items)
+        names = (self._spots[spot] for spot in spots if spot in self._spots)
+        units = self._rollout.units
+        return [name for name in names if units[name].unit.parent == unit.unit.id]
 
     def stop(self, why: str) -> Errand[None]:
         """Tell of the units that were under way that nobody goes on with them."""
@@ -145,12 +137,14 @@ class Chronicle:
             if story.operated and not story.result:
                 story.sentence = story.sentence or why
                 yield from self.end(name, Result.STOPPED)
+        while any(story.ending for story in self._stories.values()):
+            yield Pause(Ms(self._site.world.now() + SETTLES))
 
     def _is_anothers(self, name: UnitId) -> bool:
         record = self._site.holds[name].record
         return bool(record.holder) and not record.is_ours
 
-    def _story(self, name: UnitId) -> _Story | None:
+    def _story(self, name: UnitId) -> Story | None:
         """What is known of a unit whose own object there is something to say on."""
         story = self._stories.get(name)
         if story is not None or self._reporter is None:
@@ -164,10 +158,10 @@ class Chronicle:
         if spot.ref.kind not in served:
             return None
         self._spots[spot] = name
-        story = self._stories[name] = _Story(spot, self._site.world.now())
+        story = self._stories[name] = Story(spot, self._site.world.now())
         return story
 
-    def _tell(self, name: UnitId, story: _Story) -> None:
+    def _tell(self, name: UnitId, story: Story) -> None:
         """Tell of a unit under way, not too often and one after another."""
         if story.busy or story.result:
             story.again = True
@@ -175,19 +169,19 @@ class Chronicle:
         story.busy, story.again = True, False
         self._errands.run(self._report(name, story), lambda _: self._told(name, story))
 
-    def _report(self, name: UnitId, story: _Story) -> Errand[None]:
+    def _report(self, name: UnitId, story: Story) -> Errand[None]:
         now = self._site.world.now()
         if story.told and now < story.told + EVERY:
             yield Pause(Ms(story.told + EVERY))
         if not story.result:
             yield from self._write(name, story)
 
-    def _told(self, name: UnitId, story: _Story) -> None:
+    def _told(self, name: UnitId, story: Story) -> None:
         story.busy = False
         if story.again and not story.result:
             self._tell(name, story)
 
-    def _write(self, name: UnitId, story: _Story) -> Errand[None]:
+    def _write(self, name: UnitId, story: Story) -> Errand[None]:
         """Bring what is there to what there is to say; others who write meanwhile are read."""
         result, live = story.result, self._site.outlook.lives.get(story.spot)
         if live is None and not self._site.outlook.is_wanted(story.spot):
@@ -199,7 +193,8 @@ class Chronicle:
             if story.result != result or self._reporter is None:
                 return  # the end is told by now
             own = read_body(live)
-            report = self._reporter.report(self._account(name, story), own)
+            account = make_account(self._site, self._rollout.units[name], story)
+            report = self._reporter.report(account, own)
             if report is None:
                 return
             story.told = self._site.world.now()
@@ -209,12 +204,13 @@ class Chronicle:
                 self._site.outlook.wrote(story.spot, outcome.live)
                 yield from self._note(name, story, report)
                 return
-            if not isinstance(outcome, facts.Conflict | facts.Missing):
+            if not _is_passing(outcome):
                 self._fail(name, outcome)
                 return
             live = yield from self._look(name, story)
+        self.unreported[name] = "others write it at the same time"
 
-    def _look(self, name: UnitId, story: _Story) -> Errand[Live | None]:
+    def _look(self, name: UnitId, story: Story) -> Errand[Live | None]:
         (found,) = yield (Ask(story.spot.cluster, Get(story.spot.ref)),)
         if isinstance(found, facts.Done):
             return found.live
@@ -235,7 +231,7 @@ class Chronicle:
             version=live.version,
         )
 
-    def _note(self, name: UnitId, story: _Story, report: Report) -> Errand[None]:
+    def _note(self, name: UnitId, story: Story, report: Report) -> Errand[None]:
         asks = tuple(
             Ask(
                 story.spot.cluster,
@@ -252,95 +248,9 @@ class Chronicle:
         why = outcome.message if facts.is_refusal(outcome) else "the answer was not an object"
         self.unreported[name] = foreign(why)
 
-    def _waits_for(self, unit: UnitRun) -> tuple[UnitId, ...]:
-        """The units that hold its steps, but for who brings it."""
-        others = (one for step in unit.steps for one in step.before if one.unit is not unit)
-        held = (one.unit.unit.id for one in others if one.state is not StepState.PASSED)
-        return tuple(dict.fromkeys(name for name in held if name != unit.unit.parent))
 
-    def _account(self, name: UnitId, story: _Story) -> UnitAccount:
-        unit = self._rollout.units[name]
-        runs = Going.RUNS if story.operated else Going.WAITS
-        return UnitAccount(
-            unit=name,
-            going=Going.ENDED if story.result else runs,
-            now=self._site.world.now(),
-            begun=story.begun,
-            digest=unit.unit.digest,
-            operated=story.operated,
-            result=story.result,
-            reason=story.reason,
-            sentence=story.sentence,
-            by_gate=story.by_gate,
-            waits_for=self._waits_for(unit),
-            objects=tuple(self._objects(unit)),
-        )
-
-    def _objects(self, unit: UnitRun) -> Iterator[ObjectAccount]:
-        for step in unit.steps:
-            for run in step.items:
-                if run.item.deed not in UNTOLD:
-                    yield self._object(unit, step, run)
-
-    def _object(self, unit: UnitRun, step: StepRun, run: ItemRun) -> ObjectAccount:
-        item, live = run.item, self._site.outlook.lives.get(run.spot)
-        is_wanted = item.deed is not Deed.DELETE
-        became = _became(run)
-        failed = became is Became.FAILED
-        trouble = step.trouble.sentence if failed and step.trouble else ""
-        return ObjectAccount(
-            ref=item.ref,
-            phase=step.step.phase,
-            wave=step.step.wave,
-            is_hook=item.hook is not None,
-            is_wanted=is_wanted,
-            is_synced=is_wanted and self._is_synced(unit, run, live),
-            asks=item.asks and not unit.unit.policy.consents,
-            lives=live is not None,
-            waits=run.state is ItemState.GATING and step.state is StepState.GATING,
-            became=became,
-            health=None if live is None else self._health(unit, run, live),
-            sentence=run.waits or trouble,
-            body=item.body if live is None else live.body,
-        )
-
-    def _is_synced(self, unit: UnitRun, run: ItemRun, live: Live | None) -> bool:
-        """Whether it is as Git has it; of what was not looked at, by what we wrote last."""
-        if run.written is not None:
-            return live is not None
-        if run.state is ItemState.PASSED:
-            return True
-        known = self._site.holds[unit.unit.id].record.entries.get(run.item.ref)
-        return live is not None and known is not None and known.digest == run.item.digest
-
-    def _health(self, unit: UnitRun, run: ItemRun, live: Live) -> Health | None:
-        """By the last verdict; None where no rule looked at it."""
-        judged, means = run.judged, self._site.means
-        if judged is not None:
-            return judged.verdict.health if judged.verdict.checked else None
-        body, now = read_body(live), self._site.world.now()
-        if means.script(unit.unit, body, now) is not None:
-            return None
-        verdict = means.judge(unit.unit, body, now)
-        return verdict.health if verdict.checked else None
-
-
-def _became(run: ItemRun) -> Became:
-    """What was done to an object of a step."""
-    if run.state is ItemState.FAILED or _has_failed(run):
-        return Became.FAILED
-    if run.item.deed is Deed.DELETE:
-        if run.state is not ItemState.PASSED or run.stand is Stand.ABSENT:
-            return Became.NOTHING
-        asks = run.item.asks and not run.step.unit.unit.policy.consents
-        return Became.KEPT if asks else Became.PRUNED
-    if run.written is None:
-        return Became.UNCHANGED if run.state is ItemState.PASSED else Became.NOTHING
-    if not run.written.changed:
-        return Became.UNCHANGED
-    return Became.CREATED if run.stand is Stand.ABSENT else Became.CONFIGURED
-
-
-def _has_failed(run: ItemRun) -> bool:
-    """Whether the gate of its step gave up on it."""
-    return run.step.state is StepState.FAILED and run.state is ItemState.GATING
+def _is_passing(outcome: facts.Outcome) -> bool:
+    """Whether it is worth another look: somebody else was there, or the answer was lost."""
+    if isinstance(outcome, facts.Lost):
+        return outcome.reason is not facts.Loss.WITHDRAWN
+    return isinstance(outcome, facts.Conflict | facts.Missing)

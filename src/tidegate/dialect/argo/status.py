@@ -5,20 +5,29 @@ The rules are Argo CD's own. Whoever did the work is named as the one who asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from tidegate.dialect.argo.operation import (
+    SYNCED,
+    history_with,
+    message_of,
+    operation_notes,
+    operation_state,
+    source_of,
+    told_revision,
+)
 from tidegate.dialect.times import stamp
-from tidegate.model.account import Became, Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
+from tidegate.model.account import Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
 from tidegate.model.event import Result
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
+from tidegate.model.reading import listed, mapping, mappings, text
 from tidegate.model.source import Revision
 from tidegate.model.verdict import Health
 
 Body = dict[str, Json]
-SYNCED, OUT_OF_SYNC, UNKNOWN = "Synced", "OutOfSync", "Unknown"
+OUT_OF_SYNC, UNKNOWN = "OutOfSync", "Unknown"
 WORST_LAST = (
     *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
     *(Health.MISSING, Health.DEGRADED, Health.UNKNOWN),
@@ -28,15 +37,9 @@ FORGIVEN = frozenset({Health.MISSING, Health.UNKNOWN})
 """What a child Application may be without its parent being worse for it."""
 IGNORES_HEALTH = "argocd.argoproj.io/ignore-healthcheck"
 EXTRANEOUS = "argocd.argoproj.io/compare-options"
-PHASES = {"presync": "PreSync", "sync": "Sync", "postsync": "PostSync", "syncfail": "SyncFail"}
 OURS = frozenset({"SyncError", "ComparisonError", "InvalidSpecError", "UnknownError"})
 """Conditions that are told anew each time; the others stay as they were found."""
-WHO: Body = {"username": "tidegate"}
-KEPT_ENTRIES = 10
 MOST_CAUSES = 3
-SHORT = 7
-DONE = "successfully synced (all tasks run)"
-UNDONE = "one or more synchronization tasks completed unsuccessfully"
 PULLS = (
     ("spec",),
     ("spec", "template", "spec"),
@@ -65,15 +68,17 @@ def application_status(
     status = {**status, "conditions": conditions} if conditions else _without(status, "conditions")
     if not account.operated and not _is_interrupted(before, account):
         return OwnStatus(status)
-    status["operationState"] = _operation(own, account, at)
+    status["operationState"] = operation_state(own, account, at)
     if account.result == Result.PASSED:
-        history = _history(before, spec, account, at)
+        history = history_with(before, spec, account, at)
         status = {**status, "history": history} if history else _without(status, "history")
-    return OwnStatus(status, tuple(_notes(before, account, at)))
+    return OwnStatus(status, tuple(operation_notes(before, account, at)))
 
 
 def sync_status(account: UnitAccount) -> str:
     """Whether all that counts is as Git has it."""
+    if not account.is_known:
+        return UNKNOWN
     counted = (one for one in account.objects if not one.is_hook and not _is_extra(one))
     return SYNCED if all(one.is_synced for one in counted) else OUT_OF_SYNC
 
@@ -88,6 +93,8 @@ def _is_extra(one: ObjectAccount) -> bool:
 
 def aggregate_health(account: UnitAccount) -> tuple[Health, str]:
     """How the worst of its objects is, and which ones those are."""
+    if not account.is_known:
+        return Health.UNKNOWN, ""
     kept = [one for one in account.objects if not one.is_hook]
     if kept and not any(one.lives for one in kept):
         return Health.MISSING, ""
@@ -179,21 +186,11 @@ def _revisions(spec: Body, sources: Sequence[Provenance]) -> Body:
     return {"revision": names[0]} if names else {}
 
 
-def _told_revision(at: Body) -> str:
-    names = [text(at, "revision"), *(str(one) for one in listed(at, "revisions"))]
-    return ", ".join(name[:SHORT] if len(name) == 40 else name for name in names if name)  # noqa: PLR2004 - a commit
-
-
-def _of_source(spec: Body) -> Body:
-    """One source or several, as the Application has them."""
-    return {name: spec[name] for name in ("source", "sources") if spec.get(name)}
-
-
 def _compared_to(spec: Body) -> Body:
     more: Body = {
         name: spec[name] for name in ("destination", "ignoreDifferences") if spec.get(name)
     }
-    return {**_of_source(spec), "destination": {}, **more}
+    return {**source_of(spec), "destination": {}, **more}
 
 
 def _source_types(spec: Body, sources: Sequence[Provenance]) -> Body:
@@ -239,8 +236,10 @@ def _conditions(before: Body, account: UnitAccount, at: Body, now: str) -> Itera
     """What is wrong; the time of what was so before stays."""
     known = mappings(before, "conditions")
     told = [one for one in known if text(one, "type") not in OURS]
-    if account.going is Going.ENDED and account.result == Result.FAILED:
-        message = f"Failed last sync attempt to [{_told_revision(at)}]: {_message(account)}"
+    if not account.is_known:
+        told.append({"type": "ComparisonError", "message": account.sentence})
+    elif account.going is Going.ENDED and account.result == Result.FAILED:
+        message = f"Failed last sync attempt to [{told_revision(at)}]: {message_of(account)}"
         told.append({"type": "SyncError", "message": message})
     elif account.going is not Going.ENDED:
         told += (one for one in known if text(one, "type") in OURS)
@@ -258,142 +257,6 @@ def _is_interrupted(before: Body, account: UnitAccount) -> bool:
     """Whether an operation is told to be under way that has come to its end by now."""
     is_running = text(before, "operationState", "phase") == "Running"
     return is_running and account.going is Going.ENDED
-
-
-def _operation(own: Body, account: UnitAccount, at: Body) -> Body:
-    spec, before = mapping(own, "spec"), mapping(own, "status", "operationState")
-    policy = mapping(spec, "syncPolicy")
-    sync: Body = {**at, "syncStrategy": {"hook": {}}}
-    sync |= {"prune": True} if part(policy, "automated", "prune") is True else {}
-    sync |= {"syncOptions": policy["syncOptions"]} if policy.get("syncOptions") else {}
-    operation: Body = {"sync": sync, "initiatedBy": WHO}
-    operation |= {"retry": policy["retry"]} if policy.get("retry") else {}
-    is_ended = account.going is Going.ENDED
-    goes_on = not account.operated and text(before, "startedAt")
-    state: Body = {
-        "operation": operation,
-        "phase": _phase(account),
-        "message": _message(account),
-        "startedAt": text(before, "startedAt") if goes_on else stamp(account.begun),
-        "syncResult": {
-            "revision": "",
-            **at,
-            **_of_source(spec),
-            "resources": list[Json](_results(account.objects)),
-        },
-    }
-    return {**state, "finishedAt": stamp(account.now)} if is_ended else state
-
-
-def _phase(account: UnitAccount) -> str:
-    if account.going is not Going.ENDED:
-        return "Running"
-    return "Succeeded" if account.result == Result.PASSED else "Failed"
-
-
-def _message(account: UnitAccount) -> str:
-    if account.going is not Going.ENDED:
-        return _waiting(account.objects)
-    if account.result == Result.PASSED:
-        return DONE
-    if account.result == Result.STOPPED:
-        return f"Operation terminated{f': {account.sentence}' if account.sentence else ''}"
-    return f"{UNDONE}, reason: {account.sentence}" if account.sentence else UNDONE
-
-
-def _waiting(objects: Iterable[ObjectAccount]) -> str:
-    """Whom an operation waits for: a hook before all others."""
-    waits = [one for one in objects if one.waits]
-    if not waits:
-        return "one or more tasks are running"
-    hooks = [one for one in waits if one.is_hook]
-    first, rest = (hooks or waits)[0].ref, len(waits) - 1
-    reason = "completion of hook" if hooks else "healthy state of"
-    noun = "hooks" if len(hooks) == len(waits) else "resources"
-    more = f" and {rest} more {noun}" if rest else ""
-    return f"waiting for {reason} {first.kind.group}/{first.kind.name}/{first.name}{more}"
-
-
-def _results(objects: Iterable[ObjectAccount]) -> Iterator[Body]:
-    """What was done to each object, in its order."""
-    for one in objects:
-        if one.became is Became.NOTHING:
-            continue
-        kind, phase = one.ref.kind, PHASES.get(one.phase, "Sync")
-        entry: Body = {
-            "group": kind.group,
-            "version": kind.version,
-            "kind": kind.name,
-            "namespace": one.ref.namespace,
-            "name": one.ref.name,
-            "syncPhase": phase,
-            "hookPhase": _hook_phase(one),
-            "message": _deed(one),
-        }
-        yield {**entry, **({"hookType": phase} if one.is_hook else {"status": _outcome(one)})}
-
-
-def _hook_phase(one: ObjectAccount) -> str:
-    return "Failed" if one.became is Became.FAILED else "Running" if one.waits else "Succeeded"
-
-
-def _outcome(one: ObjectAccount) -> str:
-    match one.became:
-        case Became.PRUNED:
-            return "Pruned"
-        case Became.KEPT:
-            return "PruneSkipped"
-        case Became.FAILED if not one.is_synced:
-            return "SyncFailed"
-        case _:
-            return SYNCED
-
-
-def _deed(one: ObjectAccount) -> str:
-    kind = one.ref.kind
-    name = f"{kind.name.lower()}.{kind.group}/{one.ref.name}" if kind.group else ""
-    name = name or f"{kind.name.lower()}/{one.ref.name}"
-    match one.became:
-        case Became.PRUNED:
-            return "pruned"
-        case Became.KEPT:
-            return "ignored (requires pruning confirmation)"
-        case Became.FAILED:
-            return one.sentence or "it is not healthy"
-        case Became.UNCHANGED:
-            return f"{name} unchanged"
-        case _:
-            return one.sentence or f"{name} serverside-applied"
-
-
-def _history(before: Body, spec: Body, account: UnitAccount, at: Body) -> list[Json]:
-    """What was deployed, the newest last; as many as the Application keeps."""
-    known = mappings(before, "history")
-    entry: Body = {
-        "id": max((number(one, "id") for one in known), default=-1) + 1,
-        **at,
-        **_of_source(spec),
-        "deployStartedAt": stamp(account.begun),
-        "deployedAt": stamp(account.now),
-        "initiatedBy": WHO,
-    }
-    limit = max(0, number(spec, "revisionHistoryLimit", default=KEPT_ENTRIES))
-    kept: list[Json] = [*known, entry]
-    return kept[-limit:] if limit else []
-
-
-def _notes(before: Body, account: UnitAccount, at: Body) -> Iterator[tuple[str, str, str]]:
-    """The Events of an operation: its beginning and its end."""
-    to, known = _told_revision(at), mapping(before, "operationState")
-    is_known = (text(known, "phase"), text(known, "startedAt")) == ("Running", stamp(account.begun))
-    if account.going is Going.RUNS and is_known:
-        return
-    if account.going is Going.RUNS:
-        yield "Normal", "OperationStarted", f"tidegate initiated sync to {to}"
-    elif account.going is Going.ENDED and account.result == Result.PASSED:
-        yield "Normal", "OperationCompleted", f"Sync operation to {to} succeeded"
-    elif account.going is Going.ENDED:
-        yield "Warning", "OperationCompleted", f"Sync operation to {to} failed: {_message(account)}"
 
 
 def _body(one: ObjectAccount) -> Body:

@@ -26,6 +26,8 @@ UNDER_WAY = "Reconciliation in progress"
 RBAC = "rbac.authorization.k8s.io"
 LEAST = Ms(30 * SECOND)
 KEPT_SNAPSHOTS = 5
+LEFT = frozenset({Became.FAILED, Became.KEPT})
+"""What was to be pruned and is still there: the next run tries again."""
 LONGEST = 32_768
 """Bytes of a condition's message; what is longer is cut."""
 STATUSES = {
@@ -179,6 +181,8 @@ def _fail(own: Body, account: UnitAccount, conditions: _Conditions) -> tuple[Not
     reason, told = "ReconciliationFailed", account.sentence or account.reason
     if account.result == Result.STOPPED:
         told = f"the rollout was stopped: {told}" if told else "the rollout was stopped"
+    elif not account.is_known:
+        reason = "BuildFailed"
     elif account.by_gate:
         reason, why = "HealthCheckFailed", _unhealthy(account.objects) or told
         told = f"health check failed after {go_duration(Ms(account.now - account.begun))}: {why}"
@@ -230,7 +234,9 @@ def inventory_id(ref: Ref) -> str:
 def _inventory(before: Body, account: UnitAccount) -> Body:
     """What is the unit's. Until all of it is applied, what was so before stays in it as well."""
     wanted = [one for one in account.objects if one.is_wanted and not one.is_hook]
-    left = [one for one in account.objects if not one.is_wanted and one.lives]
+    left = [
+        one for one in account.objects if not one.is_wanted and one.lives and one.became in LEFT
+    ]
     is_whole = account.going is Going.ENDED and account.result == Result.PASSED
     there = [one for one in (*wanted, *left) if is_whole or one.lives]
     entries: dict[str, Json] = {
