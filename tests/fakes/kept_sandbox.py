@@ -16,7 +16,7 @@ from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_command import Ran
 from tidegate.cli.main import _run
 from tidegate.flows import session
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.wiring import Simulation, Worker, make_living
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import mapping, text
 from tidegate.world.ask import ask
@@ -90,8 +90,15 @@ class KeptSandbox:
         ]
         story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaviours}
         scenario.write_bytes(msgspec.json.encode(story))
-        world = make_living(Simulation(scenario=scenario))
-        patch.setattr(session, "make_living", lambda *_args, **_words: world)
+        workers: dict[str, Worker] = {"none": bytes}  # an empty one would not be kept
+        world = make_living(Simulation(scenario=scenario), workers)
+
+        def make_again(_: Simulation, given: dict[str, Worker], **_words: object) -> World:
+            workers.clear()
+            workers.update(given)
+            return world
+
+        patch.setattr(session, "make_living", make_again)
         patch.setenv("HOME", str(home))
         return cls(world, home)
 

@@ -42,8 +42,8 @@ class Story:
     absent: bool = False
     """There was something to tell, and no object yet to tell it on."""
     told: Ms = Ms(0)
-    ending: bool = False
-    """Its end is being told."""
+    done: bool = False
+    """Its end is told."""
     verdicts: dict[Spot, Verdict] = field(default_factory=dict)
     """Of objects that have changed since they were judged."""
     extra: tuple[ObjectAccount, ...] = ()

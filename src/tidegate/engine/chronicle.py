@@ -44,6 +44,9 @@ class Chronicle:
         self._stories: dict[UnitId, Story] = {}
         self._spots: dict[Spot, UnitId] = {}
         self._waiters: dict[UnitId, set[UnitId]] = {}
+        self._late = 0
+        """How many ends are told now that had nothing to be told on before."""
+        self._stopping = False
 
     def hear(self, event: Event) -> None:
         """Take note of an event, and tell what follows from it."""
@@ -100,29 +103,36 @@ class Chronicle:
         if name is not None and story is not None and story.absent:
             story.absent = False
             if story.result:
-                story.ending = True
-                self._errands.run(self._write(name, story), lambda _: self._ended(story))
+                self._late += 1
+                self._errands.run(self._write(name, story), self._caught_up)
             else:
                 self._tell(name, story)
 
-    def _ended(self, story: Story) -> None:
-        story.ending = False
+    def _caught_up(self, _: None) -> None:
+        self._late -= 1
 
     def end(self, name: UnitId, result: str) -> Errand[None]:
-        """Tell how a unit has ended; one that was only looked at where something else is told."""
+        """Tell how a unit has ended; one that was only looked at where something else is told.
+
+        Who brings others is as well as they are, so that they come first.
+        """
         story = self._story(name)
-        if story is None or (not story.operated and self._is_anothers(name)):
+        if story is None:
             return
-        story.ending = True
         unit = self._rollout.units[name]
-        while any(self._stories[one].ending for one in self._brought_by(unit)):
+        while not self._stopping and any(map(self._is_ending, self._brought_by(unit))):
             yield Pause(Ms(self._site.world.now() + SETTLES))
-        story.verdicts = yield from judge_anew(self._site, unit)
-        story.extra = yield from left_behind(self._site, unit)
-        story.sentence = story.sentence or self._site.settings.left_out.get(name, "")
-        story.result = result
-        yield from self._write(name, story)
-        story.ending = False
+        if story.operated or not self._is_anothers(name):
+            story.verdicts = yield from judge_anew(self._site, unit)
+            story.extra = yield from left_behind(self._site, unit)
+            story.sentence = story.sentence or self._site.settings.left_out.get(name, "")
+            story.result = result
+            yield from self._write(name, story)
+        story.done = True
+
+    def _is_ending(self, name: UnitId) -> bool:
+        """Whether a unit has ended, and that is still to be told."""
+        return self._rollout.units[name].ended and not self._stories[name].done
 
     def _brought_by(self, unit: UnitRun) -> list[UnitId]:
         """The units that say how they are on objects of this one."""
@@ -133,11 +143,12 @@ class Chronicle:
 
     def stop(self, why: str) -> Errand[None]:
         """Tell of the units that were under way that nobody goes on with them."""
+        self._stopping = True
         for name, story in self._stories.items():
             if story.operated and not story.result:
                 story.sentence = story.sentence or why
                 yield from self.end(name, Result.STOPPED)
-        while any(story.ending for story in self._stories.values()):
+        while self._late:
             yield Pause(Ms(self._site.world.now() + SETTLES))
 
     def _is_anothers(self, name: UnitId) -> bool:

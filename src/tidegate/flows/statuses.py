@@ -12,7 +12,7 @@ A second run in which nothing has changed writes nothing: a time alone is no new
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -26,6 +26,7 @@ from tidegate.flows.rendering.outcome import Built
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.account import Provenance, UnitAccount
+from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json, Spot
 from tidegate.model.reading import mapping
 from tidegate.model.source import Revision
@@ -44,6 +45,8 @@ class Statuses:
     places: Mapping[UnitId, Spot]
     sources: Mapping[UnitId, tuple[Provenance, ...]]
     discretion: Discretion
+    faults: Mapping[UnitId, str] = field(default_factory=dict)
+    """Why units are not known, in the words of what was found."""
 
     def place(self, unit: UnitId) -> Spot | None:
         return self.places.get(unit)
@@ -68,7 +71,8 @@ class Statuses:
             replace(one, sentence=hide(one.sentence)) if one.sentence else one
             for one in account.objects
         )
-        return replace(account, sentence=hide(account.sentence), objects=objects)
+        said = self.faults.get(account.unit, "") if not account.is_known else ""
+        return replace(account, sentence=hide(said or account.sentence), objects=objects)
 
 
 def difference(before: Body, after: Body) -> Body:
@@ -84,8 +88,13 @@ def difference(before: Body, after: Body) -> Body:
     return patch
 
 
-async def make_statuses(planned: Planned, session: Session) -> Statuses | None:
-    """What is to be said of the units of a plan; None where no cluster serves their kinds."""
+async def make_statuses(
+    planned: Planned, session: Session, findings: Iterable[Finding] = ()
+) -> Statuses | None:
+    """What is to be said of the units of a plan; None where no cluster serves their kinds.
+
+    `findings` may tell why a unit could not be rendered.
+    """
     groups = {name: form.group for name, form in FORMS.items()}
     found = await find_own(planned, session, groups)
     places = {name: one.spot for name, one in found.items()}
@@ -94,7 +103,19 @@ async def make_statuses(planned: Planned, session: Session) -> Statuses | None:
     read = {one.manifests.unit.id: one.rendered for one in planned.read}
     wanted = {name: read[name] for name in places if name in read}
     sources = await _provenances(wanted, session)
-    return Statuses(places, sources, Discretion.of(planned.plan))
+    return Statuses(places, sources, Discretion.of(planned.plan), _faults(places, findings))
+
+
+def _faults(units: Iterable[UnitId], findings: Iterable[Finding]) -> dict[UnitId, str]:
+    """By unit, the first error that begins with its name."""
+    names = {f"`{unit}`": unit for unit in units}
+    found: dict[UnitId, str] = {}
+    for one in findings:
+        name, sign, rest = one.sentence[1:].partition("`")
+        unit = names.get(f"`{name}{sign}")
+        if unit is not None and one.severity is Severity.ERROR:
+            found.setdefault(unit, rest.lstrip(": "))
+    return found
 
 
 async def _provenances(

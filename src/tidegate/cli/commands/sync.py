@@ -23,10 +23,10 @@ from tidegate.cli.unit_options import (
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.cli.screen import Screen
-    from tidegate.flows.planning import Planned
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.rollout import Rolling
     from tidegate.flows.session import Session
+    from tidegate.flows.syncing import Prepared
     from tidegate.model.event import Result
 
 
@@ -131,7 +131,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
             left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
         options.say_notes(planned.notes)
         rolling = replace(rolling, left_out=left_out)
-        result = await _roll_out(screen, session, planned, rolling, told)
+        result = await _roll_out(screen, session, prepared, rolling, told)
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
     _say(f"{left} asks for confirmation; `--confirm` prunes it" for left in screen.course.kept)
@@ -139,7 +139,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
 
 
 async def _roll_out(
-    screen: Screen, session: Session, planned: Planned, rolling: Rolling, told: Given
+    screen: Screen, session: Session, prepared: Prepared, rolling: Rolling, told: Given
 ) -> Result:
     """Roll out, with whoever else brings these units held, and let go again if that is wished."""
     from dataclasses import replace
@@ -149,10 +149,11 @@ async def _roll_out(
     from tidegate.flows.statuses import make_statuses
     from tidegate.model.event import Result
 
+    planned, findings = prepared.planned, prepared.findings
     takes_over, hands_back = told["take_over"], told["hand_back"]
     met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
     _say(met.notes)
-    rolling = replace(rolling, statuses=await make_statuses(met.planned, session))
+    rolling = replace(rolling, statuses=await make_statuses(met.planned, session, findings))
     result = await show_rollout(screen, session, met.planned.plan, rolling, told)
     if hands_back and result is Result.PASSED:
         _say(await hand_back(met, session))

@@ -157,9 +157,7 @@ def history_with(before: Body, spec: Body, account: UnitAccount, at: Body) -> li
     return kept[-limit:] if limit else []
 
 
-def operation_notes(
-    before: Body, account: UnitAccount, at: Body
-) -> Iterator[tuple[str, str, str]]:
+def operation_notes(before: Body, account: UnitAccount, at: Body) -> Iterator[tuple[str, str, str]]:
     """The Events of an operation: its beginning and its end."""
     to, known = told_revision(at), mapping(before, "operationState")
     is_known = (text(known, "phase"), text(known, "startedAt")) == ("Running", stamp(account.begun))
