@@ -9,10 +9,8 @@ import pytest
 
 from tests.fakes.kept_sandbox import APPLICATION, EVENT, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import (
-    URL,
     Body,
     Repository,
-    application,
     deployment,
     git_repository,
     job,
@@ -321,82 +319,3 @@ def test_a_status_that_somebody_spoils_is_mended_by_the_next_run(
     unit = cluster.all(KUSTOMIZATION, "flux-system")["web"]
     assert (condition(unit, "Ready") or ("",))[0] == "True"
     assert REVISION.fullmatch(text(unit, "status", "lastAppliedRevision"))
-
-
-def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
-    made.put("clusters/main/lost.yaml", kustomization("lost", "./nowhere"))
-
-    ran = cluster.sync(made.root, "--keep-going")
-
-    assert ran.code == 4, ran.stdout + ran.stderr
-    units = cluster.all(KUSTOMIZATION, "flux-system")
-    assert condition(units["lost"], "Ready") == (
-        "False",
-        "BuildFailed",
-        f"is not rendered: there is no `nowhere` in {URL} at main",
-    )
-    assert (condition(units["web"], "Ready") or ("",))[0] == "True"
-
-
-def test_an_application_that_cannot_be_rendered_is_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
-    made.put("teams/lost.yaml", application("lost", "nowhere"))
-
-    cluster.sync(made.root, "--keep-going")
-
-    lost = mapping(cluster.all(APPLICATION, "argocd")["lost"], "status")
-    assert (text(lost, "sync", "status"), text(lost, "health", "status")) == ("Unknown", "Unknown")
-    assert [text(one, "type") for one in mappings(lost, "conditions")] == ["ComparisonError"]
-
-
-def test_what_nobody_prunes_keeps_an_application_out_of_sync(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
-    made.put("teams/red.yaml", application("red", "red", sync={"automated": {}}))
-    cluster.sync(made.root)
-    made.put("red/all.yaml", deployment("red-web"))
-
-    ran = cluster.sync(made.root)
-
-    assert ran.code == 0, ran.stdout + ran.stderr
-    red = mapping(cluster.all(APPLICATION, "argocd")["red"], "status")
-    assert text(red, "sync", "status") == "OutOfSync"
-    (left,) = (one for one in mappings(red, "resources") if text(one, "name") == "red-late")
-    assert (text(left, "status"), part(left, "requiresPruning")) == ("OutOfSync", True)
-    assert text(red, "health", "status") == "Healthy"
-
-
-def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rules = tmp_path / "argocd-cm.yaml"
-    rules.write_text(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata:\n"
-        "  resource.customizations.health.argoproj.io_Application: |\n"
-        "    hs = {status = 'Progressing', message = ''}\n"
-        "    if obj.status ~= nil and obj.status.health ~= nil then\n"
-        "      hs.status = obj.status.health.status\n"
-        "    end\n"
-        "    return hs\n"
-    )
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"])
-    made = three_levels(tmp_path / "platform")
-
-    ran = cluster.sync(made.root, "--health-rules", str(rules))
-
-    assert ran.code == 0, ran.stdout + ran.stderr
-    apps = cluster.all(APPLICATION, "argocd")
-    assert {text(app, "status", "health", "status") for app in apps.values()} == {"Healthy"}
-    made.put("red/all.yaml", job("broken"))
-    cluster.sync(made.root, "--health-rules", str(rules))
-    teams = mapping(cluster.all(APPLICATION, "argocd")["teams"], "status", "health")
-    assert (text(teams, "status"), text(teams, "message")) == (
-        "Degraded",
-        "Caused by argoproj.io/Application:argocd/red",
-    )
