@@ -10,12 +10,15 @@ from tests.faces.test_statuses import a_chain, condition
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import (
     URL,
+    Body,
     application,
     deployment,
     job,
     kustomization,
+    setting,
     three_levels,
 )
+from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, part, text
 
 
@@ -96,3 +99,43 @@ def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
         "Degraded",
         "Caused by argoproj.io/Application:argocd/red",
     )
+
+
+def test_what_is_as_wanted_and_left_out_is_still_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    options: Body = {"syncOptions": ["ApplyOutOfSyncOnly=true", "CreateNamespace=true"]}
+    sync: Json = {"automated": {"prune": True}, **options}
+    made.put("teams/red.yaml", application("red", "red", into="red", sync=sync))
+    cluster.sync(made.root)
+    first = cluster.all(APPLICATION, "argocd")["red"]
+    made.put("red/all.yaml", deployment("red-web", to="2"), setting("red-late", wave=1))
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    second = cluster.all(APPLICATION, "argocd")["red"]
+    names = [
+        [text(one, "name") for one in mappings(app, "status", "resources")]
+        for app in (first, second)
+    ]
+    assert names == [["red-late", "red-web"]] * 2
+    assert text(second, "status", "sync", "status") == "Synced"
+    before = cluster.versions(APPLICATION, "argocd")
+    cluster.sync(made.root)
+    assert cluster.versions(APPLICATION, "argocd") == before
+
+
+def test_of_a_part_of_a_unit_nothing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster.sync(made.root)
+    before = cluster.versions(APPLICATION, "argocd")
+    made.put("red/all.yaml", deployment("red-web", to="2"), setting("red-late", wave=1))
+
+    ran = cluster.sync(made.root, "--resource", "apps:Deployment:red-web")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert cluster.versions(APPLICATION, "argocd") == before

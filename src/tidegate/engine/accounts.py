@@ -13,13 +13,13 @@ from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Live, Spot, identity
-from tidegate.model.plan import Deed
+from tidegate.model.plan import Deed, Item, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.world import facts
 from tidegate.world.calls import Get
 
-UNTOLD = frozenset({Deed.AWAIT, Deed.SKIP})
+UNTOLD = frozenset({Deed.AWAIT, Deed.CREATE, Deed.SKIP})
 """What is not a unit's own, or not there."""
 
 
@@ -87,6 +87,12 @@ def judge_anew(site: Site, unit: UnitRun) -> Errand[dict[Spot, Verdict]]:
             continue
         if run.judged is None or run.judged.version != live.version:
             found[run.spot] = (yield from site.judge(run.spot, live)).verdict
+    if unit.unit.policy.changed_only:
+        for step, item in _asked(site, unit):
+            spot = Spot(step.cluster, item.ref)
+            live = site.outlook.lives.get(spot)
+            if live is not None and spot not in found and spot in site.owner:
+                found[spot] = (yield from site.judge(spot, live)).verdict
     return found
 
 
@@ -116,6 +122,38 @@ def _objects(site: Site, unit: UnitRun, story: Story) -> Iterator[ObjectAccount]
                 continue
             last = run.judged.verdict if run.judged else None
             yield _object(site, step, run, story.verdicts.get(run.spot, last))
+    yield from _settled(site, unit, story)
+
+
+def _settled(site: Site, unit: UnitRun, story: Story) -> Iterator[ObjectAccount]:
+    """What a unit that does only what differs has left out, since it is as wanted."""
+    if not unit.unit.policy.changed_only:
+        return
+    spoken = {run.spot for step in unit.steps for run in step.items}
+    for step, item in _asked(site, unit):
+        spot = Spot(step.cluster, item.ref)
+        live = site.outlook.lives.get(spot)
+        if live is None or spot in spoken:
+            continue
+        verdict = story.verdicts.get(spot)
+        yield ObjectAccount(
+            ref=item.ref,
+            phase=step.phase,
+            wave=step.wave,
+            is_synced=True,
+            lives=True,
+            health=verdict.health if verdict and verdict.checked else None,
+            body=live.body,
+        )
+
+
+def _asked(site: Site, unit: UnitRun) -> Iterator[tuple[Step, Item]]:
+    """All that Git asks for of a unit, but hooks and what is not its own."""
+    plan = site.parts.get(unit.unit.id)
+    for step in plan.steps if plan else ():
+        for item in items_of(step):
+            if item.hook is None and item.deed not in UNTOLD:
+                yield step, item
 
 
 def _object(site: Site, step: StepRun, run: ItemRun, verdict: Verdict | None) -> ObjectAccount:

@@ -24,6 +24,8 @@ from tidegate.world.calls import Get, PatchForm, Verb, Write
 
 EVERY = Ms(1 * SECOND)
 """How often at most a unit under way is told of."""
+PER_OBJECT = Ms(2)
+"""How much less often for each of its objects: all of them are told each time."""
 TRIES = 3
 """How often that is tried against others who write at the same time."""
 STATUS = "status"
@@ -181,9 +183,10 @@ class Chronicle:
         self._errands.run(self._report(name, story), lambda _: self._told(name, story))
 
     def _report(self, name: UnitId, story: Story) -> Errand[None]:
-        now = self._site.world.now()
-        if story.told and now < story.told + EVERY:
-            yield Pause(Ms(story.told + EVERY))
+        objects = sum(len(step.items) for step in self._rollout.units[name].steps)
+        again = Ms(story.told + EVERY + objects * PER_OBJECT)
+        if story.told and self._site.world.now() < again:
+            yield Pause(again)
         if not story.result:
             yield from self._write(name, story)
 

@@ -146,31 +146,33 @@ async def _look(own: Mapping[UnitId, OwnObject], session: Session) -> dict[UnitI
 
 async def _change(own: OwnObject, live: Live, session: Session, *, holds: bool) -> None:
     """Hold the controller of a unit, or let it go; others who write meanwhile are read."""
-    for _ in range(TRIES):
-        body = body_of(live)
-        written: Body = msgspec.json.decode(own.text) if own.text else {}
-        patch = holding(body) if holds else releasing(body, written)
-        write = Write(
-            verb=Verb.PATCH,
-            form=PatchForm.MERGE,
-            ref=own.spot.ref,
-            body=msgspec.json.encode(patch),
-            manager=MANAGER,
-            uid=live.uid,
-            version=live.version,
-        )
-        (outcome,) = await ask(session.world, write, cluster=own.spot.cluster)
-        if isinstance(outcome, Conflict):
-            (outcome,) = await ask(session.world, Get(own.spot.ref), cluster=own.spot.cluster)
-            if isinstance(outcome, Done) and outcome.live is not None:
-                live = outcome.live
+    spot, world = own.spot, session.world
+    for attempt in range(TRIES):
+        (outcome,) = await ask(world, _wish(own, live, holds=holds), cluster=spot.cluster)
+        if isinstance(outcome, Conflict) and attempt < TRIES - 1:
+            (found,) = await ask(world, Get(spot.ref), cluster=spot.cluster)
+            if isinstance(found, Done) and found.live is not None:
+                live = found.live
                 continue
-        if isinstance(outcome, Missing):
-            return
-        if is_refusal(outcome):
+            outcome = found
+        if is_refusal(outcome) and not isinstance(outcome, Missing):
             deed = "holding its controller" if holds else "letting its controller go"
-            raise refusal_error(outcome, deed, where=Place(str(own.spot.ref)))
+            raise refusal_error(outcome, deed, where=Place(str(spot.ref)))
         return
+
+
+def _wish(own: OwnObject, live: Live, *, holds: bool) -> Write:
+    body = body_of(live)
+    written: Body = msgspec.json.decode(own.text) if own.text else {}
+    return Write(
+        verb=Verb.PATCH,
+        form=PatchForm.MERGE,
+        ref=own.spot.ref,
+        body=msgspec.json.encode(holding(body) if holds else releasing(body, written)),
+        manager=MANAGER,
+        uid=live.uid,
+        version=live.version,
+    )
 
 
 def _held_from_the_beginning(

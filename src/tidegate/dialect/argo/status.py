@@ -40,6 +40,8 @@ EXTRANEOUS = "argocd.argoproj.io/compare-options"
 OURS = frozenset({"SyncError", "ComparisonError", "InvalidSpecError", "UnknownError"})
 """Conditions that are told anew each time; the others stay as they were found."""
 MOST_CAUSES = 3
+CHILD = ("argoproj.io", "Application")
+INGRESS, IMAGE = "Ingress", b'"image"'
 PULLS = (
     ("spec",),
     ("spec", "template", "spec"),
@@ -60,7 +62,7 @@ def application_status(
         "resources": list[Json](_resources(before, account)),
         "reconciledAt": now,
         "resourceHealthSource": "appTree",
-        "summary": _summary(account),
+        "summary": _summary(before, account),
         **_source_types(spec, sources),
     }
     status = _without_empty(status, "resources")
@@ -110,8 +112,8 @@ def aggregate_health(account: UnitAccount) -> tuple[Health, str]:
 
 def _counts(one: ObjectAccount, account: UnitAccount) -> bool:
     ref, unit = one.ref, account.unit
-    is_application = (ref.kind.group, ref.kind.name) == ("argoproj.io", "Application")
-    if not one.lives or one.health is None:
+    is_application = (ref.kind.group, ref.kind.name) == CHILD
+    if not one.lives or one.health in {None, Health.HEALTHY}:
         return False
     if is_application and (ref.namespace, ref.name) == (unit.namespace, unit.name):
         return False
@@ -200,13 +202,17 @@ def _source_types(spec: Body, sources: Sequence[Provenance]) -> Body:
     return {"sourceTypes": names} if listed(spec, "sources") else {"sourceType": names[0]}
 
 
-def _summary(account: UnitAccount) -> Body:
-    bodies = [(one, _body(one)) for one in account.objects if one.lives and not one.is_hook]
-    images = sorted({image for _, body in bodies for image in _images(body)})
-    urls = sorted({url for one, body in bodies for url in _urls(one.ref, body)})
+def _summary(before: Body, account: UnitAccount) -> Body:
+    """Images, addresses and whether it brings others; on the way as it was before."""
+    if account.going is not Going.ENDED:
+        return mapping(before, "summary")
+    lives = [one for one in account.objects if one.lives and not one.is_hook]
+    told = [(one, _body(one)) for one in lives if IMAGE in one.body or one.ref.kind.name == INGRESS]
+    images = sorted({image for _, body in told for image in _images(body)})
+    urls = sorted({url for one, body in told for url in _urls(one.ref, body)})
     found: Body = {"images": list[Json](images)} if images else {}
     found |= {"externalURLs": list[Json](urls)} if urls else {}
-    brings = any(one.ref.kind.name == "Application" for one, _ in bodies)
+    brings = any((one.ref.kind.group, one.ref.kind.name) == CHILD for one in lives)
     return {**found, "isAppOfApps": True} if brings else found
 
 
@@ -220,7 +226,7 @@ def _images(body: Body) -> Iterator[str]:
 
 def _urls(ref: Ref, body: Body) -> Iterator[str]:
     """Where an Ingress leads in from."""
-    if ref.kind.name != "Ingress":
+    if ref.kind.name != INGRESS:
         return
     secured = {str(host) for one in mappings(body, "spec", "tls") for host in listed(one, "hosts")}
     addresses = mappings(body, "status", "loadBalancer", "ingress")
