@@ -138,7 +138,8 @@ def _deed(one: ObjectAccount) -> str:
         case Became.UNCHANGED:
             return f"{name} unchanged"
         case _:
-            return one.sentence or f"{name} serverside-applied"
+            said = one.sentence if one.is_hook else ""
+            return said or f"{name} serverside-applied"
 
 
 def history_with(before: Body, spec: Body, account: UnitAccount, at: Body) -> list[Json]:
