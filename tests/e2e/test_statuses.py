@@ -249,7 +249,7 @@ async def test_whoever_is_killed_leaves_a_unit_under_way_and_the_next_run_says_t
     commit(fleet.repository.root)
 
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tidegate", "sync", *map(str, fleet.words)),
+        *(sys.executable, "-m", "tidegate", "sync", *map(str, fleet.words), "--yes"),
         env={"PATH": os.environ["PATH"], "HOME": str(fleet.repository.root.parent)},
         stdout=DEVNULL,
         stderr=DEVNULL,
