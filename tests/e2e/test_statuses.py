@@ -178,7 +178,7 @@ async def test_every_application_is_shown_with_its_wave_and_that_it_is_synced(fl
     dev_applications(fleet.repository)
     revision = commit(fleet.repository.root)
 
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "is not written" not in ran.stderr, ran.stderr
@@ -205,7 +205,7 @@ async def test_kustomizations_are_shown_ready_with_the_revision_that_is_applied(
     layers(fleet.repository)
     revision = commit(fleet.repository.root)
 
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "is not written" not in ran.stderr, ran.stderr
@@ -227,7 +227,7 @@ async def test_a_second_run_with_nothing_changed_writes_no_status(
     (dev_applications if dialect == "argo" else layers)(fleet.repository)
     commit(fleet.repository.root)
 
-    first = await fleet.run("sync")
+    first = await fleet.run("sync", "--yes")
 
     assert first.code == 0, first.stdout + first.stderr
     told = status_writes(fleet)
@@ -235,7 +235,7 @@ async def test_a_second_run_with_nothing_changed_writes_no_status(
     names = WAVES if dialect == "argo" else (*LAYERS, f"flux-system{fleet.repository.suffix}")
     kinds = "applications" if dialect == "argo" else "kustomizations"
     assert set(own) == {f"{kinds}/{name}" for name in names}
-    again = await fleet.run("sync")
+    again = await fleet.run("sync", "--yes")
     assert "nothing changed" in again.stdout
     assert status_writes(fleet) == told
 
@@ -263,7 +263,7 @@ async def test_whoever_is_killed_leaves_a_unit_under_way_and_the_next_run_says_t
 
     assert phases(fleet)["fineract"] == "Running"
     fleet.repository.put("apps/fineract/all.yaml", deployment("fineract"))
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
     assert ran.code == 0, ran.stdout + ran.stderr
     assert set(phases(fleet).values()) == {"Succeeded"}
     found = bodies(fleet, "applications", "argocd")
@@ -294,16 +294,16 @@ async def test_a_live_controller_is_refused_taken_over_and_handed_back(
     kubectl(shown_by, "apply", "-f", "-", text=json.dumps(body))
     kubectl(shown_by, "rollout", "status", "deployment/controller", "-n", home, "--timeout=60s")
     try:
-        refused = await fleet.run("sync")
+        refused = await fleet.run("sync", "--yes")
         assert refused.code == 5, refused.stdout + refused.stderr
         assert "error[cluster.master]" in refused.stderr
         assert fleet.writes() == []
-        taken = await fleet.run("sync", "--take-over")
+        taken = await fleet.run("sync", "--yes", "--take-over")
         assert taken.code == 0, taken.stdout + taken.stderr
         kinds = "applications" if is_argo else "kustomizations"
         assert all(map(is_held, bodies(fleet, kinds, HOMES[not is_argo])))
         await fleet.killed("sync", after="rollout.begun", times=1)
-        back = await fleet.run("sync", "--hand-back")
+        back = await fleet.run("sync", "--yes", "--hand-back")
         assert back.code == 0, back.stdout + back.stderr
         assert not any(map(is_held, bodies(fleet, kinds, HOMES[not is_argo])))
     finally:
