@@ -127,12 +127,14 @@ class RolloutStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Where among the steps of its set a unit comes, counted from 1; 0 is in none of them.
 
     `limit`: so many units of the step may be under way; with 0 each waits for approval. Where it is
-    not `in_force`, the set's own controller ignores it.
+    not `in_force`, the set's own controller ignores it. `turned`: when the set is deleted, its
+    units go one by one, from the last step to the first.
     """
 
     number: int
     limit: int | None = None
     in_force: bool = True
+    turned: bool = False
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
