@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.doing import Doing
+from tidegate.cli.saying import say
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found, open_found
@@ -57,6 +58,8 @@ async def show_rollout(
     rolling = replace(rolling, pace=pace, within=told["timeout"])
     ended = await roll_out(plan, session, rolling, screen)
     screen.end(ended.evidence, _commands(target, ended.result))
+    for line in ended.unreported:
+        say(f"note: {line}", err=True)
     return ended.result
 
 

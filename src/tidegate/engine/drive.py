@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from tidegate.engine import vocabulary as words
+from tidegate.engine.chronicle import Chronicle
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
@@ -59,6 +60,7 @@ class Driver:
         self._rollout = Rollout()
         self._inbox: deque[words.Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
+        self._chronicle = Chronicle(self._site, self._errands, self._rollout, settings.reporter)
         self._alarm: Ms | None = None
         self._begun = False
         self._ending = 0
@@ -139,6 +141,11 @@ class Driver:
             self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
         self._party.wake()
 
+    @property
+    def unreported(self) -> dict[UnitId, str]:
+        """The units whose own objects could not be told how they are, and why."""
+        return self._chronicle.unreported
+
     def supersede(self, plan: Plan) -> bool:
         """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own."""
         if self.result:
@@ -202,6 +209,7 @@ class Driver:
         for unit in self._rollout.units.values():
             if unit.failed and not unit.ended:
                 forget_failed(self._site, unit)
+        yield from self._chronicle.stop(self._rollout.stopped)
         yield from self._site.holds.close()
 
     def _closed(self, _: None) -> None:
@@ -264,8 +272,10 @@ class Driver:
         self._errands.run(self._leave_unit(unit.unit, hold, result), self._let_unit_go)
 
     def _leave_unit(self, unit: PlannedUnit, hold: UnitHold, result: str) -> Errand[None]:
+        """Tell how it ended while it is still ours, and let it go."""
         if result == Result.PASSED:
             yield from self._site.approvals.use_up(unit.id, unit.cluster)
+        yield from self._chronicle.end(unit.id, result)
         yield from hold.close(self.world.now)
 
     def _let_unit_go(self, _: None) -> None:
@@ -273,6 +283,7 @@ class Driver:
 
     def _tell(self, event: Event) -> None:
         self._emit(event)
+        self._chronicle.hear(event)
         steps = self._site.steps
         match event.told:
             case Told.OBJECT_PRUNED if event.ref is not None:

@@ -159,7 +159,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     `files` are sorted paths from the root, with slashes: regular files, and links to such inside
     the tree. `escaping` are links that lead out of it, which only a working tree may have.
     `digest` covers paths, contents, links and executable bits; it is empty for a working tree until
-    someone asks for it.
+    someone asks for it. `taken_from`: the directory of which it is a part.
     """
 
     source: SourceRef
@@ -168,6 +168,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
     escaping: tuple[str, ...] = ()
     digest: str = ""
+    taken_from: Path | None = None
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import RenderError, SourceError, TidegateError, errors_of
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.outcome import Rendered, Unrendered
+from tidegate.flows.rendering.outcome import Built, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
@@ -95,12 +95,15 @@ async def render_unit(
             for one, tree in zip(unit.sources, trees, strict=True)
             if isinstance(one.details, ArgoDetails) and one.details.ref
         }
-        parts = []
+        parts, built = [], []
         for one, tree in zip(unit.sources, trees, strict=True):
+            asked = None
             if one.request is not None:
                 asked = await settle(one, tree, refs, cluster, workshop)
                 parts.append(await _render(asked, one, unit, workshop, find_data))
+            built.append(Built(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
         rendered = parts[0] if len(parts) == 1 else Rendered.together(parts)
+        rendered = replace(rendered, built=tuple(built))
         is_argo = any(isinstance(one.details, ArgoDetails) for one in unit.sources)
         return _last_counts(rendered, unit) if is_argo else rendered
     except TidegateError as error:
@@ -110,6 +113,19 @@ async def render_unit(
         if ours is None or others is not None:
             raise
         return Unrendered(tuple(errors_of(ours)))
+
+
+def _tool_of(asked: Request | None) -> str:
+    """The tool that renders, as Argo CD calls it."""
+    match asked:
+        case None:
+            return ""
+        case Release():
+            return "Helm"
+        case Overlay():
+            return "Kustomize"
+        case _:
+            return "Directory"
 
 
 def _last_counts(rendered: Rendered, unit: Unit) -> Rendered:
