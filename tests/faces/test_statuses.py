@@ -266,7 +266,7 @@ def test_a_run_that_is_stopped_at_a_gate_says_so_and_the_next_one_that_it_is_don
 
     stopped = cluster.sync(made.root, "--timeout", "2s")
 
-    assert stopped.code == 130, stopped.stdout + stopped.stderr
+    assert stopped.code == 8, stopped.stdout + stopped.stderr
     data = cluster.all(KUSTOMIZATION, "flux-system")["data"]
     assert condition(data, "Ready") == (
         "False",
