@@ -16,6 +16,7 @@ import msgspec
 
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, OperatorsError, Place
+from tidegate.files import bounded, read_whole
 from tidegate.flows.cel import cel_workers
 from tidegate.flows.config import config_at
 from tidegate.flows.lua import lua_workers
@@ -161,16 +162,24 @@ async def _hear_all(bench: FileJudge, documents: Iterable[Document]) -> list[Fil
 
 
 def _read(name: str) -> tuple[Document, ...]:
-    return read(sys.stdin.buffer.read() if name == STDIN else content_of(name), _shown(name))
+    return read(_standard_input() if name == STDIN else content_of(name), _shown(name))
 
 
 def _shown(name: str) -> str:
     return "standard input" if name == STDIN else name
 
 
+def _standard_input() -> bytes:
+    try:
+        return bounded(sys.stdin.buffer)
+    except OSError as error:
+        problem = f"standard input cannot be read: {error.strerror}"
+        raise DocumentError("documents.file", problem, where=Place("standard input")) from None
+
+
 def content_of(name: str) -> bytes:
     try:
-        return Path(name).read_bytes()
+        return read_whole(name)
     except OSError as error:
         problem = f"this file cannot be read: {error.strerror}"
         raise DocumentError("documents.file", problem, where=Place(name)) from None
