@@ -49,6 +49,7 @@ class Given(TypedDict, total=False):
     profile: Path | None
     operators: Path | None
     seed: int
+    greenfield: bool
     health_rules: Path | None
     prune: bool
     confirm: bool
@@ -169,6 +170,13 @@ SIMULATION = (
     click.option("--profile", type=FILE, help="How long things take."),
     click.option("--operators", type=FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
+)
+ASSUMING = (
+    click.option(
+        "--greenfield",
+        is_flag=True,
+        help="Take nothing to be there that is not brought, and list what is missing.",
+    ),
 )
 HEALTH = (
     click.option(

@@ -19,6 +19,7 @@ from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
 from tidegate.flows.sharing import refuse_shared
 from tidegate.health.budget import budget
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Served, Spot
@@ -258,7 +259,10 @@ async def _read_all(members: Iterable[Member], session: Session) -> _Reading:
     documents: dict[str, list[Document]] = {}
     for one in members:
         documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
-    scopes = {name: _Scope.of(await session.kinds(name), mine) for name, mine in documents.items()}
+    known = session.craft.rules.known
+    scopes = {
+        name: _Scope.of(await session.kinds(name), mine, known) for name, mine in documents.items()
+    }
     read: list[Read] = []
     faulty: dict[UnitId, Member] = {}
     findings: list[Finding] = []
@@ -339,9 +343,11 @@ class _Scope:
 
     served: frozenset[tuple[str, str]]
     wide: frozenset[tuple[str, str]]
+    known: KnownRows
+    """What is said of kinds that are neither served nor defined."""
 
     @classmethod
-    def of(cls, kinds: Iterable[Served], documents: Iterable[Document]) -> _Scope:
+    def of(cls, kinds: Iterable[Served], documents: Iterable[Document], known: KnownRows) -> _Scope:
         """What the cluster serves, and what the documents define."""
         kinds = tuple(kinds)
         served = {(one.kind.group, one.kind.name) for one in kinds}
@@ -353,11 +359,14 @@ class _Scope:
                 served.add(name)
                 if text(body, "spec", "scope") == "Cluster":
                     wide.add(name)
-        return cls(frozenset(served), frozenset(wide))
+        return cls(frozenset(served), frozenset(wide), known)
 
     def serves(self, kind: Kind) -> bool:
         return (kind.group, kind.name) in self.served
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         name = (kind.group, kind.name)
-        return False if name in self.wide else True if name in self.served else None
+        if name in self.served:
+            return name not in self.wide
+        row = self.known.row_of(kind)
+        return False if row is not None and kind.name in row.cluster_wide else None

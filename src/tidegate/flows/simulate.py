@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from tidegate.errors import TidegateError
+from tidegate.flows.assuming import open_assuming
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
+from tidegate.model.absence import Absence
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms
@@ -32,8 +34,8 @@ OWN = "own"
 class Simulated:
     """What happened by one set of rules.
 
-    `evidence`: what is known of what failed. `unwaited`: objects that were applied, become ready
-    some time later, and were not waited for.
+    `absences`: what was leaned on and not brought. `evidence`: what is known of what failed.
+    `unwaited`: objects that were applied, become ready some time later, and were not waited for.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Simulated:
     events: tuple[Event, ...]
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
+    absences: tuple[Absence, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     unwaited: tuple[Ref, ...] = ()
 
@@ -69,20 +72,26 @@ async def simulate(
     setting: Setting,
     *,
     until: Ms,
+    greenfield: bool = False,
 ) -> list[Simulated]:
     """Each on new clusters that begin alike. Without an engine, each unit by its own rules.
 
-    Entries that are alternatives are played one after another.
+    Entries that are alternatives are played one after another. What they lean on is there already,
+    unless it is `greenfield`.
     """
     async with open_found(pointed, target, setting) as (_, whole):
         entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
-    runs = []
+    runs: list[Simulated] = []
     for entry in entries:
-        part = replace(pointed, entry=entry or pointed.entry)
+        part, aim, absences = replace(pointed, entry=entry or pointed.entry), target, None
         for rules in engines:
-            async with open_found(part, target, setting) as (session, found):
+            opened = open_assuming(part, aim, setting, greenfield=greenfield)
+            async with opened as (session, found, absent):
+                # What was assumed for the first is there for the next, and not absent any more.
+                aim, absences = session.target, absent if absences is None else absences
                 run = await _simulate(found, rules, session, until=until)
-                runs.append(replace(run, name=f"{run.name} ({entry})" if entry else run.name))
+                name = f"{run.name} ({entry})" if entry else run.name
+                runs.append(replace(run, name=name, absences=absences))
     return runs
 
 

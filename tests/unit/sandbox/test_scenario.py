@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import TidegateError
+from tidegate.model.given import GivenOperator
 from tidegate.model.moment import Ms
 from tidegate.sandbox.faults import (
     CONFLICT,
@@ -24,7 +25,7 @@ from tidegate.sandbox.faults import (
     TimedFault,
     throttled,
 )
-from tidegate.sandbox.scenario import GivenOperator, Scenario, read_scenario
+from tidegate.sandbox.scenario import Scenario, read_scenario
 
 
 def fault_of(text: str) -> Fault:

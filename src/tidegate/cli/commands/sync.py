@@ -9,6 +9,7 @@ import click
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
+    ASSUMING,
     CONTENTS,
     NARROWING,
     PRUNING,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="PATH")
-@takes(NARROWING, UNIT, TARGET, PRUNING, CONTENTS)
+@takes(NARROWING, UNIT, TARGET, ASSUMING, PRUNING, CONTENTS)
 @click.option(
     "--resource",
     "resources",

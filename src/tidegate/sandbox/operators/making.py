@@ -36,7 +36,7 @@ def played(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made]:
     for made in products_of(row, scope, upto):
         yield made._replace(body=_marked(made.body))
         if made.answers and is_ready:
-            yield Made(_marked(_slice(made.body)), owned=True)
+            yield Made(_marked(endpoints_of(made.body)), owned=True)
 
 
 def _marked(body: Body) -> Body:
@@ -45,7 +45,8 @@ def _marked(body: Body) -> Body:
     return {**body, "metadata": {**metadata, "annotations": notes}}
 
 
-def _slice(service: Body) -> Body:
+def endpoints_of(service: Body) -> Body:
+    """An endpoint for a Service whose pods are not played."""
     metadata = metadata_of(service)
     labels: Body = {
         SERVICE_NAME: metadata["name"],
