@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tidegate.flows.absences import find_absences
 from tidegate.flows.entering import Found, open_found
+from tidegate.flows.opaque import with_opaque
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
@@ -30,6 +31,7 @@ async def open_assuming(
     to may lean on more. So it is asked again until nothing new is absent.
     """
     told: tuple[Absence, ...] = ()
+    setting = replace(setting, stands_in=target.simulation is not None and not greenfield)
     while True:
         async with open_found(pointed, target, setting) as (session, found):
             simulation = session.target.simulation
@@ -41,7 +43,7 @@ async def open_assuming(
             assumed = _together(simulation.assumed, more)
             told = _unlike((*told, *absences))
             if greenfield or assumed == dict(simulation.assumed):
-                yield session, found, told
+                yield session, found if greenfield else with_opaque(found), told
                 return
             target = replace(session.target, simulation=replace(simulation, assumed=assumed))
 

@@ -79,6 +79,7 @@ async def simulate(
     Entries that are alternatives are played one after another. What they lean on is there already,
     unless it is `greenfield`.
     """
+    setting = replace(setting, stands_in=not greenfield)
     async with open_found(pointed, target, setting) as (_, whole):
         entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
     runs: list[Simulated] = []
