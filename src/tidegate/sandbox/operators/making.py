@@ -16,32 +16,40 @@ from tidegate.model.reading import mapping
 from tidegate.sandbox.controllers.reaction import At, Visible
 from tidegate.sandbox.controllers.writes import owner_reference
 from tidegate.sandbox.kinds import SERVICE_NAME
+from tidegate.sandbox.physics.kubelet.needs import OPEN_KEYS
 from tidegate.sandbox.server.store import Body, Stored, metadata_of, ref_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Outcome, is_refusal
 
 Making = Generator[Write | At, Outcome | None, bool]
 MARK = "sandbox.tidegate.dev/simulated"
+NAMED = "sandbox.tidegate.dev/named"
+"""On objects that are given by their names: nobody knows what they hold."""
 MAKER = "simulated-operator"
 ADDRESS = "192.0.2.1"
 """An address that is set aside for documents: nobody has it."""
 
 
-def played(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made]:
+def played(
+    row: Row, scope: Body, upto: int | None = None, *, opens: bool = False
+) -> Iterator[Made]:
     """What an object of a row has produced at a stage, marked as simulated.
 
-    Where it is ready, with the endpoints of its Services: their pods are not played.
+    Where it is ready, with the endpoints of its Services: their pods are not played. What it
+    `opens` has keys that nobody can know.
     """
     is_ready = upto is None or upto == len(row.stages) - 1
     for made in products_of(row, scope, upto):
-        yield made._replace(body=_marked(made.body))
+        yield made._replace(body=_marked(made.body, OPEN_KEYS if opens else ""))
         if made.answers and is_ready:
             yield Made(_marked(endpoints_of(made.body)), owned=True)
 
 
-def _marked(body: Body) -> Body:
+def _marked(body: Body, further: str = "") -> Body:
     metadata = metadata_of(body)
     notes: Body = {**mapping(metadata, "annotations"), MARK: "true"}
+    if further:
+        notes[further] = "true"
     return {**body, "metadata": {**metadata, "annotations": notes}}
 
 

@@ -26,7 +26,7 @@ from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.kinds import NAMESPACE, SERVICE
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.interpreter import status_of, with_times
-from tidegate.sandbox.operators.making import MAKER, MARK, endpoints_of
+from tidegate.sandbox.operators.making import MAKER, MARK, NAMED, endpoints_of
 from tidegate.sandbox.server.store import Body
 from tidegate.schema.builtin import served_kinds
 from tidegate.world.calls import Write
@@ -97,7 +97,7 @@ def namespace_body(name: str) -> Body:
 
 def _body(ref: Ref) -> Body:
     least = _least().get((ref.kind.group, ref.kind.name), {})
-    notes: Body = {**mapping(least, "metadata", "annotations"), MARK: "true"}
+    notes: Body = {**mapping(least, "metadata", "annotations"), MARK: "true", NAMED: "true"}
     metadata: Body = {"name": ref.name, "annotations": notes}
     if ref.namespace:
         metadata["namespace"] = ref.namespace

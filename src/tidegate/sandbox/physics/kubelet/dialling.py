@@ -1,5 +1,6 @@
-"""Which Services a container calls, read from its variables and its command, and whether they
-answer. All of this is assumed: what a program does with a host name is its own affair.
+"""Which Services a container calls, read from its variables, its command and the scripts that it
+runs, and whether they answer. All of this is assumed: what a program does with a host name is its
+own affair. So each call says what names it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.pods import ready_condition
 from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.selectors import slices_of
-from tidegate.sandbox.kinds import NAMESPACE, POD, SERVICE, SLICE
+from tidegate.sandbox.kinds import CONFIG_MAP, NAMESPACE, POD, SERVICE, SLICE
 from tidegate.sandbox.physics.kubelet.needs import variables_of
 from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
@@ -38,9 +39,17 @@ OWN_ADDRESS = re.compile(
     r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
 )
 """Where an application says under which address others know it."""
-CLIENT = re.compile(r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|pg_isready)\b")
+CLIENT = re.compile(
+    r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|grpcurl|grpc_health_probe"
+    r"|pg_isready|psql|pg_dump|pg_restore|mysql|mysqladmin|mysqldump|mariadb|mongosh?|mongodump"
+    r"|redis-cli|valkey-cli|amqp-publish|kcat|kafkacat|cqlsh|clickhouse-client|nats|mc|sqlcmd)\b"
+)
+"""Programs that do nothing but call somebody."""
+_COMMANDS = re.compile(r"[\n;|&]+")
+_COMMENT = re.compile(r"(?m)^\s*#.*$")
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
-LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default"})
+LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
+"""Hosts that are no Services of the plan; the last stands where an operator would write one."""
 
 
 class Host(NamedTuple):
@@ -48,13 +57,15 @@ class Host(NamedTuple):
 
     name: str
     sure: bool
+    why: str = ""
 
 
 class Dialled(NamedTuple):
-    """A Service that a container calls, by the name it uses."""
+    """A Service that a container calls, by the name it uses, and what says that it does."""
 
     service: Ref
     host: str
+    why: str = ""
 
 
 def dialled_services(
@@ -65,14 +76,14 @@ def dialled_services(
     for host in _hosts(view, pod, container, profile):
         service = _service_of(view, pod, host)
         if service is not None and service not in found and not _is_own(view, pod, service):
-            found[service] = Dialled(service, host.name)
+            found[service] = Dialled(service, host.name, host.why)
     return tuple(found.values())
 
 
-def does_poll(container: Json, profile: Profile) -> bool:
-    """Whether a command waits for what it calls, rather than fail."""
-    words = _command(container)
-    return any(_compiled(pattern).search(words) for pattern in profile.polls)
+def does_poll(view: Visible, pod: Stored, container: Json, profile: Profile) -> bool:
+    """Whether a command, or a script that it runs, waits for what it calls, rather than fail."""
+    texts = [_command(container), *(script for _, script in _scripts(view, pod, container))]
+    return any(_compiled(pattern).search(words) for words in texts for pattern in profile.polls)
 
 
 def answering_since(view: Visible, service: Ref) -> Ms | None:
@@ -116,19 +127,73 @@ def _hosts(view: Visible, pod: Stored, container: Json, profile: Profile) -> Ite
         for alias in mappings(pod.body, "spec", "hostAliases")
         for name in listed(alias, "hostnames")
     }
-    for variable, value in variables_of(view, pod, container):
-        if not OWN_ADDRESS.search(variable) and not _is_telemetry(variable, profile):
-            yield from _hosts_in(value, variable, aliases, profile)
-    yield from _hosts_in(_command(container), "", aliases, profile)
+    command = _command(container)
+    if any(
+        _compiled(one).search(f"{text(container, 'image')} {command}") for one in profile.certifies
+    ):
+        return  # hosts are names on a certificate there
+    places = [
+        (value, variable, f"the variable {variable}")
+        for variable, value in variables_of(view, pod, container)
+        if not OWN_ADDRESS.search(variable) and not _is_telemetry(variable, profile)
+    ]
+    places.append((command, "", "its command"))
+    places += [
+        (script, "", f"the script {place}") for place, script in _scripts(view, pod, container)
+    ]
+    for written, variable, who in places:
+        for host in _hosts_in(written, variable, profile):
+            if host.name not in aliases:
+                yield host._replace(why=f"{who} names it")
 
 
-def _hosts_in(written: str, variable: str, aliases: set[Json], profile: Profile) -> Iterator[Host]:
+def _hosts_in(written: str, variable: str, profile: Profile) -> Iterator[Host]:
     written = USER_OF_URL.sub("://", written)
-    urls = set(URL_HOST.findall(written))
+    sure = set(URL_HOST.findall(written))
+    sure |= _called(written, variable)
     is_host = bool(HOST_VARIABLE.search(variable))
-    for name in (*sorted(urls), *_names_in(written, variable)):
-        if name not in LOCAL and name not in aliases and not _is_telemetry(name, profile):
-            yield Host(name, name in urls or is_host or name.endswith(CLUSTER_SUFFIX))
+    for name in (*sorted(sure), *_names_in(written, variable)):
+        if name not in LOCAL and not _is_telemetry(name, profile):
+            yield Host(name, name in sure or is_host or name.endswith(CLUSTER_SUFFIX))
+
+
+def _called(written: str, variable: str) -> set[str]:
+    """Hosts that nobody can mistake: what a client is told to call, an address with its port."""
+    if variable:
+        is_address = ADDRESS_VARIABLE.search(variable)
+        return set(BEFORE_PORT.findall(written)) if is_address else set()
+    found: set[str] = set()
+    for line in _COMMANDS.split(written):
+        if CLIENT.search(line):
+            found |= {*AFTER_OPTION.findall(f" {line}"), *BEFORE_PORT.findall(line)}
+    return found
+
+
+def _scripts(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
+    """Files of ConfigMaps that its command names, by their paths, without their comments."""
+    words = _command(container)
+    volumes = {text(one, "name"): one for one in mappings(pod.body, "spec", "volumes")}
+    for mount in mappings(container, "volumeMounts"):
+        source = mapping(volumes.get(text(mount, "name"), {}), "configMap")
+        found = view.get(Ref(CONFIG_MAP, pod.ref.namespace, text(source, "name")))
+        for key, written in mapping(found.body, "data").items() if found else ():
+            place = _place(mount, source, key)
+            if place and isinstance(written, str) and _is_named(place, words):
+                yield place, _COMMENT.sub("", written)
+
+
+def _place(mount: Json, source: Json, key: str) -> str:
+    """Where a key of a ConfigMap is mounted; empty where it is not."""
+    items = {text(one, "key"): text(one, "path") for one in mappings(source, "items")}
+    path = items.get(key, "") if items else key
+    folder, alone = text(mount, "mountPath").rstrip("/"), text(mount, "subPath")
+    if alone:
+        return folder if path == alone else ""
+    return f"{folder}/{path}" if path else ""
+
+
+def _is_named(place: str, words: str) -> bool:
+    return re.search(rf"(?<![\w./-]){re.escape(place)}(?![\w-])", words) is not None
 
 
 def _names_in(written: str, variable: str) -> Iterator[str]:
