@@ -258,7 +258,7 @@ class _Survey:
             ref=Ref(kind, "", ""),
             kinds=(kind,),
             cluster_wide=self._is_wide(kind),
-            served=self._is_served(kind),
+            served=self._has_server(kind),
             strange=self.known.row_of(kind) is None,
             needed_by=needed_by,
         )
@@ -300,8 +300,10 @@ class _Survey:
 
     def _is_served(self, kind: Kind) -> bool:
         row = self.known.row_of(kind)
-        is_outside = row is not None and row.served_by.outside
-        return is_outside or any(self.known.is_server(one, kind) for one in self._workloads)
+        return (row is not None and row.served_by.outside) or self._has_server(kind)
+
+    def _has_server(self, kind: Kind) -> bool:
+        return any(self.known.is_server(one, kind) for one in self._workloads)
 
     def _is_wide(self, kind: Kind) -> bool:
         """Whether its objects are in no namespace, as far as anybody can tell."""

@@ -7,6 +7,7 @@
     ${service(spec.server)}         the Service that a URL or a host calls, ${namespace_of(…)} its
                                     namespace; also text(…), lower(…), count(…),
                                     members(…)
+    ${option(spec.args, --name)}    what a list of words says for an option
     {$for: path, $key: …, $value: …}    a mapping with a key for each item: ${key}, ${item}
     {$for: path, $item: …}              a list
     {$merge: [mapping, mapping]}        one mapping; the last to speak of a key decides
@@ -35,6 +36,7 @@ from tidegate.model.reading import mapping, mappings
 NOW = "\x00now"
 """Stands for the moment of writing until a status is written."""
 FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
+OPTION = "option"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
 
 _HOLE = re.compile(r"\$\{([^}]*)\}")
@@ -45,11 +47,15 @@ PUBLIC = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "interna
 
 
 class Option(NamedTuple):
-    """One way to get a value: a fixed text, or a path, through a function if one is named."""
+    """One way to get a value: a fixed text, or a path, through a function if one is named.
+
+    `option`: of a list of words, the value of this option.
+    """
 
     fixed: str | int | None
     path: tuple[Step, ...] = ()
     function: str = ""
+    option: str = ""
 
 
 Piece: TypeAlias = str | tuple[Option, ...]
@@ -138,6 +144,9 @@ def _parse_option(text: str) -> Option:
     called = _CALL.fullmatch(text)
     if called is None:
         return Option(None, parse_path(text))
+    if called[1] == OPTION:
+        path, _, option = called[2].rpartition(",")
+        return Option(None, parse_path(path.strip()), option=option.strip())
     if called[1] not in FUNCTIONS:
         known = ", ".join(sorted(FUNCTIONS))
         raise ValueError(f"there is no function `{called[1]}`, only {known}")
@@ -165,6 +174,8 @@ def _first(options: tuple[Option, ...], scope: Body) -> Json:
         if option.fixed is not None:
             return option.fixed
         found = walk(scope, option.path)
+        if option.option:
+            found = _option(found, option.option)
         value = FUNCTIONS[option.function](found) if option.function else found
         if value is not None and value != "":
             return value
@@ -214,6 +225,17 @@ def _called(address: Json) -> tuple[str, str]:
             return service, namespace
         case _:
             return "", ""
+
+
+def _option(words: Json, name: str) -> Json:
+    """What a command is told by an option: `--name=value`, or the word behind `--name`."""
+    said = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
+    for word, following in zip(said, [*said[1:], ""], strict=True):
+        if word == name:
+            return following or None
+        if word.startswith(f"{name}="):
+            return word.removeprefix(f"{name}=") or None
+    return None
 
 
 def _members(sets: Json) -> Json:

@@ -21,6 +21,7 @@ import msgspec
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
+from tidegate.model.checks import all_hold
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Pace, Row, Stage
@@ -182,6 +183,8 @@ class _RowPlayer:
 def _go_on(view: Visible, case: _RowCase, place: int, *, since: Ms, now: Ms) -> Looking:
     """To the next stage, if it is time."""
     stage = case.row.stages[place]
+    if not all_hold(stage.when, case.scope):
+        return
     due = Ms(since + stage.span_for(case.stored.ref))
     if now < due:
         yield At(due)
