@@ -24,6 +24,7 @@ VERBS = {
     "doctor": "Show which tools were found, and what is missing.",
     "health": "Show how objects in files are, and which rule says so.",
     "journal": "Show what a cluster remembers of a unit.",
+    "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
     "plan": "Show what a rollout would do, step by step.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",
