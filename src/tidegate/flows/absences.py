@@ -330,9 +330,10 @@ class _Survey:
 
 def _may_be_custom(kind: Kind) -> bool:
     """Whether a CRD can define it: its group is a domain, and none of Kubernetes' own."""
-    return "." in kind.group and kind.group not in _own_groups()
+    return "." in kind.group and kind.group not in builtin_groups()
 
 
 @cache
-def _own_groups() -> frozenset[str]:
+def builtin_groups() -> frozenset[str]:
+    """The groups that every server brings."""
     return frozenset(one.kind.group for one in served_kinds())

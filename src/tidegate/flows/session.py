@@ -21,7 +21,14 @@ from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
-from tidegate.flows.wiring import Simulation, Worker, known_to, make_living, open_world
+from tidegate.flows.wiring import (
+    Simulation,
+    Worker,
+    known_to,
+    make_living,
+    open_world,
+    written_knowledge,
+)
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.model.objects import Served
@@ -139,8 +146,9 @@ async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterat
 
 
 def make_craft(simulation: Simulation | None = None, scripts: LuaRules = NO_RULES) -> Craft:
-    """Judgement with everything that is known of operators."""
-    return Craft(Judge.of(known_to(simulation).rows), scripts)
+    """Judgement with everything that is known of operators, and nothing that is only assumed."""
+    known = known_to(None) if simulation is None else written_knowledge(simulation)
+    return Craft(Judge.of(known.rows), scripts)
 
 
 def own_name() -> str:

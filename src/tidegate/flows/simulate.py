@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
+from tidegate.flows.absences import builtin_groups
 from tidegate.flows.assuming import open_assuming
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
@@ -15,6 +17,7 @@ from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
+from tidegate.health.judge import ARGO
 from tidegate.model.absence import Absence
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.finding import Finding
@@ -36,6 +39,8 @@ class Simulated:
 
     `absences`: what was leaned on and not brought. `evidence`: what is known of what failed.
     `unwaited`: objects that were applied, become ready some time later, and were not waited for.
+    `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
+    operator writes.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Simulated:
     absences: tuple[Absence, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     unwaited: tuple[Ref, ...] = ()
+    unplayed: tuple[Ref, ...] = ()
 
 
 @dataclass(slots=True)
@@ -112,6 +118,7 @@ async def _simulate(
         findings=(*found.findings, *planned.findings),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
+        unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
     )
 
 
@@ -134,3 +141,20 @@ def _unchecked(plan: Plan, session: Session) -> Iterator[Ref]:
             body = msgspec.json.decode(item.body)
             if craft.script(unit, body, now) is None and not craft.judge(unit, body, now).checked:
                 yield item.ref
+
+
+def _unplayed(plan: Plan, session: Session) -> Iterator[Ref]:
+    """Objects of kinds that Argo CD ships a script for, and that have no row to be played by."""
+    craft, now = session.craft, session.world.now()
+    units = {unit.id: unit for unit in plan.units if unit.policy.rules == ARGO}
+    for step in plan.steps:
+        unit = units.get(step.unit)
+        for item in items_of(step) if unit is not None else ():
+            kind = item.ref.kind
+            if unit is None or "." not in kind.group or is_own_kind(kind):
+                continue
+            is_builtin = kind.group in builtin_groups()
+            if not is_builtin and craft.rules.known.row_of(kind) is None:
+                body = msgspec.json.decode(item.body)
+                if craft.judge(unit, body, now).checked:
+                    yield item.ref

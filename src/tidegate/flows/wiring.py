@@ -194,7 +194,7 @@ def known_to(simulation: Simulation | None) -> Knowledge:
     from tidegate.knowledge.catalogue import KnownRows
     from tidegate.sandbox.operators.standing import served_rows
 
-    known = _written(simulation)
+    known = written_knowledge(simulation)
     givens = (_story(simulation).given, *simulation.assumed.values())
     kinds = [kind for given in givens for kind in given.kinds]
     if not kinds:
@@ -202,8 +202,8 @@ def known_to(simulation: Simulation | None) -> Knowledge:
     return known.and_more(Knowledge(rows=tuple(served_rows(kinds, KnownRows.of(known.rows)))))
 
 
-def _written(simulation: Simulation) -> Knowledge:
-    """What files say of kinds."""
+def written_knowledge(simulation: Simulation) -> Knowledge:
+    """What files say of kinds, without what is given or assumed."""
     from tidegate.knowledge.reader import builtin, read_knowledge
 
     own = simulation.operators
@@ -236,7 +236,7 @@ def _story(simulation: Simulation) -> Scenario:
 
     if simulation.scenario is None:
         return Scenario()
-    names = [one.name for one in _written(simulation).operators]
+    names = [one.name for one in written_knowledge(simulation).operators]
     text = simulation.scenario.read_bytes()
     return read_scenario(text, str(simulation.scenario), operators=names)
 

@@ -38,6 +38,7 @@ class AbsentThing(
     lacking: Lacking
     name: str
     cluster: str = ""
+    kinds: tuple[str, ...] = ()
     needed_by: tuple[str, ...] = ()
 
 
@@ -81,8 +82,14 @@ def absence_documents(
     """The same for programs. Where nothing is given, nothing was assumed."""
     for one in absences:
         if one.lacking is Lacking.SETTING or not given:
-            names = tuple(map(str, one.needed_by))
-            yield AbsentThing(one.lacking, _name(one, several=False), one.cluster, names)
+            has_kinds = one.lacking is Lacking.OPERATOR
+            yield AbsentThing(
+                lacking=one.lacking,
+                name=one.ref.name if has_kinds and one.ref.name else _titled(one),
+                cluster=one.cluster,
+                kinds=tuple(map(str, one.kinds)) if has_kinds else (),
+                needed_by=tuple(map(str, one.needed_by)),
+            )
     if given:
         yield AssumedCluster(all_given(given))
 

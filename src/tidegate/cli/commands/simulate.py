@@ -60,7 +60,10 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     doing.clear()
     options.say_notes(runs[0].notes)
     code = options.say_findings(runs[0].findings)
-    shown = [EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited) for one in runs]
+    shown = [
+        EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited, one.unplayed)
+        for one in runs
+    ]
     is_json = told["output"] == "json"
     for absences in dict.fromkeys(one.absences for one in runs):
         show_absences(absences, greenfield=greenfield, json=is_json)
