@@ -299,3 +299,65 @@ spec: {interval: 1h, chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, 
 
     assert code == 3
     assert "error[source.object]: `HelmRelease/a/a` is not rendered" in aside
+
+
+NEEDY = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: shop}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      serviceAccountName: migrator
+      containers: [{name: a, image: "a:1", envFrom: [{secretRef: {name: db}}]}]
+"""
+
+
+def test_what_is_an_application_s_own_stays_missing_unless_a_scenario_gives_it(
+    tmp_path: Path,
+) -> None:
+    scenario = tmp_path / "given.yaml"
+    names = "{Secret: [shop/db], ServiceAccount: [shop/migrator]}"
+    scenario.write_text(f"given: {{names: {names}}}\n")
+
+    missed = tidegate("simulate", tmp_path / "unit", NEEDY, "--until", "20m")
+    given = tidegate("simulate", tmp_path / "unit", NEEDY, "--scenario", str(scenario))
+
+    assert missed[0] == 4
+    assert "  namespaces: [shop]\n" in missed[1]
+    assert (
+        "ServiceAccount shop/migrator is not there, and nothing in the plan makes it" in missed[1]
+    )
+    assert "Secret shop/db is not there, and nothing in the plan makes it" in missed[1]
+    assert given[0] == 0, given[1]
+    assert "assumed" not in given[1]
+
+
+def test_a_plain_kind_of_a_version_that_is_gone_is_never_assumed(tmp_path: Path) -> None:
+    text = "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: web}\n"
+
+    code, told, _ = tidegate("simulate", tmp_path, text)
+
+    assert code == 3
+    assert "assumed" not in told
+    assert "the cluster does not serve `extensions/v1beta1 Ingress`" in told
+
+
+def test_a_sync_on_a_simulated_cluster_tells_what_it_assumes_beside_the_rollout(
+    tmp_path: Path,
+) -> None:
+    code, told, aside = tidegate("sync", tmp_path, CLUSTER_WIDE, "--sandbox")
+
+    assert code == 0, told + aside
+    assert "  operators: [cert-manager, external-secrets]  # for " in aside
+    assert "assumed" not in told
+
+
+def test_the_same_is_assumed_in_every_run(tmp_path: Path) -> None:
+    first, second = (
+        tidegate("simulate", tmp_path, CLUSTER_WIDE + ISSUED, "-o", "json") for _ in range(2)
+    )
+
+    assert first == second
+    assert json.loads(first[1].splitlines()[0])["told"] == "cluster.assumed"
