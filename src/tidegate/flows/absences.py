@@ -39,6 +39,7 @@ WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulS
 SETTINGS = frozenset({(one.group, one.name) for one in (SECRET, CONFIG_MAP, ACCOUNT, CLAIM)})
 WIDE = re.compile(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Kinds of which nobody knows the scope are cluster-wide if their names say so."""
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 NOBODY = Kind("", "", "")
 MOST_READ = 500
 
@@ -172,7 +173,7 @@ class _Survey:
             if ref.namespace and not self._is_wide(ref.kind):
                 needed.append(Ref(NAMESPACE, "", ref.namespace))
             for one in needed:
-                if not self._is_brought(one):
+                if _can_be(one) and not self._is_brought(one):
                     found.setdefault(one, {})[ref] = None
         return found
 
@@ -230,13 +231,13 @@ class _Survey:
             groups.setdefault(self._operator_of(kind), []).append(kind)
         for operator, kinds in groups.items():
             unserved = [kind for kind in kinds if not self._is_served(kind)]
-            undefined = [kind for kind in kinds if not self._is_defined(kind)]
+            undefined = [kind for kind in kinds if not self._is_known(kind)]
             if operator and unserved:
                 yield self._operator(operator, kinds, needy)
                 undefined = [one for one in undefined if not self._comes_with(operator, one)]
             yield from (self._kind(kind, tuple(needy[kind])) for kind in undefined)
             if not operator:
-                left = (kind for kind in unserved if kind not in undefined)
+                left = (kind for kind in unserved if self._is_defined(kind))
                 yield from (self._servant(kind, tuple(needy[kind])) for kind in left)
 
     def _operator(
@@ -285,7 +286,15 @@ class _Survey:
             [row] if row else [one for one in self.known.rows.values() if one.group == kind.group]
         )
         names = {one.operator for one in rows if not one.foreign}
-        return names.pop() if len(names) == 1 else ""
+        found = names.pop() if len(names) == 1 else ""
+        return "" if found and self._is_shadowed(self.operators[found]) else found
+
+    def _is_shadowed(self, operator: Operator) -> bool:
+        """Whether the plan brings something in the place of what the operator would run."""
+        places = (
+            ("apps", str(one.kind), operator.namespace, one.name) for one in operator.workloads
+        )
+        return any(place in self.brought.made for place in places)
 
     def _comes_with(self, operator: str, kind: Kind) -> bool:
         row = self.known.row_of(kind)
@@ -297,6 +306,12 @@ class _Survey:
     def _is_defined(self, kind: Kind) -> bool:
         served = self._served.get((kind.group, kind.name), ())
         return kind in self.brought.defined or any(one.kind == kind for one in served)
+
+    def _is_known(self, kind: Kind) -> bool:
+        """Whether somebody defines the kind. One of another version is a fault of the text."""
+        same = (kind.group, kind.name)
+        others = {(one.group, one.name) for one in self.brought.defined}
+        return self._is_defined(kind) or same in others or same in self._served
 
     def _is_served(self, kind: Kind) -> bool:
         row = self.known.row_of(kind)
@@ -330,7 +345,15 @@ class _Survey:
 
 def _may_be_custom(kind: Kind) -> bool:
     """Whether a CRD can define it: its group is a domain, and none of Kubernetes' own."""
-    return "." in kind.group and kind.group not in builtin_groups()
+    is_domain = "." in kind.group and kind.group not in builtin_groups()
+    parts = (kind.group, kind.version or "v1", kind.name.lower())
+    return is_domain and all(NAME.fullmatch(one) for one in parts)
+
+
+def _can_be(ref: Ref) -> bool:
+    """Whether there can be such an object at all: a name may be a mistake."""
+    names = (ref.name, ref.namespace or "default", ref.kind.name.lower(), ref.kind.group or "core")
+    return all(NAME.fullmatch(one) for one in names)
 
 
 @cache
