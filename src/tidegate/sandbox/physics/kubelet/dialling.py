@@ -46,7 +46,8 @@ CLIENT = re.compile(
 )
 """Programs that do nothing but call somebody."""
 _COMMANDS = re.compile(r"[\n;|&]+")
-_COMMENT = re.compile(r"(?m)^\s*#.*$")
+_SILENT = re.compile(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
+"""Lines of a script that call nobody: comments, what is printed, and texts of objects."""
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
 LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
 """Hosts that are no Services of the plan; the last stands where an operator would write one."""
@@ -137,7 +138,7 @@ def _hosts(view: Visible, pod: Stored, container: Json, profile: Profile) -> Ite
         for variable, value in variables_of(view, pod, container)
         if not OWN_ADDRESS.search(variable) and not _is_telemetry(variable, profile)
     ]
-    places.append((command, "", "its command"))
+    places.append((_spoken(command), "", "its command"))
     places += [
         (script, "", f"the script {place}") for place, script in _scripts(view, pod, container)
     ]
@@ -170,7 +171,7 @@ def _called(written: str, variable: str) -> set[str]:
 
 
 def _scripts(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
-    """Files of ConfigMaps that its command names, by their paths, without their comments."""
+    """Files of ConfigMaps that its command names, by their paths."""
     words = _command(container)
     volumes = {text(one, "name"): one for one in mappings(pod.body, "spec", "volumes")}
     for mount in mappings(container, "volumeMounts"):
@@ -179,7 +180,12 @@ def _scripts(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str,
         for key, written in mapping(found.body, "data").items() if found else ():
             place = _place(mount, source, key)
             if place and isinstance(written, str) and _is_named(place, words):
-                yield place, _COMMENT.sub("", written)
+                yield place, _spoken(written)
+
+
+def _spoken(script: str) -> str:
+    """What of a script is done; a command of one line is all done."""
+    return _SILENT.sub("", script) if "\n" in script else script
 
 
 def _place(mount: Json, source: Json, key: str) -> str:
