@@ -26,6 +26,10 @@ CRON_JOB = Kind("batch", "v1", "CronJob")
 STORAGE = Kind("storage.k8s.io", "v1", "StorageClass")
 PRIORITY = Kind("scheduling.k8s.io", "v1", "PriorityClass")
 RUNTIME = Kind("node.k8s.io", "v1", "RuntimeClass")
+API = Kind("apiregistration.k8s.io", "v1", "APIService")
+AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
+METRICS = {"Pods": "custom.", "Object": "custom.", "External": "external."}
+"""Which API tells a metric; those that are not here are of resources."""
 EVERYWHERE = "kube-root-ca.crt"
 """A ConfigMap that every namespace has."""
 PATIENCE = Ms(5 * SECOND)
@@ -54,6 +58,7 @@ def wanted_by(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
     """What an object cannot do without, told from its text."""
     yield from _of_pods(ref, body)
     yield from _of_claims(ref, body)
+    yield from _of_autoscalers(ref, body)
     yield from _of_operator(ref, body, catalogue)
 
 
@@ -73,6 +78,14 @@ def _of_pods(ref: Ref, body: Body) -> Iterator[Ref]:
         yield Ref(PRIORITY, "", priority)
     if runtime := text(pod, "runtimeClassName"):
         yield Ref(RUNTIME, "", runtime)
+
+
+def _of_autoscalers(ref: Ref, body: Body) -> Iterator[Ref]:
+    """Somebody must tell what is measured; without metrics of its own, that is the CPU."""
+    if (ref.kind.group, ref.kind.name) == AUTOSCALER:
+        sorts = [text(one, "type") for one in mappings(body, "spec", "metrics")] or ["Resource"]
+        apis = dict.fromkeys(f"v1beta1.{METRICS.get(one, '')}metrics.k8s.io" for one in sorts)
+        yield from (Ref(API, "", one) for one in apis)
 
 
 def _of_claims(ref: Ref, body: Body) -> Iterator[Ref]:

@@ -22,6 +22,7 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import EVERY, Row, ServedBy
 from tidegate.model.reading import mapping
 from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.controllers.stamps import API_SERVICE
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.kinds import NAMESPACE, SERVICE
 from tidegate.sandbox.operators import presence
@@ -102,6 +103,9 @@ def _body(ref: Ref) -> Body:
     if ref.namespace:
         metadata["namespace"] = ref.namespace
     head: Body = {"apiVersion": ref.kind.api_version, "kind": ref.kind.name}
+    if ref.kind == API_SERVICE:
+        version, _, group = ref.name.partition(".")
+        least = {"spec": {**mapping(least, "spec"), "group": group, "version": version}}
     return {**head, **least, "metadata": metadata}
 
 
