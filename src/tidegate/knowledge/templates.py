@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import NamedTuple, TypeAlias
 
 from tidegate.model.amounts import amount
@@ -230,7 +230,7 @@ def _called(address: Json) -> tuple[str, str]:
 def _option(words: Json, name: str) -> Json:
     """What a command is told by an option: `--name=value`, or the word behind `--name`."""
     said = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
-    for word, following in zip(said, [*said[1:], ""], strict=True):
+    for word, following in pairwise([*said, ""]):
         if word == name:
             return following or None
         if word.startswith(f"{name}="):

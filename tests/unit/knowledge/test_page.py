@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tidegate.knowledge.reader import builtin, read_knowledge
-from tidegate.knowledge.templates import FUNCTIONS
+from tidegate.knowledge.templates import FUNCTIONS, OPTION
 from tidegate.model.operators import (
     EVERY,
     Check,
@@ -83,7 +83,7 @@ def test_forty_operators_have_names() -> None:
 
 
 def test_the_page_lists_every_function_of_templates() -> None:
-    assert set(re.findall(r"\$\{(\w+)\(", PAGE)) == set(FUNCTIONS)
+    assert set(re.findall(r"\$\{(\w+)\(", PAGE)) == {*FUNCTIONS, OPTION}
 
 
 def test_the_examples_can_be_read() -> None:
