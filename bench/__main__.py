@@ -9,6 +9,7 @@ from bench import (
     documents,
     door,
     engine,
+    graph,
     jq,
     live,
     live_rollout,
@@ -16,12 +17,13 @@ from bench import (
     lua,
     render,
     sandbox,
+    sets,
     units,
 )
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, discovery, render, lua, jq),
+    *(documents, sandbox, living, units, sets, discovery, render, lua, jq, graph),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -17,11 +17,14 @@ import click
 from tidegate.errors import TidegateError, errors_of
 
 VERBS = {
+    "approve": "Let a unit go on that waits until somebody approves.",
+    "appset": "Show what ApplicationSets generate.",
     "cache": "Show or clear what was fetched and rendered before.",
     "completion": "Print what a shell needs to complete commands.",
     "config": "Show what counts for a repository, and where it comes from.",
     "delete": "Delete what a unit has brought, in reverse order.",
     "doctor": "Show which tools were found, and what is missing.",
+    "graph": "Show who waits for whom, what is missing, and why.",
     "health": "Show how objects in files are, and which rule says so.",
     "journal": "Show what a cluster remembers of a unit.",
     "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
@@ -33,6 +36,7 @@ VERBS = {
     "sync": "Roll out wave by wave, on a cluster or on a simulated one.",
     "units": "Show the units of a repository, and who brings them.",
     "version": "Show the version of Tidegate.",
+    "waves": "Show which units and objects come in which wave, and how many have one.",
 }
 """Each has a module of its name with a function of its name; the line is its short help."""
 

@@ -50,6 +50,7 @@ class Given(TypedDict, total=False):
     operators: Path | None
     seed: int
     greenfield: bool
+    start: Ms | None
     health_rules: Path | None
     prune: bool
     confirm: bool
@@ -61,6 +62,7 @@ class Given(TypedDict, total=False):
     preflight: str
     on_failure: str
     keep_going: bool
+    approved: tuple[str, ...]
     adopt_name: bool
     take_broken_seals: bool
     yes: bool
@@ -72,6 +74,8 @@ class Given(TypedDict, total=False):
     origins: bool
     objects: bool
     exit_code: bool
+    critical_path: bool
+    why: tuple[str, str] | None
     output: str
 
 
@@ -99,6 +103,16 @@ def _check_clusters(
             raise click.BadParameter(f"`{text}` has no context: write NAME=CONTEXT")
         found[name] = context
     return tuple(found.items())
+
+
+def _check_moment(_ctx: click.Context, option: click.Parameter, text: str | None) -> Ms | None:
+    from tidegate.model.moment import parse_moment  # noqa: PLC0415 - only when a verb runs
+
+    try:
+        return parse_moment(text) if text else None
+    except ValueError:
+        problem = f"`{text}` is not a moment such as 2026-11-17T22:00:00Z"
+        raise click.BadParameter(problem, param_hint=option.opts[0]) from None
 
 
 NARROWING = (
@@ -170,6 +184,13 @@ SIMULATION = (
     click.option("--profile", type=FILE, help="How long things take."),
     click.option("--operators", type=FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
+    click.option(
+        "--start",
+        default=None,
+        callback=_check_moment,
+        metavar="MOMENT",
+        help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
+    ),
 )
 ASSUMING = (
     click.option(
@@ -205,6 +226,15 @@ WATCHING = (
         help="Seconds of a simulated cluster in one of ours; 0 is as fast as it goes.",
     ),
     options.text_or_json,
+)
+APPROVING = (
+    click.option(
+        "--approve",
+        "approved",
+        multiple=True,
+        metavar="UNIT",
+        help="Do not hold this unit until somebody approves; may be repeated.",
+    ),
 )
 CONTENTS = (
     click.option(

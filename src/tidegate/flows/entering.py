@@ -14,19 +14,24 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from tidegate.dialect.argo.customizing import read_customs, with_customs
 from tidegate.dialect.semantics import told_policy
 from tidegate.dialect.units import MARKS
 from tidegate.errors import Place, PlanError, WordsError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
+from tidegate.flows.discover.customs import APPLICATION
 from tidegate.flows.discover.rolling import told_rolling
+from tidegate.flows.looking import living
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.session import Session, Target, open_session
+from tidegate.health.lua import LuaRules
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.policy import Policy
+from tidegate.model.objects import Json
+from tidegate.model.policy import Policy, Tracking
 from tidegate.model.unit import UnitId
 
 UNKNOWN = Capabilities()
@@ -50,10 +55,13 @@ class Found:
     opaque: frozenset[UnitId] = frozenset()
 
     @classmethod
-    def of(cls, found: Discovered, pointed: Pointed) -> Found:
+    def of(cls, found: Discovered, pointed: Pointed, scripts: LuaRules) -> Found:
+        """`scripts`: all health rules that are used."""
         if found.is_repository and pointed.said:
             raise _for_plain_units(pointed)
-        told = (_told(one, found.settings) for one in choose(found, pointed))
+        gates_children = scripts.lookup(*APPLICATION) is not None
+        settings = found.settings
+        told = (_told(one, settings, gates_children) for one in choose(found, pointed))
         families = tuple(_wished(one, pointed.policy) for one in told)
         return cls(families, found.findings, Discovered(families).are_alternatives)
 
@@ -118,15 +126,18 @@ class Found:
             raise PlanError("plan.faults", problem, hint=hint)
 
 
-def _told(family: Family, settings: Mapping[str, Switch]) -> Family:
+def _told(family: Family, settings: Mapping[str, Switch], gates_children: bool) -> Family:  # noqa: FBT001 - one of three
     """The units as their controllers run them, by what these are told."""
-    members = tuple(
-        replace(
-            one,
-            unit=structs.replace(one.unit, policy=told_policy(one.unit.policy, settings)),
-        )
-        for one in family.members
-    )
+    customs = read_customs(settings)
+
+    def told(member: Member) -> Member:
+        unit, policy = member.unit, told_policy(member.unit.policy, settings)
+        if policy.tracking is Tracking.ARGO:
+            is_child = unit.parent is not None and unit.parent.kind == unit.id.kind
+            policy = with_customs(policy, customs, gates_children=gates_children, is_child=is_child)
+        return replace(member, unit=structs.replace(unit, policy=policy))
+
+    members = tuple(map(told, family.members))
     return told_rolling(replace(family, members=members), settings)
 
 
@@ -164,7 +175,16 @@ async def _enter(
     async def ask(cluster: str) -> Capabilities:
         return await session.capabilities(cluster if cluster in known else next(iter(known)))
 
-    return session, Found.of(await discover(pointed, setting, ask), pointed)
+    async def lives(
+        kind: str, cluster: str, namespace: str
+    ) -> Mapping[str, dict[str, Json]] | None:
+        place = cluster if cluster in known else next(iter(known))
+        found = await living(session.world, kind, namespace, cluster=place)
+        return found or None if target.simulation else found  # it knows no Argo CD by itself
+
+    found = await discover(pointed, setting, ask, lives)
+    session.follow(found.scripts)
+    return session, Found.of(found, pointed, session.craft.scripts)
 
 
 def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:
@@ -193,7 +213,8 @@ async def find(pointed: Pointed, setting: Setting, *, only_units: bool = False) 
     async def ask(_cluster: str) -> Capabilities:
         return UNKNOWN
 
-    return Found.of(await discover(pointed, setting, ask), pointed)
+    found = await discover(pointed, setting, ask)
+    return Found.of(found, pointed, found.scripts)
 
 
 def clusters_of(families: Iterable[Family]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from tidegate.dialect.argo.permits import refuse_object
 from tidegate.dialect.living import read_living
 from tidegate.dialect.tracking import owner_of
 from tidegate.dialect.units import is_own_kind
@@ -86,7 +87,7 @@ class Craft:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
         units = {unit.id for unit in plan.units}
         stale = [
-            (unit, [one for body in found[unit.id].stale if (one := _pruned(body, unit, units))])
+            (unit, [one for body in found[unit.id].stale if (one := ending_of(body, unit, units))])
             for unit in plan.units
         ]
         return prune_units(named, stale)
@@ -112,9 +113,11 @@ class Craft:
         return patch_to_adopt(unit, live)
 
 
-def _pruned(body: Body, unit: PlannedUnit, units: Collection[UnitId]) -> Stale | None:
+def ending_of(
+    body: Body, unit: PlannedUnit, units: Collection[UnitId], *, hooks: bool = False
+) -> Stale | None:
     """The own object of a unit that ends with this plan is held by nobody else."""
-    stale = stale_of(body, unit)
+    stale = stale_of(body, unit, hooks=hooks)
     if stale is None or not is_own_kind(stale.ref.kind):
         return stale
     ref = stale.ref
@@ -127,6 +130,7 @@ def _pruned(body: Body, unit: PlannedUnit, units: Collection[UnitId]) -> Stale |
 def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | None:
     """What a living object says about its own end; None where it is not the unit's to prune.
 
+    What its project does not allow is not the unit's either, as it is not for Argo CD.
     `hooks`: they go as well, as they do when the whole unit is deleted; those that are run behind
     everything do not.
     """
@@ -135,4 +139,7 @@ def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | N
         return None
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
+    reach = unit.policy.reach
+    if reach is not None and refuse_object(reach, ref, namespaced=bool(ref.namespace)):
+        return None
     return Stale(ref, wave=living.wave, handling=living.handling, budget=farewell(body))

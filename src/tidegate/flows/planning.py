@@ -9,23 +9,32 @@ import msgspec
 
 from tidegate.dialect.manifests import read_manifests
 from tidegate.dialect.semantics import run_by
-from tidegate.dialect.units import is_own_kind
+from tidegate.dialect.tracking import SET
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
+from tidegate.flows.bringing import BroughtUnits, KnownKinds
 from tidegate.flows.discover.families import Family, Member
+from tidegate.flows.projects import (
+    closed_for_good,
+    find_holds,
+    refused_objects,
+    window_findings,
+)
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.repeats import with_repeats
 from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
 from tidegate.flows.sharing import refuse_shared
+from tidegate.flows.strays import find_strays
+from tidegate.graph.declared import precedences_of
 from tidegate.health.budget import budget
-from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Kind, Served, Spot
-from tidegate.model.plan import Deed, Plan, PlannedUnit
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Kind, Spot
+from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.reading import text
-from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
@@ -74,7 +83,7 @@ class Planned:
 
     `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
     `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
-    the rollout.
+    the rollout. `refused`: of the faults, those that a project is the reason of.
     """
 
     plan: Plan
@@ -83,6 +92,7 @@ class Planned:
     faults: Mapping[UnitId, str] = field(default_factory=dict)
     known: frozenset[UnitId] = frozenset()
     leaving: tuple[PlannedUnit, ...] = ()
+    refused: Mapping[UnitId, str] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -110,23 +120,28 @@ async def make_plan(
     rules: Semantics | None = None,
     *,
     left_out: Collection[UnitId] = (),
+    ends: bool = False,
 ) -> Planned:
     """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
     Without `rules` each unit is run by those of its own dialect. `left_out` are at fault already.
+    Where the units are to end (`ends`), it does not matter what their projects refuse, and when.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
     all_known = frozenset(one.unit.id for one in members)
-    members, unmatched = _in_steps([_in_step(one) for one in members])
+    members, unmatched = _in_steps(_awaiting([_in_step(one) for one in members]))
     members, findings = set_aside(members)
     findings = [*unmatched, *findings]
     if resources:
         members = [_unpruning(one) for one in members]
+    if ends:
+        members = [replace(one, unit=_unbound(one.unit)) for one in members]
     reading = await _read_all(members, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty)]
     known = {one.unit.id for one in wanted}
-    plan = build_plan([_met(one, known) for one in wanted], budget=budget)
+    met = [_met(one, known) for one in wanted]
+    plan = build_plan(met, precedences_of(met), budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)
@@ -134,18 +149,42 @@ async def make_plan(
     findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
     faults |= dict.fromkeys(left_out, "something is wrong with it")
-    return Planned(plan, reading.read, (*findings, *reading.findings), faults, all_known)
+    findings += await find_strays((one.manifests for one in reading.read), session)
+    holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
+    findings += window_findings(holds, session)
+    refused = {**reading.refused, **closed_for_good(holds)}
+    faults |= refused
+    return Planned(
+        plan,
+        reading.read,
+        (*findings, *reading.findings),
+        faults,
+        all_known,
+        refused=refused,
+    )
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
-    policy = run_by(member.unit.policy, rules or member.unit.policy.semantics)
+    """The unit by these rules; where they are not its controller's, a person asks for it."""
+    own = member.unit.policy.semantics
+    chosen = own if rules is None or rules.name == own.name else rules
+    policy = run_by(member.unit.policy, chosen)
+    asked = policy.semantics.name != ARGOCD.name or not policy.starts
+    policy = msgspec.structs.replace(policy, asked=asked)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _unbound(unit: Unit) -> Unit:
+    """The unit without what its project says of syncs; what it may touch stays as it is."""
+    policy = msgspec.structs.replace(unit.policy, windows=())
+    return msgspec.structs.replace(unit, policy=policy, refused="", claim=None)
 
 
 def _in_step(member: Member) -> Member:
     """The unit in its step, where that counts: under Argo CD's rules it must be in force.
 
-    A step is over when its units are well, so that their last waves gate as well.
+    A step is over when its units are well, so that their last waves gate as well. Argo CD's syncs
+    have ended by then: it waits for ever until the Applications are Healthy.
     """
     unit, step = member.unit, member.unit.rollout
     if step is None:
@@ -153,9 +192,22 @@ def _in_step(member: Member) -> Member:
     is_argo = unit.policy.semantics.name == ARGOCD.name
     if not step.in_force and (is_argo or not step.number):
         return replace(member, unit=msgspec.structs.replace(unit, rollout=None, group=""))
-    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True)
+    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True, forbears=is_argo)
     policy = msgspec.structs.replace(unit.policy, semantics=rules)
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+
+def _awaiting(members: list[Member]) -> list[Member]:
+    """Sets whose units come step by step: Argo CD has them healthy when the last one is."""
+    rolling = {one.unit.parent for one in members if one.unit.rollout is not None}
+    return [_awaits(one) if one.unit.id in rolling else one for one in members]
+
+
+def _awaits(member: Member) -> Member:
+    policy = member.unit.policy
+    rules = msgspec.structs.replace(policy.semantics, children=ChildGates.ALWAYS)
+    policy = msgspec.structs.replace(policy, semantics=rules)
+    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
 
 def _in_steps(members: list[Member]) -> tuple[list[Member], list[Finding]]:
@@ -183,10 +235,14 @@ def no_part() -> PlanError:
 
 
 def _whole(read: Read) -> Manifests:
-    """Who does not know all that it has brings what it knows, and prunes nothing."""
-    if read.is_whole or not read.manifests.unit.policy.prunes:
-        return read.manifests
+    """Who does not know all that it has brings what it knows, and prunes nothing.
+
+    Nor does a set that generates nothing, unless somebody agrees.
+    """
     unit = read.manifests.unit
+    is_spared = unit.id.kind == SET and not (read.manifests.manifests or unit.policy.allows_empty)
+    if not unit.policy.prunes or (read.is_whole and not is_spared):
+        return read.manifests
     policy = msgspec.structs.replace(unit.policy, prunes=False)
     spared = msgspec.structs.replace(unit, policy=policy)
     return msgspec.structs.replace(read.manifests, unit=spared)
@@ -211,7 +267,8 @@ def _in_no_step(unit: Unit) -> Finding:
 def _refuse_empty(wanted: Manifests) -> Manifests:
     """Raise where pruning would take all of a unit away because nothing is left of it."""
     unit = wanted.unit
-    if unit.policy.prunes and not unit.policy.allows_empty and not wanted.manifests:
+    guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
+    if guarded and not wanted.manifests:
         problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
         hint = "look whether it is the right directory; `--allow-empty` goes on"
         raise PlanError("plan.empty", problem, where=unit.where, hint=hint)
@@ -234,6 +291,7 @@ class _ReadUnits:
     read: tuple[Read, ...]
     faulty: tuple[Member, ...] = ()
     findings: tuple[Finding, ...] = ()
+    refused: Mapping[UnitId, str] = field(default_factory=dict)
 
 
 async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
@@ -247,6 +305,44 @@ async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
     A unit of a repository that could not is at fault, and so is what it would bring.
     """
     members = list(members)
+    _refuse_unrendered(members)
+    brought = BroughtUnits.of(one.unit for one in members)
+    documents: dict[str, list[Document]] = {}
+    for one in members:
+        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
+    scopes = {
+        name: KnownKinds.of(await session.kinds(name), mine, session.craft.rules.known)
+        for name, mine in documents.items()
+    }
+    read: list[Read] = []
+    faulty: dict[UnitId, Member] = {}
+    refused: dict[UnitId, str] = {}
+    findings: list[Finding] = []
+    for member in members:
+        unit, rendered = member.unit, member.rendered
+        if isinstance(rendered, Unrendered) or unit.parent in faulty or unit.refused:
+            faulty[unit.id] = member
+            refused |= {unit.id: unit.refused} if unit.refused else {}
+            continue
+        found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
+        if isinstance(found, Read):
+            manifests, repeats = with_repeats(found.manifests)
+            findings += repeats
+            told = await refused_objects(manifests, session)
+            if told:
+                refused[unit.id] = "its project does not allow all of it"
+                faulty[unit.id] = member
+                findings += told
+            else:
+                read.append(replace(found, manifests=manifests))
+        else:
+            faulty[unit.id] = member
+            findings += faults_of(unit, found)
+    return _ReadUnits(tuple(read), tuple(faulty.values()), tuple(findings), refused)
+
+
+def _refuse_unrendered(members: Iterable[Member]) -> None:
+    """Raise what is wrong with what the user points at."""
     errors = [
         error
         for one in members
@@ -255,33 +351,10 @@ async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
     ]
     if errors:
         raise ExceptionGroup("not rendered", errors)
-    brought = _Brought.of(one.unit for one in members)
-    documents: dict[str, list[Document]] = {}
-    for one in members:
-        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
-    known = session.craft.rules.known
-    scopes = {
-        name: _Scope.of(await session.kinds(name), mine, known) for name, mine in documents.items()
-    }
-    read: list[Read] = []
-    faulty: dict[UnitId, Member] = {}
-    findings: list[Finding] = []
-    for member in members:
-        unit, rendered = member.unit, member.rendered
-        if isinstance(rendered, Unrendered) or unit.parent in faulty:
-            faulty[unit.id] = member
-            continue
-        found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
-        if isinstance(found, Read):
-            read.append(found)
-        else:
-            faulty[unit.id] = member
-            findings += faults_of(unit, found)
-    return _ReadUnits(tuple(read), tuple(faulty.values()), tuple(findings))
 
 
 def _attempt(
-    unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope
+    unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds
 ) -> Read | list[TidegateError]:
     """What a unit asks for, or what is wrong with it; of what is pointed at, that is raised."""
     try:
@@ -296,77 +369,10 @@ def _attempt(
         return [*errors_of(group)]
 
 
-def _read(unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope) -> Read:
+def _read(unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds) -> Read:
     found = read_manifests(unit, rendered.documents, scope.is_namespaced)
     manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
     if read.is_whole:
         _refuse_empty(read.manifests)
     return read
-
-
-@dataclass(frozen=True, slots=True)
-class _Brought:
-    """All units of a plan, and those of them that sets of a parent generate."""
-
-    ids: frozenset[UnitId]
-    generated: Mapping[tuple[UnitId, str], tuple[UnitId, ...]]
-
-    @classmethod
-    def of(cls, units: Iterable[Unit]) -> _Brought:
-        units, generated = tuple(units), dict[tuple[UnitId, str], tuple[UnitId, ...]]()
-        for one in units:
-            if one.made_by and one.parent:
-                key = (one.parent, one.made_by)
-                generated[key] = (*generated.get(key, ()), one.id)
-        return cls(frozenset(one.id for one in units), generated)
-
-    def by(self, manifest: Manifest, unit: Unit, scope: _Scope) -> Manifest:
-        """An object of a dialect's own kind: the units that it is, and whether anybody takes it.
-
-        It is not waited for: its controller does not run while we do its work.
-        """
-        kind, ref = manifest.ref.kind, manifest.ref
-        if not is_own_kind(kind):
-            return manifest
-        name = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
-        mark = f"{kind.name}/{ref.namespace}/{ref.name}"
-        own = (name,) if name in self.ids and name != unit.id else ()
-        deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-        brings = own or self.generated.get((unit.id, mark), ())
-        return msgspec.structs.replace(manifest, brings=brings, deed=deed, gates=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """The kinds of a cluster, by group and name: those it serves, and those without namespaces."""
-
-    served: frozenset[tuple[str, str]]
-    wide: frozenset[tuple[str, str]]
-    known: KnownRows
-    """What is said of kinds that are neither served nor defined."""
-
-    @classmethod
-    def of(cls, kinds: Iterable[Served], documents: Iterable[Document], known: KnownRows) -> _Scope:
-        """What the cluster serves, and what the documents define."""
-        kinds = tuple(kinds)
-        served = {(one.kind.group, one.kind.name) for one in kinds}
-        wide = {(one.kind.group, one.kind.name) for one in kinds if not one.namespaced}
-        for document in documents:
-            body = document.body
-            if text(body, "kind") == "CustomResourceDefinition":
-                name = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
-                served.add(name)
-                if text(body, "spec", "scope") == "Cluster":
-                    wide.add(name)
-        return cls(frozenset(served), frozenset(wide), known)
-
-    def serves(self, kind: Kind) -> bool:
-        return (kind.group, kind.name) in self.served
-
-    def is_namespaced(self, kind: Kind) -> bool | None:
-        name = (kind.group, kind.name)
-        if name in self.served:
-            return name not in self.wide
-        row = self.known.row_of(kind)
-        return False if row is not None and kind.name in row.cluster_wide else None

@@ -10,6 +10,7 @@ import msgspec
 from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
 from tidegate.flows.absences import builtin_groups
+from tidegate.flows.approving import approved_by
 from tidegate.flows.assuming import open_assuming
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
@@ -25,6 +26,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 
@@ -55,6 +57,19 @@ class Simulated:
     unplayed: tuple[Ref, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playing:
+    """How it is played: at most `until` then, in the cluster's own time.
+
+    What units lean on is there already, unless it is `greenfield`. `approved`: units that wait for
+    nobody's leave.
+    """
+
+    until: Ms
+    greenfield: bool = False
+    approved: Sequence[str] = ()
+
+
 @dataclass(slots=True)
 class _Listener:
     """Takes down all that is told."""
@@ -76,15 +91,13 @@ async def simulate(
     engines: Sequence[Semantics | None],
     target: Target,
     setting: Setting,
-    *,
-    until: Ms,
-    greenfield: bool = False,
+    playing: Playing,
 ) -> list[Simulated]:
     """Each on new clusters that begin alike. Without an engine, each unit by its own rules.
 
-    Entries that are alternatives are played one after another. What they lean on is there already,
-    unless it is `greenfield`.
+    Entries that are alternatives are played one after another.
     """
+    greenfield, until = playing.greenfield, playing.until
     setting = replace(setting, stands_in=not greenfield)
     async with open_found(pointed, target, setting) as (_, whole):
         entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
@@ -96,18 +109,25 @@ async def simulate(
             async with opened as (session, found, absent):
                 # What was assumed for the first is there for the next, and not absent any more.
                 aim, absences = session.target, absent if absences is None else absences
-                run = await _simulate(found, rules, session, until=until)
+                leave = approved_by(playing.approved, found.members)
+                run = await _simulate(found, rules, session, until=until, approved=leave)
                 name = f"{run.name} ({entry})" if entry else run.name
                 runs.append(replace(run, name=name, absences=absences))
     return runs
 
 
 async def _simulate(
-    found: Found, rules: Semantics | None, session: Session, *, until: Ms
+    found: Found,
+    rules: Semantics | None,
+    session: Session,
+    *,
+    until: Ms,
+    approved: frozenset[UnitId],
 ) -> Simulated:
     planned = await make_plan(found.one, session, rules=rules)
     plan, listener = planned.plan, _Listener(Course(session.world.now()))
-    ended = await roll_out(plan, session, Rolling(holder=HOLDER, within=until), listener)
+    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)
+    ended = await roll_out(plan, session, rolling, listener)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),

@@ -83,7 +83,7 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What a simulated cluster is made of: files of the user's, and a seed that wins.
+    """What a simulated cluster is made of: files of the user's, and a seed and a start that win.
 
     `assumed`: by the names of clusters, what else is there since somebody leans on it.
     """
@@ -92,6 +92,7 @@ class Simulation:
     profile: Path | None = None
     operators: Path | None = None
     seed: int = 0
+    start: Ms | None = None
     assumed: Mapping[str, GivenCluster] = field(default_factory=dict)
 
 
@@ -104,16 +105,20 @@ def make_living(
     """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
     from tidegate.sandbox.living import living
     from tidegate.sandbox.operators.given import at_once
-    from tidegate.sandbox.world import Sandbox
+    from tidegate.sandbox.world import START, Sandbox
 
     known, story = known_to(simulation), _story(simulation)
     givens = [story.given, *simulation.assumed.values()]
     seats = [seat for given in givens for seat in _seats(known.operators, given)]
     profile = _profile(simulation, known).with_rules((*at_once(seats), *story.behaviours))
     controllers = living(profile, known)
-    seed = simulation.seed or story.seed
     sandbox = Sandbox(
-        clusters, seed=seed, faults=story.faults, controllers=controllers, workers=workers
+        clusters,
+        seed=simulation.seed or story.seed,
+        faults=story.faults,
+        controllers=controllers,
+        workers=workers,
+        start=simulation.start or story.start or START,
     )
     for name in sandbox.clusters:
         assumed = simulation.assumed.get(name, GivenCluster())
@@ -248,6 +253,12 @@ def _seats(operators: Iterable[Operator], given: GivenCluster) -> list[Seat]:
         Seat(known[one.name], one.namespace or known[one.name].namespace, one.definitions)
         for one in given.operators
     ]
+
+
+def profile_of(simulation: Simulation | None) -> Profile:
+    """How long things take, and what is assumed of programs."""
+    own = simulation or Simulation()
+    return _profile(own, known_to(own))
 
 
 def _profile(simulation: Simulation, known: Knowledge) -> Profile:

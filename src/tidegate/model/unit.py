@@ -11,6 +11,7 @@ import msgspec
 from tidegate.errors import Place
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
+from tidegate.model.project import ProjectClaim
 from tidegate.model.release import Release
 from tidegate.model.rendering import ArgoDetails, ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import (
@@ -127,19 +128,25 @@ class RolloutStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Where among the steps of its set a unit comes, counted from 1; 0 is in none of them.
 
     `limit`: so many units of the step may be under way; with 0 each waits for approval. Where it is
-    not `in_force`, the set's own controller ignores it.
+    not `in_force`, the set's own controller ignores it. `phase`: the value of the label by which
+    the step takes it. `turned`: when the set is deleted, its units go one by one, from the last
+    step to the first.
     """
 
     number: int
     limit: int | None = None
     in_force: bool = True
+    phase: str = ""
+    turned: bool = False
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """Identity, place in Git, sources, destination, policy; what it waits for, and who brings it.
 
     `suspended`: somebody wants nothing done to it. `group`: its slots are shared with the others of
-    the group. `made_by`: the set that generates it, and `rollout` its step there.
+    the group. `made_by`: the set that generates it, and `rollout` its step there. `labels`: those
+    of its own object. `claim`: what it asks of its project. `refused`: why its project keeps
+    anything from being done to it.
     """
 
     id: UnitId
@@ -153,3 +160,6 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     made_by: str = ""
     rollout: RolloutStep | None = None
+    claim: ProjectClaim | None = None
+    refused: str = ""
+    labels: tuple[tuple[str, str], ...] = ()

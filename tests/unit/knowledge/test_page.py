@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tidegate.knowledge.reader import builtin, read_knowledge
-from tidegate.knowledge.templates import FUNCTIONS, OPTION
+from tidegate.knowledge.templates import FUNCTIONS
 from tidegate.model.operators import (
     EVERY,
     Check,
@@ -18,7 +18,10 @@ from tidegate.model.operators import (
     Need,
     Operator,
     Pace,
+    PodsRow,
+    ProducerRow,
     Product,
+    ReferenceRow,
     Row,
     ServedBy,
     ServiceProduct,
@@ -34,11 +37,12 @@ Made from the rows by `make golden`; [how a row is written](operators-format.md)
 `checked` says what somebody has held a row against: a real server, code, documentation, or nothing.
 How long things take is assumed everywhere; a [profile](profile-format.md#operators) says otherwise.
 """
-PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md").read_text()
+PAGE_PLACE = Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md"
+PAGE = PAGE_PLACE.read_text()
 
 
-def first_cells(title: str) -> list[str]:
-    table = PAGE.split(f"| {title} |", 1)[1].split("\n\n", 1)[0]
+def first_cells(title: str, page: str = PAGE) -> list[str]:
+    table = page.split(f"| {title} |", 1)[1].split("\n\n", 1)[0]
     return [line.split(" | ")[0] for line in table.splitlines()[2:]]
 
 
@@ -64,6 +68,30 @@ def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> Non
     assert sorted(shown) == sorted(field.encode_name for field in msgspec.structs.fields(noun))
 
 
+REFERENCES = (PAGE_PLACE.parent / "references.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("title", "noun"),
+    [
+        ("key of a reference", ReferenceRow),
+        ("key of a row about pods", PodsRow),
+        ("key of a producer", ProducerRow),
+    ],
+)
+def test_the_page_about_references_lists_every_key(title: str, noun: type[msgspec.Struct]) -> None:
+    shown = [key for cell in first_cells(title, REFERENCES) for key in re.findall(r"`(\w+)`", cell)]
+
+    assert sorted(shown) == sorted(field.encode_name for field in msgspec.structs.fields(noun))
+
+
+def test_the_example_about_references_can_be_read() -> None:
+    (example,) = re.findall(r"```yaml\n(.+?)```", REFERENCES, re.DOTALL)
+    known = read_knowledge(example.encode(), "page.md")
+
+    assert (len(known.references), len(known.pods), len(known.producers)) == (1, 1, 1)
+
+
 def test_the_page_of_kinds_is_made_from_the_rows(pytestconfig: pytest.Config) -> None:
     made = "\n".join([HEAD, *page_lines(builtin()), ""])
     if pytestconfig.getoption("golden"):
@@ -83,7 +111,7 @@ def test_forty_operators_have_names() -> None:
 
 
 def test_the_page_lists_every_function_of_templates() -> None:
-    assert set(re.findall(r"\$\{(\w+)\(", PAGE)) == {*FUNCTIONS, OPTION}
+    assert set(re.findall(r"\$\{(\w+)\(", PAGE)) == set(FUNCTIONS)
 
 
 def test_the_examples_can_be_read() -> None:

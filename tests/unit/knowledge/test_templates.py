@@ -161,4 +161,4 @@ def test_a_status_shows_a_stage_if_it_agrees_somewhere_and_differs_nowhere(
     ],
 )
 def test_an_option_is_found_among_words(words: Json, told: str) -> None:
-    assert render_text("${option(spec.args, --secret-name)}", {"spec": {"args": words}}) == told
+    assert render_text("${option(spec.args,secret-name)}", {"spec": {"args": words}}) == told

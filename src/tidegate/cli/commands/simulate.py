@@ -9,7 +9,16 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import ASSUMING, HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
+from tidegate.cli.unit_options import (
+    APPROVING,
+    ASSUMING,
+    HEALTH,
+    NARROWING,
+    SIMULATION,
+    UNIT,
+    Given,
+    takes,
+)
 
 if TYPE_CHECKING:
     from tidegate.model.semantics import Semantics
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whose rules: tidegate, argocd, flux, or each unit's own; several parted by commas.",
 )
-@takes(NARROWING, UNIT, SIMULATION, ASSUMING, HEALTH)
+@takes(NARROWING, UNIT, SIMULATION, ASSUMING, HEALTH, APPROVING)
 @options.until("2h", "How long at most, in its own time.")
 @options.text_or_json
 def simulate(what: str, **told: Unpack[Given]) -> int:
@@ -47,6 +56,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     from tidegate.cli.asking import pointed_of, setting_of, target_of
     from tidegate.cli.assuming import show_absences
     from tidegate.cli.exits import CODES
+    from tidegate.flows.simulate import Playing
     from tidegate.flows.simulate import simulate as run
     from tidegate.model.event import Result
     from tidegate.report.simulation import EngineRun, side_by_side
@@ -54,9 +64,10 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     engines = _engines(told["engine"])
     told["sandbox"] = True
     pointed, target = pointed_of(what, told), target_of(told)
-    until, greenfield = told["until"], told["greenfield"]
-    setting = setting_of(told)
-    runs = asyncio.run(run(pointed, engines, target, setting, until=until, greenfield=greenfield))
+    setting, until, names = setting_of(told), told["until"], told["approved"]
+    greenfield = told["greenfield"]
+    playing = Playing(until=until, greenfield=greenfield, approved=names)
+    runs = asyncio.run(run(pointed, engines, target, setting, playing))
     doing.clear()
     options.say_notes(runs[0].notes)
     code = options.say_findings(runs[0].findings)

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.dialect.argo.customizing import read_customs
 from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
+from tidegate.flows.discover.customs import find_rules, without_excluded
 from tidegate.flows.discover.families import (
     Family,
     Member,
@@ -32,13 +34,22 @@ from tidegate.flows.discover.families import (
 )
 from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.projects import Projects
 from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
+from tidegate.flows.discover.sets import (
+    AskLives,
+    GeneratedSet,
+    Generating,
+    known_clusters,
+    nothing_lives,
+)
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Setting, Workshop
+from tidegate.health.lua import NO_RULES, LuaRules
 from tidegate.model.config import Config, Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
@@ -47,7 +58,7 @@ from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
 from tidegate.source import fetch, find_vendored
 
-__all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
+__all__ = ["Discovered", "Family", "Member", "choose", "discover", "find_sets", "is_called"]
 
 NO_CONFIG = Config()
 
@@ -61,6 +72,8 @@ class Discovered:
     settings: Mapping[str, Switch] = field(default_factory=dict)
     is_repository: bool = False
     """Units say themselves what they are; what is said of a plain one is said of nobody."""
+    scripts: LuaRules = NO_RULES
+    """The health rules that the repository brings."""
 
     @property
     def are_alternatives(self) -> bool:
@@ -69,13 +82,13 @@ class Discovered:
         return len(names) != len(set(names))
 
 
-async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Discovered:
+async def discover(
+    pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives = nothing_lives
+) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
     spot = _look(pointed.what)
-    setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
-    scan = await _scan(spot, setting)
-    setting = replace(setting, vendored=find_vendored(scan.files, scan.root))
-    way = Way(setting, ask, spot.config, pointed.generator_data)
+    scan, setting = await _look_over(spot, setting)
+    way = Way(setting, ask, spot.config, pointed.generator_data, lives)
     if not (spot.is_tree or spot.is_file):
         return await _plain(_units(pointed), scan, way)
     if scan.has_units:
@@ -83,10 +96,8 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
         if homes.apart:
             refuse_several(pointed.what, scan, homes.apart)
         found = await _repository(homes, way)
-        said = {one.name: one for one in spot.config.settings}
-        settings = {**said, **found.settings}
-        told = (*found.findings, *tell_rolling(found.families, settings))
-        return _only_entries(replace(found, findings=told, settings=settings), spot.config)
+        told = (*found.findings, *tell_rolling(found.families, found.settings))
+        return _only_entries(replace(found, findings=told), spot.config)
     if spot.is_file:
         return await _plain(_file_unit(pointed, scan), scan, way)
     apart = things_below(scan)
@@ -95,6 +106,23 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
     units = [_without(one, apart, scan) for one in _units(pointed)] if apart else _units(pointed)
     found = await _plain(units, scan, way)
     return replace(found, findings=(*found.findings, *tell_apart(apart)))
+
+
+async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedSet], list[Finding]]:
+    """The ApplicationSets of a file or a directory with what they generate; no unit is rendered."""
+    spot = _look(pointed.what)
+    scan, setting = await _look_over(spot, setting)
+    homes = await find_homes(scan, setting)
+    if homes.apart:
+        refuse_several(pointed.what, scan, homes.apart)
+    scan = homes.scan
+    found, findings = list[GeneratedSet](), [*homes.findings, *scan.broken]
+    async with Workshop(homes.setting) as workshop:
+        generating = Generating(workshop, scan, spot.config, pointed.generator_data)
+        for declared in (one for name, one in scan.declared.items() if scan.is_below(name)):
+            found += [await generating.generate(one) for one in declared.sets]
+            findings += declared.findings if declared.sets else ()
+    return found, findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +211,13 @@ def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
     ]
 
 
+async def _look_over(spot: _Target, setting: Setting) -> tuple[Scan, Setting]:
+    """The tree around a spot, and how things may be had there."""
+    setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
+    scan = await _scan(spot, setting)
+    return scan, replace(setting, vendored=find_vendored(scan.files, scan.root))
+
+
 async def _scan(spot: _Target, setting: Setting) -> Scan:
     """The repository of a path, with what is below it to be looked at."""
     if spot.path is None:
@@ -204,7 +239,7 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
         families = await _grown(units, scan, way, homes) if homes.findings else families
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families)
-    return Discovered(families, (*homes.findings, *findings_of(families, scan)))
+    return _concluded(families, scan, way, homes.findings)
 
 
 async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple[Family, ...]:
@@ -237,10 +272,24 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         parents = await grow([parent for parent, _ in over])
         families = [one for one in families if id(one) not in taken]
         families += [family_of(node, scan) for node in parents]
-    settings = find_settings((one for family in families for one in family.members), scan)
-    findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
-    told = (*findings, *tell_settings(settings))
-    return Discovered(_sorted(families), told, settings, is_repository=True)
+    told = (*homes.findings, *circles, *more, *scan.broken)
+    return replace(_concluded(_sorted(families), scan, way, told), is_repository=True)
+
+
+def _concluded(
+    families: Sequence[Family], scan: Scan, way: Way, findings: Iterable[Finding]
+) -> Discovered:
+    """The families as their controllers would run them: by settings and projects of theirs."""
+    found = find_settings((one for family in families for one in family.members), scan)
+    settings = {**{one.name: one for one in way.config.settings}, **found}
+    projects = Projects.of(scan, settings, known_clusters(scan, way.config))
+    governed, refused = projects.govern(families)
+    customs = read_customs(settings)
+    kept, excluded = without_excluded(governed, customs.filters)
+    scripts, ruled = find_rules(settings)
+    told = [*findings, *findings_of(families, scan), *refused, *excluded]
+    told += (*tell_settings(found), *customs.findings, *ruled)
+    return Discovered(tuple(kept), tuple(told), settings, scripts=scripts)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

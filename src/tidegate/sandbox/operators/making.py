@@ -10,13 +10,13 @@ from collections.abc import Generator, Iterable, Iterator
 import msgspec
 
 from tidegate.knowledge.references import Made, products_of
+from tidegate.knowledge.settings import OPEN_KEYS
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.model.reading import mapping
 from tidegate.sandbox.controllers.reaction import At, Visible
 from tidegate.sandbox.controllers.writes import owner_reference
 from tidegate.sandbox.kinds import SERVICE_NAME
-from tidegate.sandbox.physics.kubelet.needs import OPEN_KEYS
 from tidegate.sandbox.server.store import Body, Stored, metadata_of, ref_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Outcome, is_refusal
