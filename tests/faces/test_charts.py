@@ -54,7 +54,7 @@ def test_a_chart_comes_up_wave_by_wave(chart: str) -> None:
 
 @chart
 def test_without_an_operator_it_is_told_that_nobody_serves_the_database(chart: str) -> None:
-    ran = tidegate("simulate", f"charts/{chart}")
+    ran = tidegate("simulate", f"charts/{chart}", "--greenfield")
 
     assert ran.returncode == 3
     (why,) = [line.strip() for line in ran.stdout.splitlines() if "nobody serves" in line]
@@ -62,6 +62,15 @@ def test_without_an_operator_it_is_told_that_nobody_serves_the_database(chart: s
         "nobody serves Database: no workload is known as the operator of kinda.rocks;"
         " a scenario has it with `given: {operators: [db-operator]}`"
     )
+
+
+@chart
+def test_the_operator_and_its_instance_are_taken_to_be_there(chart: str) -> None:
+    ran = tidegate("simulate", f"charts/{chart}")
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert f"  operators: [db-operator]  # for Database default/{chart}" in ran.stdout
+    assert "    DbInstance.kinda.rocks: [" in ran.stdout
 
 
 @chart

@@ -172,7 +172,8 @@ def test_a_namespace_comes_with_a_unit_that_creates_it_and_is_missed_where_none_
     repository = Repository(tmp_path)
     repository.put("root.yaml", application("root", "web", into="fresh"))
     repository.put("web/all.yaml", setting("web"))
-    missed = tidegate("sync", repository.root, "--sandbox")
+    missed = tidegate("sync", repository.root, "--sandbox", "--greenfield")
+    assumed = tidegate("sync", repository.root, "--sandbox")
     options: Json = {"automated": {}, "syncOptions": ["CreateNamespace=true"]}
     repository.put("root.yaml", application("root", "web", into="fresh", sync=options))
 
@@ -180,6 +181,8 @@ def test_a_namespace_comes_with_a_unit_that_creates_it_and_is_missed_where_none_
 
     assert missed.returncode == 3
     assert "there is no namespace `fresh`, nor does the plan bring it" in missed.stdout
+    assert "missing: namespaces\n  fresh  for ConfigMap fresh/web\n" in missed.stderr
+    assert (assumed.returncode, "  namespaces: [fresh]\n" in assumed.stderr) == (0, True)
     assert made.returncode == 0, made.stdout + made.stderr
     assert "2 written" in made.stdout
 

@@ -11,6 +11,7 @@ from tests.promises.objects import (
     a_claim,
     a_config_map,
     a_container,
+    a_definition,
     a_deployment,
     a_gate,
     a_job,
@@ -22,11 +23,12 @@ from tests.promises.objects import (
     labelled,
     owned_by,
 )
-from tests.promises.test_definitions import a_served_gate
+from tests.promises.test_definitions import a_served_gate, group_of, is_established
 from tests.promises.test_pods import ACCOUNT, is_there
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.world.calls import PatchForm
+from tidegate.world.facts import Done, Invalid
 
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
 OLD_AUTOSCALER = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")
@@ -244,3 +246,44 @@ async def test_a_new_object_says_what_its_status_cannot_leave_out(
     created = body_of(await desk.create(body))
 
     assert created["status"] == status
+
+
+async def a_gate_with_a_typed_status(desk: Desk) -> str:
+    """The group of a kind whose status has a field of a type, served."""
+    group = group_of(desk)
+    definition = a_definition(group)
+    status: Json = {"type": "object", "properties": {"open": {"type": "boolean"}}}
+    version = at(definition, "spec", "versions")
+    assert isinstance(version, list)
+    properties = at(version[0], "schema", "openAPIV3Schema", "properties")
+    assert isinstance(properties, dict)
+    properties["status"] = status
+    known = live_of(await desk.create(definition))
+    await desk.settled(known.ref, is_established)
+    await desk.eventually(
+        lambda: desk.create(a_gate(group, "probe"), dry_run=True),
+        lambda outcome: isinstance(outcome, Done),
+    )
+    return group
+
+
+async def test_a_null_in_a_status_beside_its_subresource_is_not_looked_at(desk: Desk) -> None:
+    group = await a_gate_with_a_typed_status(desk)
+    wrong: Body = {"status": {"open": None}}
+
+    created = await desk.create({**a_gate(group, "created"), **wrong})
+    applied = await desk.apply({**a_gate(group, "applied"), **wrong}, force=True)
+
+    assert "status" not in body_of(created)
+    assert "status" not in body_of(applied)
+
+
+async def test_a_null_that_is_applied_to_a_status_is_refused(desk: Desk) -> None:
+    group = await a_gate_with_a_typed_status(desk)
+    live_of(await desk.create(a_gate(group)))
+    wrong: Body = {**a_gate(group), "status": {"open": None}}
+
+    through = await desk.apply(wrong, subresource="status", manager="operator", force=True)
+
+    assert isinstance(through, Invalid)
+    assert [cause.field for cause in through.causes] == ["status.open"]

@@ -24,7 +24,7 @@ from tidegate.flows.graph import make_graph
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.render import own_setting
 from tidegate.flows.session import Target
-from tidegate.flows.simulate import simulate
+from tidegate.flows.simulate import Playing, simulate
 from tidegate.flows.wiring import Simulation
 from tidegate.graph.circles import find_circles
 from tidegate.model.event import Result
@@ -34,6 +34,7 @@ from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 WAVES = (0, 1, 2, 3)
 HOOKS = ("PreSync", "Sync", "PostSync")
 SEEDS = range(20)
+PLAYING = Playing(until=Ms(30 * MINUTE), greenfield=True)
 TARGET = Target(simulation=Simulation())
 
 
@@ -86,7 +87,7 @@ async def compare(folder: Path, rules: Semantics | None) -> tuple[bool, bool]:
     setting = own_setting(offline=True, maps=(f"{URL}={folder}",))
     async with open_found(pointed, TARGET, setting) as (session, found):
         graphed = await make_graph(found.one, session, rules)
-    (run,) = await simulate(pointed, [rules], TARGET, setting, until=Ms(30 * MINUTE))
+    (run,) = await simulate(pointed, [rules], TARGET, setting, PLAYING)
     return not find_circles(graphed.graph), run.result is Result.PASSED
 
 

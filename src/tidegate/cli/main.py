@@ -29,6 +29,7 @@ VERBS = {
     "graph": "Show who waits for whom, what is missing, and why.",
     "health": "Show how objects in files are, and which rule says so.",
     "journal": "Show what a cluster remembers of a unit.",
+    "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
     "plan": "Show what a rollout would do, step by step.",
     "render": "Show what paths or addresses render to.",
     "sandbox": "Try things on a simulated cluster.",

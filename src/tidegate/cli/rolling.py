@@ -10,11 +10,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from tidegate.cli.asking import setting_of, target_of
+from tidegate.cli.assuming import show_absences
 from tidegate.cli.doing import Doing
 from tidegate.cli.saying import say
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Given
-from tidegate.flows.entering import Found, open_found
+from tidegate.flows.assuming import open_assuming
+from tidegate.flows.entering import Found
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
@@ -40,7 +42,12 @@ async def on_screen(
         if target.simulation is None:
             names = [one for one in target.contexts.values() if one]
             doing.say(f"connecting to {'context ' + ', '.join(names) if names else 'the cluster'}")
-        async with open_found(pointed, target, setting_of(told)) as (session, found):
+        greenfield = told.get("greenfield", True)
+        opened = open_assuming(pointed, target, setting_of(told), greenfield=greenfield)
+        async with opened as (session, found, absences):
+            if "greenfield" in told:
+                doing.clear()
+                show_absences(absences, greenfield=greenfield, aside=True)
             title = ", ".join(str(one.entry) for one in found.families)
             screen.introduce(title, _commands(target, Result.STOPPED))
             doing.say(then)

@@ -49,6 +49,7 @@ class Given(TypedDict, total=False):
     profile: Path | None
     operators: Path | None
     seed: int
+    greenfield: bool
     start: Ms | None
     health_rules: Path | None
     prune: bool
@@ -191,6 +192,13 @@ SIMULATION = (
         callback=_check_moment,
         metavar="MOMENT",
         help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
+    ),
+)
+ASSUMING = (
+    click.option(
+        "--greenfield",
+        is_flag=True,
+        help="Take nothing to be there that is not brought, and list what is missing.",
     ),
 )
 HEALTH = (

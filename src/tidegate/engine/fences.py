@@ -35,7 +35,8 @@ _PROOFS: dict[str, dict[Proof, tuple[str, ...]]] = {
     "apps": {Proof.OBSERVED: ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")},
     "batch": {Proof.IDENTITY: ("Job",)},
     "policy": {Proof.OBSERVED: ("PodDisruptionBudget",)},
-    "autoscaling": {Proof.OBSERVED: ("HorizontalPodAutoscaler",)},
+    # Released autoscalers have no generation, and tell of none that they have seen.
+    "autoscaling": {Proof.NEWER: ("HorizontalPodAutoscaler",)},
     "networking.k8s.io": {Proof.NEWER: ("Ingress",)},
     "apiregistration.k8s.io": {Proof.NEWER: ("APIService",)},
     "apiextensions.k8s.io": {Proof.IDENTITY: ("CustomResourceDefinition",)},

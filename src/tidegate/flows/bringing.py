@@ -10,6 +10,7 @@ import msgspec
 from tidegate.dialect.tracking import SET
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document
+from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Kind, Served
 from tidegate.model.plan import Deed
@@ -49,9 +50,13 @@ class KnownKinds:
 
     served: frozenset[tuple[str, str]]
     wide: frozenset[tuple[str, str]]
+    rows: KnownRows
+    """What is said of kinds that are neither served nor defined."""
 
     @classmethod
-    def of(cls, kinds: Iterable[Served], documents: Iterable[Document]) -> KnownKinds:
+    def of(
+        cls, kinds: Iterable[Served], documents: Iterable[Document], rows: KnownRows
+    ) -> KnownKinds:
         """What the cluster serves, and what the documents define."""
         kinds = tuple(kinds)
         served = {(one.kind.group, one.kind.name) for one in kinds}
@@ -63,11 +68,14 @@ class KnownKinds:
                 served.add(name)
                 if text(body, "spec", "scope") == "Cluster":
                     wide.add(name)
-        return cls(frozenset(served), frozenset(wide))
+        return cls(frozenset(served), frozenset(wide), rows)
 
     def serves(self, kind: Kind) -> bool:
         return (kind.group, kind.name) in self.served
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         name = (kind.group, kind.name)
-        return False if name in self.wide else True if name in self.served else None
+        if name in self.served:
+            return name not in self.wide
+        row = self.rows.row_of(kind)
+        return False if row is not None and kind.name in row.cluster_wide else None

@@ -47,11 +47,15 @@ WISHES = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The families that are meant, and what is to be said of the repository."""
+    """The families that are meant, and what is to be said of the repository.
+
+    `opaque`: units that cannot be looked into, and are taken to be well.
+    """
 
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
     are_alternatives: bool = False
+    opaque: frozenset[UnitId] = frozenset()
 
     @classmethod
     def of(cls, found: Discovered, pointed: Pointed, scripts: LuaRules) -> Found:

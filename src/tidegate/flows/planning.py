@@ -301,7 +301,8 @@ async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
     for one in members:
         documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
     scopes = {
-        name: KnownKinds.of(await session.kinds(name), mine) for name, mine in documents.items()
+        name: KnownKinds.of(await session.kinds(name), mine, session.craft.rules.known)
+        for name, mine in documents.items()
     }
     read: list[Read] = []
     faulty: dict[UnitId, Member] = {}

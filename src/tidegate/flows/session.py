@@ -31,6 +31,7 @@ from tidegate.flows.wiring import (
     known_to,
     make_living,
     open_world,
+    written_knowledge,
 )
 from tidegate.health.cel import CelRules
 from tidegate.health.cel.machine import find_cel
@@ -202,8 +203,9 @@ def _offering_another() -> Iterator[None]:
 
 
 def make_craft(simulation: Simulation | None = None, scripts: LuaRules = NO_RULES) -> Craft:
-    """Judgement with everything that is known of operators."""
-    return Craft(Judge.of(known_to(simulation).rows), scripts)
+    """Judgement with everything that is known of operators, and nothing that is only assumed."""
+    known = known_to(None) if simulation is None else written_knowledge(simulation)
+    return Craft(Judge.of(known.rows), scripts)
 
 
 def own_name() -> str:

@@ -7,14 +7,19 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from tidegate.dialect.units import is_own_kind
 from tidegate.errors import TidegateError
+from tidegate.flows.absences import builtin_groups
 from tidegate.flows.approving import approved_by
+from tidegate.flows.assuming import open_assuming
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rollout import Rolling, roll_out
 from tidegate.flows.session import Session, Target
+from tidegate.health.judge import ARGO
+from tidegate.model.absence import Absence
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms
@@ -34,8 +39,10 @@ OWN = "own"
 class Simulated:
     """What happened by one set of rules.
 
-    `evidence`: what is known of what failed. `unwaited`: objects that were applied, become ready
-    some time later, and were not waited for.
+    `absences`: what was leaned on and not brought. `evidence`: what is known of what failed.
+    `unwaited`: objects that were applied, become ready some time later, and were not waited for.
+    `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
+    operator writes.
     """
 
     name: str
@@ -44,8 +51,23 @@ class Simulated:
     events: tuple[Event, ...]
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
+    absences: tuple[Absence, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     unwaited: tuple[Ref, ...] = ()
+    unplayed: tuple[Ref, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playing:
+    """How it is played: at most `until` then, in the cluster's own time.
+
+    What units lean on is there already, unless it is `greenfield`. `approved`: units that wait for
+    nobody's leave.
+    """
+
+    until: Ms
+    greenfield: bool = False
+    approved: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -69,25 +91,28 @@ async def simulate(
     engines: Sequence[Semantics | None],
     target: Target,
     setting: Setting,
-    *,
-    until: Ms,
-    approved: Sequence[str] = (),
+    playing: Playing,
 ) -> list[Simulated]:
     """Each on new clusters that begin alike. Without an engine, each unit by its own rules.
 
-    Entries that are alternatives are played one after another. `approved`: units that wait for
-    nobody's leave.
+    Entries that are alternatives are played one after another.
     """
+    greenfield, until = playing.greenfield, playing.until
+    setting = replace(setting, stands_in=not greenfield)
     async with open_found(pointed, target, setting) as (_, whole):
         entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
-    runs = []
+    runs: list[Simulated] = []
     for entry in entries:
-        part = replace(pointed, entry=entry or pointed.entry)
+        part, aim, absences = replace(pointed, entry=entry or pointed.entry), target, None
         for rules in engines:
-            async with open_found(part, target, setting) as (session, found):
-                leave = approved_by(approved, found.members)
+            opened = open_assuming(part, aim, setting, greenfield=greenfield)
+            async with opened as (session, found, absent):
+                # What was assumed for the first is there for the next, and not absent any more.
+                aim, absences = session.target, absent if absences is None else absences
+                leave = approved_by(playing.approved, found.members)
                 run = await _simulate(found, rules, session, until=until, approved=leave)
-                runs.append(replace(run, name=f"{run.name} ({entry})" if entry else run.name))
+                name = f"{run.name} ({entry})" if entry else run.name
+                runs.append(replace(run, name=name, absences=absences))
     return runs
 
 
@@ -113,6 +138,7 @@ async def _simulate(
         findings=(*found.findings, *planned.findings),
         evidence=ended.evidence,
         unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
+        unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
     )
 
 
@@ -135,3 +161,20 @@ def _unchecked(plan: Plan, session: Session) -> Iterator[Ref]:
             body = msgspec.json.decode(item.body)
             if craft.script(unit, body, now) is None and not craft.judge(unit, body, now).checked:
                 yield item.ref
+
+
+def _unplayed(plan: Plan, session: Session) -> Iterator[Ref]:
+    """Objects of kinds that Argo CD ships a script for, and that have no row to be played by."""
+    craft, now = session.craft, session.world.now()
+    units = {unit.id: unit for unit in plan.units if unit.policy.rules == ARGO}
+    for step in plan.steps:
+        unit = units.get(step.unit)
+        for item in items_of(step) if unit is not None else ():
+            kind = item.ref.kind
+            if unit is None or "." not in kind.group or is_own_kind(kind):
+                continue
+            is_builtin = kind.group in builtin_groups()
+            if not is_builtin and craft.rules.known.row_of(kind) is None:
+                body = msgspec.json.decode(item.body)
+                if craft.judge(unit, body, now).checked:
+                    yield item.ref

@@ -35,7 +35,8 @@ async def prepare(
     planned = await make_plan(found.one, session, resources, TIDEGATE, left_out=left_out)
     if not resources:
         planned = await with_orphans(planned, session)
-    return Prepared(planned, (*found.findings, *planned.findings), planned.faults)
+    faults = {unit: why for unit, why in planned.faults.items() if unit not in found.opaque}
+    return Prepared(planned, (*found.findings, *planned.findings), faults)
 
 
 def refuse_other(plan: Plan, shown: str) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ClusterError, Place
 from tidegate.files import read_users_file
 from tidegate.flows.rendering.capabilities import read_version
+from tidegate.model.given import GivenCluster
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
+from tidegate.model.operators import Knowledge
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http
 from tidegate.world.exchange import Exchange
@@ -24,10 +26,12 @@ from tidegate.world.refusals import refusal_error
 if TYPE_CHECKING:
     from tidegate.knowledge.catalogue import KnownRows
     from tidegate.kube.access.context import KubeTarget
-    from tidegate.model.operators import Knowledge, Operator
+    from tidegate.model.operators import Operator
+    from tidegate.sandbox.controllers.reaction import Controller
     from tidegate.sandbox.operators.given import Seat
     from tidegate.sandbox.physics.profile import Profile
     from tidegate.sandbox.scenario import Scenario
+    from tidegate.sandbox.world import Sandbox
 
 Worker = Callable[[bytes], bytes]
 """Work that is done beside the world, by name: a script, an expansion."""
@@ -80,13 +84,17 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What a simulated cluster is made of: files of the user's, and a seed and a start that win."""
+    """What a simulated cluster is made of: files of the user's, and a seed and a start that win.
+
+    `assumed`: by the names of clusters, what else is there since somebody leans on it.
+    """
 
     scenario: Path | None = None
     profile: Path | None = None
     operators: Path | None = None
     seed: int = 0
     start: Ms | None = None
+    assumed: Mapping[str, GivenCluster] = field(default_factory=dict)
 
 
 def make_living(
@@ -96,12 +104,13 @@ def make_living(
     clusters: Iterable[str] = ("",),
 ) -> World:
     """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
-    from tidegate.sandbox.living import base_objects, living
-    from tidegate.sandbox.operators.given import arrive, at_once, together
+    from tidegate.sandbox.living import living
+    from tidegate.sandbox.operators.given import at_once
     from tidegate.sandbox.world import START, Sandbox
 
     known, story = known_to(simulation), _story(simulation)
-    seats = _seats(known.operators, story)
+    givens = [story.given, *simulation.assumed.values()]
+    seats = [seat for given in givens for seat in _seats(known.operators, given)]
     profile = _profile(simulation, known).with_rules((*at_once(seats), *story.behaviours))
     controllers = living(profile, known)
     sandbox = Sandbox(
@@ -112,20 +121,52 @@ def make_living(
         workers=workers,
         start=simulation.start or story.start or START,
     )
-    sandbox.give(together(base_objects(), given_bodies(simulation)))
-    places, now = [seat.namespace for seat in seats], sandbox.now()
-    for cluster in sandbox.clusters.values():
-        arrive(cluster.view, cluster.give, controllers, namespaces=places, now=now)
+    for name in sandbox.clusters:
+        assumed = simulation.assumed.get(name, GivenCluster())
+        _furnish(sandbox, name, story.given.and_more(assumed), known, controllers)
     return sandbox
+
+
+def _furnish(
+    sandbox: Sandbox,
+    name: str,
+    given: GivenCluster,
+    known: Knowledge,
+    controllers: tuple[Controller, ...],
+) -> None:
+    """Put into a cluster what it begins with, and let it come to rest."""
+    from tidegate.knowledge.catalogue import KnownRows
+    from tidegate.sandbox.living import base_objects
+    from tidegate.sandbox.operators.given import arrive, together
+    from tidegate.sandbox.operators.standing import named_refs, statuses
+
+    cluster, rows, now = sandbox.clusters[name], KnownRows.of(known.rows), sandbox.now()
+    sandbox.give(together(base_objects(), _bodies_given(given, known)), (name,))
+    for write in statuses(given, rows, cluster.view, now):
+        cluster.give(write)
+    places = {seat.namespace for seat in _seats(known.operators, given)} | {*given.namespaces}
+    places |= {ref.namespace for ref in named_refs(given, rows) if ref.namespace}
+    arrive(cluster.view, cluster.give, controllers, namespaces=places, now=now)
 
 
 def given_bodies(simulation: Simulation) -> list[dict[str, Json]]:
     """What is in a simulated cluster already, besides what every cluster has."""
-    from tidegate.sandbox.operators.given import bodies_of, together
+    return _bodies_given(_story(simulation).given, known_to(simulation))
 
-    known, story = known_to(simulation), _story(simulation)
-    seats = _seats(known.operators, story)
-    return together(bodies_of(seats, known.rows), story.given.objects)
+
+def _bodies_given(given: GivenCluster, known: Knowledge) -> list[dict[str, Json]]:
+    from tidegate.knowledge.catalogue import KnownRows
+    from tidegate.sandbox.operators.given import bodies_of, definitions_by_name, together
+    from tidegate.sandbox.operators.standing import named_bodies, namespace_body
+
+    rows = KnownRows.of(known.rows)
+    return together(
+        bodies_of(_seats(known.operators, given), known.rows),
+        definitions_by_name(given.kinds, rows),
+        map(namespace_body, given.namespaces),
+        named_bodies(given, rows),
+        given.objects,
+    )
 
 
 async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
@@ -141,15 +182,35 @@ async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
 
     known, story = known_to(simulation), _story(simulation)
     controllers = inhabitants(_profile(simulation, known).with_rules(story.behaviours), known)
-    kinds = (*LOOKED_AT, *kinds_of(_seats(known.operators, story), known.rows))
+    kinds = (*LOOKED_AT, *kinds_of(_seats(known.operators, story.given), known.rows))
     await Loose(Exchange(Line(world)), controllers, kinds=kinds).run(until)
 
 
 def known_to(simulation: Simulation | None) -> Knowledge:
-    """What is known of kinds: what tidegate brings, and the user's own in a simulation."""
+    """What is known of kinds: what tidegate brings, and the user's own in a simulation.
+
+    There, kinds that are given are served by somebody outside.
+    """
+    if simulation is None:
+        from tidegate.knowledge.reader import builtin
+
+        return builtin()
+    from tidegate.knowledge.catalogue import KnownRows
+    from tidegate.sandbox.operators.standing import served_rows
+
+    known = written_knowledge(simulation)
+    givens = (_story(simulation).given, *simulation.assumed.values())
+    kinds = [kind for given in givens for kind in given.kinds]
+    if not kinds:
+        return known
+    return known.and_more(Knowledge(rows=tuple(served_rows(kinds, KnownRows.of(known.rows)))))
+
+
+def written_knowledge(simulation: Simulation) -> Knowledge:
+    """What files say of kinds, without what is given or assumed."""
     from tidegate.knowledge.reader import builtin, read_knowledge
 
-    own = simulation.operators if simulation else None
+    own = simulation.operators
     if own is None:
         return builtin()
     return builtin().and_more(read_knowledge(read_users_file(own), str(own)))
@@ -179,19 +240,19 @@ def _story(simulation: Simulation) -> Scenario:
 
     if simulation.scenario is None:
         return Scenario()
-    names = [one.name for one in known_to(simulation).operators]
+    names = [one.name for one in written_knowledge(simulation).operators]
     text = read_users_file(simulation.scenario)
     return read_scenario(text, str(simulation.scenario), operators=names)
 
 
-def _seats(operators: Iterable[Operator], story: Scenario) -> list[Seat]:
+def _seats(operators: Iterable[Operator], given: GivenCluster) -> list[Seat]:
     """The operators that are there already, each with its namespace."""
     from tidegate.sandbox.operators.given import Seat
 
     known = {one.name: one for one in operators}
     return [
-        Seat(known[one.name], one.namespace or known[one.name].namespace)
-        for one in story.given.operators
+        Seat(known[one.name], one.namespace or known[one.name].namespace, one.definitions)
+        for one in given.operators
     ]
 
 

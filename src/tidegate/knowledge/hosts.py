@@ -30,9 +30,18 @@ OWN_ADDRESS = re.compile(
     r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
 )
 """Where an application says under which address others know it."""
-CLIENT = re.compile(r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|pg_isready)\b")
+CLIENT = re.compile(
+    r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|grpcurl|grpc_health_probe"
+    r"|pg_isready|psql|pg_dump|pg_restore|mysql|mysqladmin|mysqldump|mariadb|mongosh?|mongodump"
+    r"|redis-cli|valkey-cli|amqp-publish|kcat|kafkacat|cqlsh|clickhouse-client|nats|mc|sqlcmd)\b"
+)
+"""Programs that do nothing but call somebody."""
+_COMMANDS = re.compile(r"[\n;|&]+")
+_SILENT = re.compile(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
+"""Lines of a script that call nobody: comments, what is printed, and texts of objects."""
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
-LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default"})
+LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
+"""Hosts that are no Services of the plan; the last stands where an operator would write one."""
 
 
 MOST_TEXT = 100_000
@@ -90,12 +99,29 @@ def hosts_in(
     written: str, variable: str, aliases: Collection[str], telemetry: tuple[str, ...]
 ) -> Iterator[Host]:
     """The hosts in one text; of a variable if it has a name, else of a command."""
-    written = USER_OF_URL.sub("://", written)
-    urls = set(URL_HOST.findall(written))
+    written = USER_OF_URL.sub("://", written if variable else spoken(written))
+    sure = set(URL_HOST.findall(written)) | _called(written, variable)
     is_host = bool(HOST_VARIABLE.search(variable))
-    for name in (*sorted(urls), *_names_in(written, variable)):
+    for name in (*sorted(sure), *_names_in(written, variable)):
         if name not in LOCAL and name not in aliases and not is_telemetry(name, telemetry):
-            yield Host(name, name in urls or is_host or name.endswith(CLUSTER_SUFFIX))
+            yield Host(name, name in sure or is_host or name.endswith(CLUSTER_SUFFIX))
+
+
+def spoken(script: str) -> str:
+    """What of a script is done; a command of one line is all done."""
+    return _SILENT.sub("", script) if "\n" in script else script
+
+
+def _called(written: str, variable: str) -> set[str]:
+    """Hosts that nobody can mistake: what a client is told to call, an address with its port."""
+    if variable:
+        is_address = ADDRESS_VARIABLE.search(variable)
+        return set(BEFORE_PORT.findall(written)) if is_address else set()
+    found: set[str] = set()
+    for line in _COMMANDS.split(written):
+        if CLIENT.search(line):
+            found |= {*AFTER_OPTION.findall(f" {line}"), *BEFORE_PORT.findall(line)}
+    return found
 
 
 def addresses_in(written: str, telemetry: tuple[str, ...]) -> Iterator[Host]:
@@ -144,8 +170,12 @@ def _behind(name: str) -> re.Pattern[str]:
 
 def does_poll(container: Json, polls: tuple[str, ...]) -> bool:
     """Whether a command waits for what it calls, rather than fail."""
-    words = command_of(container)
-    return any(_compiled(pattern).search(words) for pattern in polls)
+    return fits_any(command_of(container), polls)
+
+
+def fits_any(words: str, patterns: Iterable[str]) -> bool:
+    """Whether one of these patterns is found in a text, in any case."""
+    return any(_compiled(pattern).search(words) for pattern in patterns)
 
 
 def is_telemetry(name: str, telemetry: tuple[str, ...]) -> bool:

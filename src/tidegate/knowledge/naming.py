@@ -100,11 +100,16 @@ class Naming:
             labels if isinstance(labels, dict) else {},
         )
 
-    def mentions_of(self, body: Body, kind: Kind, pods: Pods | None = None) -> Iterator[Mention]:
+    def mentions_of(  # noqa: C901 - one loop for each sort of row
+        self, body: Body, kind: Kind, pods: Pods | None = None
+    ) -> Iterator[Mention]:
         """All that an object names; what nobody can tell the name of is left out."""
         scope = scope_of(body, kind)
+        named: set[tuple[str, str, str]] = set()
         for row in self.of_kinds.get((kind.group, kind.name), ()):
-            yield from _mentions(row, body, scope)
+            for one in _mentions(row, body, scope):
+                named.add((one.group, one.kind, one.name))
+                yield one
         if pods is not None:
             for row in self.of_pods:
                 for one in _mentions(row, pods.spec, scope):
@@ -112,6 +117,9 @@ class Naming:
                     yield one._replace(field=(*pods.path, *one.field), effect=effect)
         if (known := self.rows.row_of(kind)) is not None:
             for needed in needs_of(known, body, kind):
+                same = (needed.group, needed.kind, needed.name)
+                if not needed.need.unmet and same in named:
+                    continue  # a row about references says what comes of it
                 yield Mention(
                     needed.group,
                     needed.kind,
@@ -129,12 +137,21 @@ class Naming:
         if row is None and not producers:
             return
         scope = scope_of(body, kind)
-        if row is not None:
-            yield from products_of(row, scope)
+        told: list[Made] = []
         for producer in producers:
             parts = producer.images
             if not parts or any(part in image for image in images_of(body) for part in parts):
-                yield from make_products(producer.produces, scope)
+                told += make_products(producer.produces, scope)
+        names = [_name_of(one) for one in told]
+        if row is not None:
+            yield from (one for one in products_of(row, scope) if _name_of(one) not in names)
+        yield from told
+
+
+def _name_of(made: Made) -> tuple[Json, Json, Json]:
+    """What tells one object that is made from another."""
+    metadata = mapping(made.body, "metadata")
+    return made.body.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
 def _mentions(row: ReferenceRow, body: Body, scope: Body) -> Iterator[Mention]:

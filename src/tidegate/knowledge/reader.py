@@ -149,6 +149,7 @@ def _checks(row: Row) -> Iterator[tuple[FieldPath, Check]]:
     lists += [(("needs", place, "when"), need.when) for place, need in enumerate(row.needs)]
     lists += [(("services", place, "when"), one.when) for place, one in enumerate(row.services)]
     lists += [((*path, "when"), product.when) for path, product in _products(row)]
+    lists += [(("stages", place, "when"), one.when) for place, one in enumerate(row.stages)]
     for path, checks in lists:
         yield from (((*path, index), check) for index, check in enumerate(checks))
 

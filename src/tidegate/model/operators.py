@@ -156,10 +156,12 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A step on the way to ready: `after` the one before, these objects, then this status.
 
-    The last of its `paces` that fits an object decides instead of `after`.
+    It is not reached before the checks of `when` hold of the object as it is. The last of its
+    `paces` that fits an object decides instead of `after`.
     """
 
     name: str
+    when: tuple[Check, ...] = ()
     after: Span = Ms(0)
     paces: tuple[Pace, ...] = ()
     writes: dict[str, object] = {}
@@ -185,8 +187,22 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     unless: tuple[str, ...] = ()
 
 
+class Checked(StrEnum):
+    """What somebody has held a row against."""
+
+    SERVER = "server"
+    """A real cluster with the operator in it."""
+    CODE = "code"
+    """The operator's own code, or its CRDs."""
+    DOCUMENTATION = "documentation"
+    ASSUMED = "assumed"
+    """Nothing: it is what most operators do."""
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is known of some kinds of one group that one operator serves alike.
+
+    `source` says where its facts stand, and `checked` what they were held against.
 
     `cases` tell what an object is that is neither ready nor on its way; they are asked first.
     `observed` is the path at which the operator tells the generation it has seen, if it does.
@@ -198,6 +214,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     versions: tuple[str, ...]
     source: str
     stages: tuple[Stage, ...]
+    checked: Checked = Checked.ASSUMED
     served_by: ServedBy = ServedBy()
     needs: tuple[Need, ...] = ()
     services: tuple[ServiceProduct, ...] = ()

@@ -30,13 +30,17 @@ ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class EngineRun:
-    """What one engine did: its events, what is known of what failed, what it did not wait for."""
+    """What one engine did: its events, what is known of what failed, what it did not wait for.
+
+    `unplayed`: what it has a check for, and nobody knows what the operator writes.
+    """
 
     name: str
     plan: Plan
     events: Sequence[Event]
     evidence: Sequence[Evidence] = ()
     unwaited: Sequence[Ref] = ()
+    unplayed: Sequence[Ref] = ()
 
 
 @dataclass(slots=True)
@@ -60,7 +64,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", tag="engine.ended"):
     """How one engine ended, for programs.
 
-    `lasted` in milliseconds. `unwaited`: what the engine has no health check for.
+    `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
+    it has one for, and nobody knows what the operator writes.
     """
 
     engine: str
@@ -69,6 +74,7 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="told", 
     sentence: str = ""
     failures: tuple[Failure, ...] = ()
     unwaited: tuple[Ref, ...] = ()
+    unplayed: tuple[Ref, ...] = ()
 
 
 def ending_of(run: EngineRun) -> Ending:
@@ -82,6 +88,7 @@ def ending_of(run: EngineRun) -> Ending:
         sentence=_why(run.events),
         failures=tuple(Failure(one.ref, **grounds(course, one)) for one in run.evidence),
         unwaited=tuple(run.unwaited),
+        unplayed=tuple(run.unplayed),
     )
 
 
@@ -164,6 +171,8 @@ def _reasons(run: EngineRun) -> Iterator[str]:
     if run.unwaited:
         named = listing(run.unwaited, MOST_NAMED)
         yield f"  {run.name} has no health check for {named}, and does not wait for it"
+    for kind in dict.fromkeys(ref.kind.name for ref in run.unplayed):
+        yield f"  Argo CD has a health script for {kind}; what its operator writes is not played"
 
 
 def seconds(moment: Ms | None) -> str:

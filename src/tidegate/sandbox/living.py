@@ -18,6 +18,7 @@ from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
+from tidegate.sandbox.operators.authority import authorities
 from tidegate.sandbox.operators.interpreter import operators, paced
 from tidegate.sandbox.operators.presence import held
 from tidegate.sandbox.physics.kubelet.pod import kubelet
@@ -51,7 +52,8 @@ def inhabitants(profile: Profile, known: Knowledge) -> tuple[Controller, ...]:
     def is_held(view: Visible, pod: Stored) -> str:
         return held(view, pod, holds)
 
-    return (kubelet(profile, held=is_held), operators(paced(known.rows, profile.stages)))
+    rows = paced(known.rows, profile.stages)
+    return (kubelet(profile, held=is_held), operators(rows), authorities(rows))
 
 
 def base_objects() -> list[Body]:

@@ -10,25 +10,12 @@ import msgspec
 from tidegate.documents.decoding import Flaw, decode_one, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.knowledge.reader import builtin
+from tidegate.model.given import GivenCluster, GivenKind, GivenOperator
 from tidegate.model.moment import Ms, parse_moment
 from tidegate.model.objects import Json
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.forms import Behaviour, FaultForm
 from tidegate.sandbox.physics.profile import CourseRule
-
-
-class GivenOperator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An operator that is in the cluster already; in its usual namespace if none is named."""
-
-    name: str
-    namespace: str = ""
-
-
-class GivenCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the cluster already."""
-
-    objects: tuple[dict[str, Json], ...] = ()
-    operators: tuple[GivenOperator, ...] = ()
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,10 +33,24 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 class _Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     objects: tuple[dict[str, object], ...] = ()
     operators: tuple[str | GivenOperator, ...] = ()
+    kinds: tuple[str | GivenKind, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    names: dict[str, tuple[str, ...]] = {}
 
     @property
     def seats(self) -> tuple[GivenOperator, ...]:
         return tuple(GivenOperator(one) if isinstance(one, str) else one for one in self.operators)
+
+    @property
+    def cluster(self) -> GivenCluster:
+        kinds = (GivenKind(one) if isinstance(one, str) else one for one in self.kinds)
+        return GivenCluster(
+            operators=self.seats,
+            kinds=tuple(kinds),
+            namespaces=self.namespaces,
+            names=self.names,
+            objects=cast("tuple[dict[str, Json], ...]", self.objects),
+        )
 
 
 class _ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,13 +71,12 @@ def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> S
     file = decode_one(
         text, name, _ScenarioFile, noun="scenario", check=lambda file: _flaws(file, operators)
     )
-    objects = cast("tuple[dict[str, Json], ...]", file.given.objects)
     return Scenario(
         seed=file.seed,
         start=parse_moment(file.start) if file.start else Ms(0),
         faults=tuple(one.fault for one in file.faults),
         behaviours=tuple(one.rule for one in file.behaviours),
-        given=GivenCluster(objects=objects, operators=file.given.seats),
+        given=file.given.cluster,
     )
 
 
@@ -85,7 +85,9 @@ def _flaws(file: _ScenarioFile, operators: Sequence[str]) -> Iterator[Flaw]:
     for place, fault in enumerate(file.faults):
         for path, error in fault.flaws():
             yield ("faults", place, *path), error
-    for path, error in (*_wrong_objects(file.given), *_wrong_operators(file.given, operators)):
+    given = file.given
+    wrong = (*_wrong_objects(given), *_wrong_kinds(given), *_wrong_operators(given, operators))
+    for path, error in wrong:
         yield ("given", *path), error
 
 
@@ -105,6 +107,15 @@ def _wrong_objects(given: _Given) -> Iterator[Flaw]:
                 hint = "write it as for `kubectl apply`"
                 missing = FileError("file.missing", f"an object needs `{key}`", hint=hint)
                 yield ("objects", place), missing
+
+
+def _wrong_kinds(given: _Given) -> Iterator[Flaw]:
+    """A kind of Kubernetes' own is there in any case, and a custom one has a group."""
+    for place, one in enumerate(given.cluster.kinds):
+        if not all((one.kind.group, one.kind.version, one.kind.name)):
+            problem = f"`{foreign(one.name)}` is not GROUP/VERSION/KIND"
+            hint = "such as cert-manager.io/v1/Certificate"
+            yield ("kinds", place), FileError("file.value", problem, hint=hint)
 
 
 def _wrong_operators(given: _Given, operators: Sequence[str]) -> Iterator[Flaw]:

@@ -84,10 +84,14 @@ class Sandbox:
         for moment in self._faults.moments():
             self._agenda.add(moment.at, self._happening(moment))
 
-    def give(self, bodies: Iterable[dict[str, Json]]) -> None:
-        """Put objects into every cluster, as if they had been there before anything else."""
+    def give(self, bodies: Iterable[dict[str, Json]], to: Iterable[str] | None = None) -> None:
+        """Put objects into clusters, as if they had been there before anything else.
+
+        Into every cluster where nobody says which.
+        """
+        names = tuple(self.clusters if to is None else to)
         for body in bodies:
-            for cluster in self.clusters.values():
+            for cluster in map(self.clusters.__getitem__, names):
                 outcome = cluster.give(creation(body))
                 if facts.is_refusal(outcome):
                     name = metadata_of(body).get("name")

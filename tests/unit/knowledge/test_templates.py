@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.knowledge.templates import render, scope_of, shows
+from tidegate.knowledge.templates import render, render_text, scope_of, shows
 from tidegate.model.checks import holds
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Check
@@ -148,3 +148,17 @@ def test_a_status_shows_a_stage_if_it_agrees_somewhere_and_differs_nowhere(
     status: Json, *, so: bool
 ) -> None:
     assert shows(status, WANTED) is so
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["create", "--secret-name=tls"], "tls"),
+        (["create", "--secret-name", "tls", "--host=a"], "tls"),
+        (["create", "--secret-name"], ""),
+        (["create", "--secret-names=tls"], ""),
+        ("--secret-name=tls", ""),
+    ],
+)
+def test_an_option_is_found_among_words(words: Json, told: str) -> None:
+    assert render_text("${option(spec.args,secret-name)}", {"spec": {"args": words}}) == told

@@ -164,8 +164,8 @@ async def test_a_command_that_waits_polls_until_somebody_answers(command: str) -
 
     assert waiting == "running"
     assert await stage.phase("migrate") == "Succeeded"
-    told = "Service shop/db has no ready endpoints, and it waits (assumed: dial-polls)"
-    assert await stage.events("Assumed") == [told]
+    (told,) = await stage.events("Assumed")
+    assert told.endswith("and it waits; its command names it (assumed: dial-polls)")
 
 
 async def test_what_waited_still_does_its_work_when_somebody_answers() -> None:
@@ -230,8 +230,8 @@ async def test_a_migration_that_is_applied_with_its_slow_database(limit: int, ve
     await stage.at(900)
 
     assert (await conditions_of(stage)).get(verdict) == "True"
-    told = "Service shop/db has no ready endpoints, and its call fails (assumed: dial-fails)"
-    assert set(await stage.events("Assumed")) == {told}
+    (told,) = {*await stage.events("Assumed")}
+    assert "and its call fails; the variable DATABASE_URL names it (assumed: dial-fails)" in told
 
 
 async def test_a_job_that_mounts_what_comes_too_late_spends_its_deadline_and_no_retry() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import TidegateError
+from tidegate.model.given import GivenKind, GivenOperator
 from tidegate.model.moment import Ms
 from tidegate.sandbox.faults import (
     CONFLICT,
@@ -24,7 +25,7 @@ from tidegate.sandbox.faults import (
     TimedFault,
     throttled,
 )
-from tidegate.sandbox.scenario import GivenOperator, Scenario, read_scenario
+from tidegate.sandbox.scenario import Scenario, read_scenario
 
 
 def fault_of(text: str) -> Fault:
@@ -337,3 +338,28 @@ def test_an_operator_that_cannot_be_there_is_told(
     assert error.hint.startswith(hint)
     assert error.where is not None
     assert error.where.line == 2
+
+
+def test_kinds_namespaces_and_names_can_be_given() -> None:
+    text = b"""
+given:
+  kinds: [example.com/v1/Boat, {name: example.com/v1/Fleet, cluster_wide: true}]
+  namespaces: [shop]
+  names: {Secret: [shop/db], ClusterIssuer.cert-manager.io: [own]}
+"""
+    given = read_scenario(text, "s.yaml").given
+
+    assert given.kinds == (
+        GivenKind("example.com/v1/Boat"),
+        GivenKind("example.com/v1/Fleet", cluster_wide=True),
+    )
+    assert given.namespaces == ("shop",)
+    assert given.names == {"Secret": ("shop/db",), "ClusterIssuer.cert-manager.io": ("own",)}
+
+
+@pytest.mark.parametrize("kind", ["Boat", "v1/Pod", "example.com/Boat"])
+def test_a_kind_that_is_given_has_a_group_a_version_and_a_name(kind: str) -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        read_scenario(f"given: {{kinds: [{kind}]}}\n".encode(), "s.yaml")
+
+    assert f"`{kind}` is not GROUP/VERSION/KIND" in str(raised.value.exceptions[0])

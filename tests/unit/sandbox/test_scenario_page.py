@@ -9,10 +9,11 @@ from typing import get_args
 
 import pytest
 
+from tidegate.model.given import GivenCluster
 from tidegate.sandbox.faults import VERBS, Match
 from tidegate.sandbox.forms import OFTEN, Behaviour, FaultForm
 from tidegate.sandbox.physics.profile import Fit
-from tidegate.sandbox.scenario import GivenCluster, Scenario, read_scenario
+from tidegate.sandbox.scenario import Scenario, read_scenario
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
 FAULTS, BEHAVIOURS = PAGE.split("## What befalls containers")

@@ -9,7 +9,16 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import APPROVING, HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
+from tidegate.cli.unit_options import (
+    APPROVING,
+    ASSUMING,
+    HEALTH,
+    NARROWING,
+    SIMULATION,
+    UNIT,
+    Given,
+    takes,
+)
 
 if TYPE_CHECKING:
     from tidegate.model.semantics import Semantics
@@ -24,13 +33,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whose rules: tidegate, argocd, flux, or each unit's own; several parted by commas.",
 )
-@takes(NARROWING, UNIT, SIMULATION, HEALTH, APPROVING)
+@takes(NARROWING, UNIT, SIMULATION, ASSUMING, HEALTH, APPROVING)
 @options.until("2h", "How long at most, in its own time.")
 @options.text_or_json
 def simulate(what: str, **told: Unpack[Given]) -> int:
     """Roll out PATH on a simulated cluster, and show when each gate opened.
 
-    Time is virtual: minutes pass in milliseconds. The same input gives the same output.
+    Time is virtual: minutes pass in milliseconds. The same input gives the same output. What PATH
+    leans on and does not bring is taken to be there, and told.
 
     \b
     Examples:
@@ -38,12 +48,15 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
       tidegate simulate examples/first --engine tidegate,argocd
       tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
       tidegate simulate charts/laravel --engine argocd --health-rules argocd-cm.yaml
+      tidegate simulate . --greenfield
     """
     doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
     import asyncio
 
     from tidegate.cli.asking import pointed_of, setting_of, target_of
+    from tidegate.cli.assuming import show_absences
     from tidegate.cli.exits import CODES
+    from tidegate.flows.simulate import Playing
     from tidegate.flows.simulate import simulate as run
     from tidegate.model.event import Result
     from tidegate.report.simulation import EngineRun, side_by_side
@@ -52,11 +65,19 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     told["sandbox"] = True
     pointed, target = pointed_of(what, told), target_of(told)
     setting, until, names = setting_of(told), told["until"], told["approved"]
-    runs = asyncio.run(run(pointed, engines, target, setting, until=until, approved=names))
+    greenfield = told["greenfield"]
+    playing = Playing(until=until, greenfield=greenfield, approved=names)
+    runs = asyncio.run(run(pointed, engines, target, setting, playing))
     doing.clear()
     options.say_notes(runs[0].notes)
     code = options.say_findings(runs[0].findings)
-    shown = [EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited) for one in runs]
+    shown = [
+        EngineRun(one.name, one.plan, one.events, one.evidence, one.unwaited, one.unplayed)
+        for one in runs
+    ]
+    is_json = told["output"] == "json"
+    for absences in dict.fromkeys(one.absences for one in runs):
+        show_absences(absences, greenfield=greenfield, json=is_json)
     options.show(told["output"], _documents(shown), side_by_side(shown))
     results = {one.result for one in runs}
     if results == {Result.PASSED}:

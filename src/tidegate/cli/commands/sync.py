@@ -12,6 +12,7 @@ from tidegate.cli.doing import say_first
 from tidegate.cli.saying import say
 from tidegate.cli.unit_options import (
     APPROVING,
+    ASSUMING,
     CONTENTS,
     NARROWING,
     PRUNING,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="PATH")
-@takes(NARROWING, UNIT, TARGET, PRUNING, CONTENTS)
+@takes(NARROWING, UNIT, TARGET, ASSUMING, PRUNING, CONTENTS)
 @click.option(
     "--resource",
     "resources",

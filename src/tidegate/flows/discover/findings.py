@@ -45,7 +45,7 @@ def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
         wrong = {_spot(one.where) for one in said if one.severity is Severity.ERROR}
         for member in family.members:
             if _spot(member.unit.where) not in wrong:
-                yield from _not_rendered(member)
+                yield from not_rendered(member)
             yield from _uncertain(member)
             yield from _unmet(member.unit, ids)
             yield from _itself(member)
@@ -73,7 +73,8 @@ def _checked(
             yield one
 
 
-def _not_rendered(member: Member) -> Iterator[Finding]:
+def not_rendered(member: Member) -> Iterator[Finding]:
+    """Why a unit of a repository has no objects."""
     if not isinstance(member.rendered, Unrendered) or not member.unit.id.kind:
         return  # what the user points at is an error, not a finding
     for error in member.rendered.errors:

@@ -103,12 +103,12 @@ def _key(release: Release, workshop: Workshop) -> str:
 async def _fetch(
     needs: tuple[ChartDependency, ...], release: Release, workshop: Workshop
 ) -> tuple[tuple[FetchedChart, ...], tuple[Weakened, ...]]:
-    """Each dependency; offline, what stands in for it where it cannot be had."""
+    """Each dependency; what stands in for it where it cannot be had and may be left out."""
     for one in needs:
         _refuse_repository(one, release)
     access = await workshop.access(Path(release.root))
     fetched, errors = await attempt_all({one: _fetch_one(one, access) for one in needs})
-    if not access.offline:
+    if not (access.offline or workshop.setting.stands_in):
         raise_all(tuple(errors.values()))
     fetched |= {one: await empty_chart(one, access.cache) for one in errors}
     weakened = (

@@ -83,11 +83,11 @@ async def _build(
 async def _fetch(
     absent: Absent, root: Path, workshop: Workshop
 ) -> tuple[dict[str, Fetched], tuple[Weakened, ...]]:
-    """Each reference; offline, what stands in for it where it cannot be had."""
+    """Each reference; what stands in for it where it cannot be had and may be left out."""
     access = await workshop.access(root)
     wanted = {one: _fetch_one(one, chart, access) for one, chart in absent.items()}
     fetched, errors = await attempt_all(wanted)
-    if not access.offline:
+    if not (access.offline or workshop.setting.stands_in):
         raise_all(tuple(errors.values()))
     fetched |= {one: await _stand_in(absent[one], access) for one in errors}
     weakened = (

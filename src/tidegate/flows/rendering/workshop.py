@@ -105,6 +105,7 @@ class Setting:
     """How things may be had and opened. `maps` are directories that stand for addresses, and
     `vendored` charts that will do where their repository cannot be asked. With `seeks`, charts and
     overlays that cannot come to such a text are not rendered, unless it is known what they come to.
+    Where something `stands_in`, a part that cannot be had is left out and told, as it is `offline`.
     A `crew` may be shared. `ask_secret` asks a cluster for keys.
     """
 
@@ -114,6 +115,7 @@ class Setting:
     maps: tuple[Checkout, ...] = ()
     vendored: tuple[VendoredChart, ...] = ()
     offline: bool = False
+    stands_in: bool = False
     seeks: re.Pattern[bytes] | None = None
     cores: int = field(default_factory=count_cores)
     crew: WorkerCrew | None = None

@@ -1,22 +1,25 @@
 """Stamps: statuses that somebody outside the cluster's own workloads writes, after a while.
 
 Services and Ingresses get an address. APIServices are available where they are local, or where
-their Service has endpoints. HorizontalPodAutoscalers see their target, and no metrics.
+their Service has endpoints. HorizontalPodAutoscalers see their target, and metrics where an API
+tells them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
+
+import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import listed, mapping, mappings, number, part, text
-from tidegate.sandbox.controllers.conditions import conditions_of, steady
+from tidegate.sandbox.controllers.conditions import conditions_of, find_condition, steady
 from tidegate.sandbox.controllers.reaction import Concerns, Controller, Looking, Visible
 from tidegate.sandbox.controllers.selectors import slices_of
-from tidegate.sandbox.controllers.writes import referred, say
+from tidegate.sandbox.controllers.writes import patch, referred, say
 from tidegate.sandbox.kinds import (
     DEPLOYMENT,
     REPLICA_SET,
@@ -34,10 +37,15 @@ LOCAL = ("Local", "Local APIServices are always available")
 PASSED = ("Passed", "all checks passed")
 HTTPS = 443
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
+OLD_AUTOSCALER = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")
+OLD_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 SCALED = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, Kind("", "v1", "ReplicationController"))
 SCALED_NAMES = frozenset(kind.name for kind in SCALED)
 SEEN = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
 UNSEEN = "the HPA controller was unable to get the target's current scale"
+FITS = ("ReadyForNewScale", "recommended size matches current size")
+MEASURED = ("ValidMetricFound", "the HPA was able to successfully calculate a replica count")
+WITHIN = ("DesiredWithinRange", "the desired count is within the acceptable range")
 ASLEEP = ("ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
 METRICS = {"Pods": "custom", "Object": "custom", "External": "external"}
 """Which API would tell a metric; those that are not here are of resources."""
@@ -147,10 +155,8 @@ def behind(view: Visible, event: Transition) -> Iterator[Ref]:
             yield one.ref
 
 
-def unmeasured(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
-    """What is said each time an autoscaler looks and there is nothing to measure."""
-    if autoscaler.ref.kind.version != AUTOSCALER.version:
-        return None
+def scaled(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
+    """What is said each time an autoscaler looks; without its API there is nothing to measure."""
     target = mapping(autoscaler.body, "spec", "scaleTargetRef")
     meant = referred(target, autoscaler.ref.namespace)
     found = view.get(meant)
@@ -162,6 +168,16 @@ def unmeasured(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
         return {"desiredReplicas": 0, "conditions": [unable]}
     replicas = number(found.body, "status", "replicas")
     asked = number(found.body, "spec", "replicas", default=1)
+    if asked and _is_measured(view, autoscaler):
+        return {
+            **({"currentReplicas": replicas} if replicas else {}),
+            "desiredReplicas": replicas,
+            "conditions": [
+                steady(known, "AbleToScale", "True", FITS, now=now),
+                steady(known, "ScalingActive", "True", MEASURED, now=now),
+                steady(known, "ScalingLimited", "False", WITHIN, now=now),
+            ],
+        }
     words = _words(autoscaler) if asked else ASLEEP
     return {
         **({"currentReplicas": replicas} if replicas else {}),
@@ -173,9 +189,62 @@ def unmeasured(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
     }
 
 
+def scaled_now(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
+    """The same for the version that has conditions in its status."""
+    is_new = autoscaler.ref.kind.version == AUTOSCALER.version
+    return scaled(view, autoscaler, now) if is_new else None
+
+
+def metrics_api(autoscaler: Body) -> str:
+    """The APIService that tells what an autoscaler measures, by the first of its metrics."""
+    metrics = mappings(autoscaler, "spec", "metrics")
+    sort = METRICS.get(text(metrics[0], "type"), "") if metrics else ""
+    return f"v1beta1.{sort}.metrics.k8s.io" if sort else "v1beta1.metrics.k8s.io"
+
+
+def _is_measured(view: Visible, autoscaler: Stored) -> bool:
+    """Whether somebody serves what it asks for."""
+    served = view.get(Ref(API_SERVICE, "", metrics_api(autoscaler.body)))
+    available = find_condition(conditions_of(served), "Available") if served else None
+    return part(available, "status") == "True"
+
+
+def _put_old(view: Visible, ref: Ref, now: Ms) -> Looking:
+    """Version 1 has no conditions in its status: they stand in an annotation, as JSON."""
+    stored = view.get(ref)
+    if stored is None or stored.is_deleting or ref.kind != OLD_AUTOSCALER:
+        return
+    status = scaled(view, stored, now) or {}
+    conditions = mappings(status.pop("conditions", []))
+    written = text(stored.metadata, "annotations", OLD_CONDITIONS, default="[]")
+    if _told(mappings(msgspec.json.decode(written))) != _told(conditions):
+        notes: Body = {OLD_CONDITIONS: msgspec.json.encode(conditions).decode()}
+        yield patch(stored, {"metadata": {"annotations": notes}})
+    yield from say(stored, status)
+
+
+def _told(conditions: Iterable[Body]) -> list[tuple[Json, Json, Json]]:
+    """What conditions say, whenever they came."""
+    return [(one.get("type"), one.get("status"), one.get("reason")) for one in conditions]
+
+
+def _old_concerns(view: Visible, event: Transition) -> Iterator[Ref]:
+    if event.stored.ref.kind.name == OLD_AUTOSCALER.name:
+        if event.change is not Change.DELETED:
+            yield event.stored.ref
+    else:
+        yield from aiming_at(view, event)
+
+
 def aiming_at(view: Visible, event: Transition) -> Iterator[Ref]:
-    """The autoscalers of a workload that came, or that has another number of pods."""
+    """The autoscalers of a workload that came, or that has another number of pods.
+
+    All of them, where an API comes or goes that may tell what they measure.
+    """
     stored, before = event.stored, event.before
+    if stored.ref.kind == API_SERVICE and stored.ref.name.endswith("metrics.k8s.io"):
+        yield from (one.ref for one in view.all_of(AUTOSCALER))
+        return
     if stored.ref.kind.name not in SCALED_NAMES or _size(stored) == _size(before):
         return
     for autoscaler in view.all_of(AUTOSCALER, stored.ref.namespace):
@@ -211,7 +280,14 @@ STAMPS = (
     Stamp(SERVICE, Ms(5 * SECOND), balanced),
     Stamp(INGRESS, Ms(5 * SECOND), routed),
     Stamp(API_SERVICE, Ms(SECOND), available, behind, touched_by=(SERVICE, SLICE)),
-    Stamp(AUTOSCALER, Ms(15 * SECOND), unmeasured, aiming_at, touched_by=SCALED),
+    Stamp(AUTOSCALER, Ms(15 * SECOND), scaled_now, aiming_at, touched_by=(*SCALED, API_SERVICE)),
 )
 
-STAMPED = tuple(stamping(stamp) for stamp in STAMPS)
+OLD_AUTOSCALERS = Controller(
+    "old-autoscalers",
+    _put_old,
+    _old_concerns,
+    delay=Ms(15 * SECOND),
+    kinds=(AUTOSCALER, *SCALED, API_SERVICE),
+)
+STAMPED = (*(stamping(stamp) for stamp in STAMPS), OLD_AUTOSCALERS)

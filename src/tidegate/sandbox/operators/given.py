@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from tidegate.knowledge.catalogue import KnownRows
+from tidegate.model.given import GivenKind
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref, identity
 from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
@@ -52,10 +56,11 @@ Give = Callable[[Write], Outcome]
 
 
 class Seat(NamedTuple):
-    """An operator, and the namespace that it lives in."""
+    """An operator, the namespace that it lives in, and whether it brings its CRDs."""
 
     operator: Operator
     namespace: str
+    defines: bool = True
 
 
 def bodies_of(seats: Iterable[Seat], rows: Iterable[Row]) -> list[Body]:
@@ -77,7 +82,7 @@ def kinds_of(seats: Iterable[Seat], rows: Iterable[Row]) -> Iterator[Kind]:
 def _bodies(seat: Seat, rows: tuple[Row, ...]) -> Iterator[Body]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": seat.namespace, **MARKED}}
     for row in rows:
-        if row.operator == seat.operator.name:
+        if seat.defines and row.operator == seat.operator.name:
             yield from definitions_of(row)
     for workload in seat.operator.workloads:
         yield workload_of(workload, seat.namespace)
@@ -89,6 +94,25 @@ def definitions_of(row: Row) -> Iterator[Body]:
     """A CRD for each kind of a row."""
     for kind in row.kinds:
         yield _definition(row, kind)
+
+
+def definitions_by_name(given: Iterable[GivenKind], known: KnownRows) -> Iterator[Body]:
+    """A CRD for each kind that is given by its name, in that version and in those of its row."""
+    versions: dict[tuple[str, str], tuple[str, ...]] = {}
+    wide = set()
+    for one in given:
+        name = (one.kind.group, one.kind.name)
+        if one.defined:
+            versions[name] = (*versions.get(name, ()), one.kind.version)
+            wide |= {name} if one.cluster_wide else set()
+    for (group, kind), used in versions.items():
+        row = known.row_of(Kind(group, "", kind)) or Row(
+            group=group, kinds=(kind,), versions=(), source="given", stages=()
+        )
+        all_versions = tuple(dict.fromkeys((*row.versions, *used)))
+        is_wide = (group, kind) in wide or kind in row.cluster_wide
+        changed = {"versions": all_versions, "cluster_wide": (kind,) if is_wide else ()}
+        yield _definition(msgspec.structs.replace(row, **changed), kind)
 
 
 def _definition(row: Row, kind: str) -> Body:

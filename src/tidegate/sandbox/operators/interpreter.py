@@ -21,13 +21,15 @@ import msgspec
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
+from tidegate.model.checks import all_hold
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Pace, Row, Stage
+from tidegate.model.reading import mapping
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import Voice, set_status
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.operators.making import MAKER, make, played
+from tidegate.sandbox.operators.making import MAKER, NAMED, make, played
 from tidegate.sandbox.operators.memory import Memory
 from tidegate.sandbox.operators.presence import available_since, touched
 from tidegate.sandbox.physics.profile import StageRule
@@ -119,6 +121,8 @@ class _RowCase(NamedTuple):
     needed: tuple[Needed, ...]
     since: Ms
     """From when on it and all it needs have been as they are."""
+    opens: bool = False
+    """It leans on what is only named: nobody knows the keys of what it makes."""
 
 
 class _RowPlayer:
@@ -153,7 +157,7 @@ class _RowPlayer:
         if unmet is not None:
             yield from _wait(case, unmet, now)
         elif reached == last:
-            yield from make(view, stored, played(row, case.scope))
+            yield from make(view, stored, played(row, case.scope, opens=case.opens))
         else:
             since = max(available_since(server), case.since) if server else case.since
             yield from _go_on(view, case, reached + 1, since=since, now=now)
@@ -162,13 +166,14 @@ class _RowPlayer:
         kind = stored.ref.kind
         scope = scope_of(stored.body, kind)
         needed = tuple(needs_of(row, stored.body, kind))
-        since = touched(stored)
+        since, opens = touched(stored), False
         for one in needed:
             found = presence.find_needed(self.catalogue, view, one)
             if found is not None:
                 since = max(since, touched(found))
                 scope |= {one.need.alias: found.body} if one.need.alias else {}
-        return _RowCase(stored, row, scope, needed, since)
+                opens = opens or NAMED in mapping(found.metadata, "annotations")
+        return _RowCase(stored, row, scope, needed, since, opens)
 
     def _unmet(self, view: Visible, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
         asked = (one for one in needed if one.need.lasting or not is_ready)
@@ -178,11 +183,13 @@ class _RowPlayer:
 def _go_on(view: Visible, case: _RowCase, place: int, *, since: Ms, now: Ms) -> Looking:
     """To the next stage, if it is time."""
     stage = case.row.stages[place]
+    if not all_hold(stage.when, case.scope):
+        return
     due = Ms(since + stage.span_for(case.stored.ref))
     if now < due:
         yield At(due)
         return
-    products = played(case.row, case.scope, upto=place)
+    products = played(case.row, case.scope, upto=place, opens=case.opens)
     refused = yield from make(view, case.stored, products)
     if refused:
         yield At(Ms(now + RETRY))

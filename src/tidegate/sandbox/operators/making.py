@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 import msgspec
 
 from tidegate.knowledge.references import Made, products_of
+from tidegate.knowledge.settings import OPEN_KEYS
 from tidegate.model.objects import Json, Ref
 from tidegate.model.operators import Row
 from tidegate.model.reading import mapping
@@ -22,30 +23,38 @@ from tidegate.world.facts import Outcome, is_refusal
 
 Making = Generator[Write | At, Outcome | None, bool]
 MARK = "sandbox.tidegate.dev/simulated"
+NAMED = "sandbox.tidegate.dev/named"
+"""On objects that are given by their names: nobody knows what they hold."""
 MAKER = "simulated-operator"
 ADDRESS = "192.0.2.1"
 """An address that is set aside for documents: nobody has it."""
 
 
-def played(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made]:
+def played(
+    row: Row, scope: Body, upto: int | None = None, *, opens: bool = False
+) -> Iterator[Made]:
     """What an object of a row has produced at a stage, marked as simulated.
 
-    Where it is ready, with the endpoints of its Services: their pods are not played.
+    Where it is ready, with the endpoints of its Services: their pods are not played. What it
+    `opens` has keys that nobody can know.
     """
     is_ready = upto is None or upto == len(row.stages) - 1
     for made in products_of(row, scope, upto):
-        yield made._replace(body=_marked(made.body))
+        yield made._replace(body=_marked(made.body, OPEN_KEYS if opens else ""))
         if made.answers and is_ready:
-            yield Made(_marked(_slice(made.body)), owned=True)
+            yield Made(_marked(endpoints_of(made.body)), owned=True)
 
 
-def _marked(body: Body) -> Body:
+def _marked(body: Body, further: str = "") -> Body:
     metadata = metadata_of(body)
     notes: Body = {**mapping(metadata, "annotations"), MARK: "true"}
+    if further:
+        notes[further] = "true"
     return {**body, "metadata": {**metadata, "annotations": notes}}
 
 
-def _slice(service: Body) -> Body:
+def endpoints_of(service: Body) -> Body:
+    """An endpoint for a Service whose pods are not played."""
     metadata = metadata_of(service)
     labels: Body = {
         SERVICE_NAME: metadata["name"],

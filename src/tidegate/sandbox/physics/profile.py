@@ -165,6 +165,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Patterns of commands that wait for a Service; regular expressions."""
     telemetry: tuple[str, ...] = ()
     """Patterns of variables and hosts that nobody waits for."""
+    certifies: tuple[str, ...] = ()
+    """Patterns of images and commands that make certificates, and call no host that they name."""
     assumptions: tuple[Assumption, ...] = ()
 
     def with_rules(self, rules: Iterable[CourseRule]) -> Profile:
@@ -235,6 +237,7 @@ class _ProfileFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     stages: tuple[StageRule, ...] = ()
     polls: Texts = ()
     telemetry: Texts = ()
+    certifies: Texts = ()
     assumptions: tuple[Assumption, ...] = ()
 
 
@@ -263,6 +266,7 @@ def read_profile(
         stages=(*onto.stages, *file.stages),
         polls=(*onto.polls, *_listed(file.polls)),
         telemetry=(*onto.telemetry, *_listed(file.telemetry)),
+        certifies=(*onto.certifies, *_listed(file.certifies)),
         assumptions=(*onto.assumptions, *file.assumptions),
     )
 
@@ -278,8 +282,8 @@ def _flaws(file: _ProfileFile, rows: tuple[Row, ...]) -> Iterator[Flaw]:
             problem = f"there is no stage `{foreign(stage.when.stage)}`"
             hint = suggest(stage.when.stage, known)
             yield ("stages", place, "when", "stage"), FileError("file.value", problem, hint=hint)
-    for key, texts in (("polls", file.polls), ("telemetry", file.telemetry)):
-        for pattern in _listed(texts):
+    for key in ("polls", "telemetry", "certifies"):
+        for pattern in _listed(getattr(file, key)):
             try:
                 re.compile(pattern)
             except re.error:

@@ -31,6 +31,12 @@ HOOKS = (
     Resource(ADMISSION, "validatingwebhookconfigurations"),
 )
 EVERY = "*"
+INJECTED = (
+    *(f"cert-manager.io/inject-{one}" for one in ("ca-from", "ca-from-secret", "apiserver-ca")),
+    "service.beta.openshift.io/inject-cabundle",
+)
+"""By these annotations somebody is asked to say whom to trust."""
+UNTRUSTED = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 
 
 class Admission(NamedTuple):
@@ -110,9 +116,11 @@ def _forbidden(asked: Admission, why: str, *causes: Cause) -> RefusedCall:
 
 
 def _check_webhooks(asked: Admission, store: ObjectStore) -> None:
-    for hook in _matching_webhooks(asked, store):
+    for hook, notes in _matching_webhooks(asked, store):
         service = mapping(hook, "clientConfig", "service")
         trouble = _trouble(service, store) if service else ""
+        if service and not trouble and _lacks_authority(hook, notes):
+            trouble = f"{_url(service)}: {UNTRUSTED}"
         if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
             told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
             raise RefusedCall(Failed(500, "InternalError", f"Internal error occurred: {told}"))
@@ -121,8 +129,7 @@ def _check_webhooks(asked: Admission, store: ObjectStore) -> None:
 def _trouble(service: dict[str, Json], store: ObjectStore) -> str:
     """Why a Service cannot be called; empty where it can."""
     namespace, name = str(service.get("namespace")), str(service.get("name"))
-    port, path = service.get("port", 443), str(service.get("path") or "/")
-    url = f'Post "https://{name}.{namespace}.svc:{port}{path}?timeout=10s"'
+    url = _url(service)
     if store.get(SERVICES, namespace, name) is None:
         return f'{url}: service "{name}" not found'
     slices = store.table(SLICES).objects.get(namespace, {})
@@ -132,6 +139,17 @@ def _trouble(service: dict[str, Json], store: ObjectStore) -> str:
     return f'{url}: no endpoints available for service "{name}"'
 
 
+def _url(service: dict[str, Json]) -> str:
+    namespace, name = str(service.get("namespace")), str(service.get("name"))
+    port, path = service.get("port", 443), str(service.get("path") or "/")
+    return f'Post "https://{name}.{namespace}.svc:{port}{path}?timeout=10s"'
+
+
+def _lacks_authority(hook: dict[str, Json], notes: dict[str, Json]) -> bool:
+    """Whether a server would not trust it: somebody is to say whom to trust, and has not yet."""
+    return any(one in notes for one in INJECTED) and not text(hook, "clientConfig", "caBundle")
+
+
 def _has_ready(slice_: Body) -> bool:
     return any(
         part(endpoint, "conditions", "ready") is not False and listed(endpoint, "addresses")
@@ -139,12 +157,15 @@ def _has_ready(slice_: Body) -> bool:
     )
 
 
-def _matching_webhooks(asked: Admission, store: ObjectStore) -> Iterator[dict[str, Json]]:
+def _matching_webhooks(
+    asked: Admission, store: ObjectStore
+) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
+    """Each with the annotations of what configures it."""
     for resource in HOOKS:
         for configuration in store.table(resource).rows(""):
             for hook in mappings(configuration.body, "webhooks"):
                 if _matches(hook, asked, store):
-                    yield hook
+                    yield hook, mapping(configuration.metadata, "annotations")
 
 
 def _matches(hook: dict[str, Json], asked: Admission, store: ObjectStore) -> bool:

@@ -168,12 +168,13 @@ DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
 
 
 def inspect(
-    body: Body, entry: KindEntry, *, strict: bool, keeps_nulls: bool = False
+    body: Body, entry: KindEntry, *, strict: bool, keeps_nulls: bool = False, through: str = ""
 ) -> tuple[Body, tuple[str, ...]]:
     """The object as it can be stored, and what the caller is warned of; or raise why not.
 
     A null that a CRD does not allow is dropped by those who create or replace, and refused to those
-    who apply.
+    who apply. A status that is not written `through` its subresource is not looked at: it is not
+    kept.
     """
     known, warnings = _read(body, entry, strict=strict)
     whole: Json = known
@@ -183,7 +184,9 @@ def inspect(
     if not isinstance(whole, dict):
         raise TypeError(whole)
     kept = keep(whole, entry)
-    check(kept, entry)
+    is_aside = entry.is_custom and entry.has_status and through != "status"
+    judged = {name: part for name, part in kept.items() if name != "status"} if is_aside else kept
+    check(judged, entry)
     return kept, warnings
 
 
@@ -194,7 +197,7 @@ def inspect_change(
     a controller that writes a status does not pay for the spec."""
     parts = {name: part for name, part in body.items() if before.get(name) is not part}
     if entry.is_custom or not parts.keys() <= ASIDE:
-        return inspect(body, entry, strict=strict)
+        return inspect(body, entry, strict=strict, through="status")
     known, warnings = _read(parts, entry, strict=strict)
     kept = {name: keep_part(part, name, entry) for name, part in known.items()}
     if "metadata" in kept:

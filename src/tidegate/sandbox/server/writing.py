@@ -148,8 +148,10 @@ class Writer:
             raise RefusedCall(Conflict(result.message, result.owned))
         if isinstance(result, Unfit):
             raise unfit(result.problems, writing.entry, writing.ref)
-        strict = writing.write.strict
-        body, warnings = inspect(result.body, writing.entry, strict=strict, keeps_nulls=True)
+        strict, through = writing.write.strict, writing.write.subresource
+        body, warnings = inspect(
+            result.body, writing.entry, strict=strict, keeps_nulls=True, through=through
+        )
         if before is None:
             return self._commit_new(writing, body, result.owners, warnings)
         return self._commit(writing, before, body, result.owners, warnings)

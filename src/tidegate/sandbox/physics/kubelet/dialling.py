@@ -1,13 +1,23 @@
-"""Which Services a container calls, read from its variables and its command, and whether they
-answer. All of this is assumed: what a program does with a host name is its own affair.
+"""Which Services a container calls, read from its variables, its command and the scripts that it
+runs, and whether they answer. All of this is assumed: what a program does with a host name is its
+own affair. So each call says what names it.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.knowledge.hosts import aliases_of, command_of, hosts_of, service_of
-from tidegate.knowledge.hosts import does_poll as polls
+from tidegate.knowledge.hosts import (
+    Host,
+    aliases_of,
+    command_of,
+    fits_any,
+    hosts_in,
+    is_own_address,
+    service_of,
+)
 from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
@@ -16,17 +26,18 @@ from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.pods import ready_condition
 from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.controllers.selectors import slices_of
-from tidegate.sandbox.kinds import NAMESPACE, POD, SERVICE, SLICE
+from tidegate.sandbox.kinds import CONFIG_MAP, NAMESPACE, POD, SERVICE, SLICE
 from tidegate.sandbox.physics.kubelet.needs import variables_of
 from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
 
 class Dialled(NamedTuple):
-    """A Service that a container calls, by the name it uses."""
+    """A Service that a container calls, by the name it uses, and what says that it does."""
 
     service: Ref
     host: str
+    why: str = ""
 
 
 class _Seen(NamedTuple):
@@ -46,18 +57,66 @@ def dialled_services(
 ) -> tuple[Dialled, ...]:
     """The Services that a container names, without its own and those for telemetry."""
     found: dict[Ref, Dialled] = {}
-    variables, aliases = variables_of(view, pod, container), aliases_of(pod.body.get("spec"))
-    for host in hosts_of(variables, command_of(container), aliases, profile.telemetry):
+    for host, why in _hosts(view, pod, container, profile):
         meant = service_of(host, pod.ref.namespace, _Seen(view))
         service = Ref(SERVICE, *meant) if meant else None
         if service is not None and service not in found and not _is_own(view, pod, service):
-            found[service] = Dialled(service, host.name)
+            found[service] = Dialled(service, host.name, why)
     return tuple(found.values())
 
 
-def does_poll(container: Json, profile: Profile) -> bool:
-    """Whether a command waits for what it calls, rather than fail."""
-    return polls(container, profile.polls)
+def _hosts(
+    view: Visible, pod: Stored, container: Json, profile: Profile
+) -> Iterator[tuple[Host, str]]:
+    """The hosts that a container names, each with what names it."""
+    command, aliases = command_of(container), aliases_of(pod.body.get("spec"))
+    if fits_any(f"{text(container, 'image')} {command}", profile.certifies):
+        return  # hosts are names on a certificate there
+    places = [
+        (value, variable, f"the variable {variable}")
+        for variable, value in variables_of(view, pod, container)
+        if not is_own_address(variable, profile.telemetry)
+    ]
+    places.append((command, "", "its command"))
+    places += [
+        (script, "", f"the script {place}") for place, script in _scripts(view, pod, container)
+    ]
+    for written, variable, who in places:
+        for host in hosts_in(written, variable, aliases, profile.telemetry):
+            yield host, f"{who} names it"
+
+
+def _scripts(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
+    """Files of ConfigMaps that its command names, by their paths."""
+    words = command_of(container)
+    volumes = {text(one, "name"): one for one in mappings(pod.body, "spec", "volumes")}
+    for mount in mappings(container, "volumeMounts"):
+        source = mapping(volumes.get(text(mount, "name"), {}), "configMap")
+        found = view.get(Ref(CONFIG_MAP, pod.ref.namespace, text(source, "name")))
+        for key, written in mapping(found.body, "data").items() if found else ():
+            place = _place(mount, source, key)
+            if place and isinstance(written, str) and _is_named(place, words):
+                yield place, written
+
+
+def _place(mount: Json, source: Json, key: str) -> str:
+    """Where a key of a ConfigMap is mounted; empty where it is not."""
+    items = {text(one, "key"): text(one, "path") for one in mappings(source, "items")}
+    path = items.get(key, "") if items else key
+    folder, alone = text(mount, "mountPath").rstrip("/"), text(mount, "subPath")
+    if alone:
+        return folder if path == alone else ""
+    return f"{folder}/{path}" if path else ""
+
+
+def _is_named(place: str, words: str) -> bool:
+    return re.search(rf"(?<![\w./-]){re.escape(place)}(?![\w-])", words) is not None
+
+
+def does_poll(view: Visible, pod: Stored, container: Json, profile: Profile) -> bool:
+    """Whether a command, or a script that it runs, waits for what it calls, rather than fail."""
+    texts = (command_of(container), *(script for _, script in _scripts(view, pod, container)))
+    return any(fits_any(one, profile.polls) for one in texts)
 
 
 def answering_since(view: Visible, service: Ref) -> Ms | None:

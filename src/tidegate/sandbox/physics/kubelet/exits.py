@@ -45,7 +45,7 @@ def foresee_exit(scene: Scene, box: states.Box, began: Ms, now: Ms) -> Leaving:
     dialled = _dialled(scene)
     if not dialled:
         return Leaving(_earlier(failing, _done(scene, began)))
-    if dialling.does_poll(scene.container, scene.profile):
+    if dialling.does_poll(scene.view, scene.pod, scene.container, scene.profile):
         leaving = _poll(scene, dialled, began, now)
     else:
         leaving = _dial(scene, dialled, began, now)
@@ -135,4 +135,5 @@ def _pause(scene: Scene, waited: Ms) -> Ms:
 
 def _said(silent: dialling.Dialled, consequence: str, assumption: str) -> str:
     service = f"{silent.service.namespace}/{silent.service.name}"
-    return f"Service {service} has no ready endpoints, {consequence} {states.in_words(assumption)}"
+    what = f"Service {service} has no ready endpoints, {consequence}"
+    return f"{what}; {silent.why} {states.in_words(assumption)}"

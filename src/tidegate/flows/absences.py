@@ -1,0 +1,362 @@
+"""What a plan leans on and does not bring: told from texts and rows, then asked of its cluster.
+
+Secrets, ConfigMaps, accounts and claims are the application's own. All else is of the platform:
+operators with their definitions, namespaces, classes, issuers, gateways, stores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+import msgspec
+
+from tidegate.dialect.units import is_own_kind
+from tidegate.flows.discover import Member
+from tidegate.flows.lacks import ACCOUNT, CLAIM, as_served, wanted_by
+from tidegate.flows.planning import Read, read_members
+from tidegate.flows.session import Session
+from tidegate.flows.wiring import known_to
+from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.references import CONFIG_MAP, SECRET, products_of
+from tidegate.knowledge.templates import scope_of
+from tidegate.model.absence import Absence, Lacking
+from tidegate.model.manifest import Manifest
+from tidegate.model.objects import Json, Kind, Ref, Served, identity
+from tidegate.model.operators import Operator
+from tidegate.model.plan import Deed
+from tidegate.model.reading import mappings, text
+from tidegate.schema.builtin import served_kinds
+from tidegate.world.ask import ask
+from tidegate.world.calls import Get, List, Selection
+from tidegate.world.facts import Catalogue, Listed, Missing, NotServed
+
+NAMESPACE = Kind("", "v1", "Namespace")
+DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
+SETTINGS = frozenset({(one.group, one.name) for one in (SECRET, CONFIG_MAP, ACCOUNT, CLAIM)})
+WIDE = re.compile(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
+"""Kinds of which nobody knows the scope are cluster-wide if their names say so."""
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+NOBODY = Kind("", "", "")
+MOST_READ = 500
+
+Body = dict[str, Json]
+KindName = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """What the units of one cluster bring to it."""
+
+    objects: tuple[tuple[Ref, Body], ...]
+    made: frozenset[tuple[str, str, str, str]]
+    """These objects, and what operators make of them, by their identities."""
+    defined: frozenset[Kind]
+    workloads: tuple[Body, ...]
+    homely: frozenset[KindName]
+    """Kinds of which an object names a namespace by itself."""
+
+    @classmethod
+    def of(cls, manifests: Iterable[Manifest], known: KnownRows, texts: Iterable[Body]) -> _Brought:
+        objects = tuple(
+            (one.ref, msgspec.json.decode(one.body))
+            for one in manifests
+            if one.deed is not Deed.DELETE and not is_own_kind(one.ref.kind)
+        )
+        made = {identity(ref) for ref, _ in objects}
+        for ref, body in objects:
+            made |= {identity(one) for one in made_of(ref, body, known)}
+        kinds = {
+            kind
+            for ref, body in objects
+            if (ref.kind.group, ref.kind.name) == DEFINITION
+            for kind in _defined_by(body)
+        }
+        return cls(
+            objects,
+            frozenset(made),
+            frozenset(kinds),
+            tuple(body for ref, body in objects if ref.kind in WORKLOADS),
+            frozenset(
+                (kind.group, kind.name)
+                for body in texts
+                if text(body, "metadata", "namespace")
+                for kind in (Kind.of(text(body, "apiVersion"), text(body, "kind")),)
+            ),
+        )
+
+
+def made_of(ref: Ref, body: Body, known: KnownRows) -> Iterator[Ref]:
+    """What its operator makes of an object."""
+    row = known.row_of(ref.kind)
+    for one in products_of(row, scope_of(body, ref.kind)) if row else ():
+        kind = Kind.of(text(one.body, "apiVersion"), text(one.body, "kind"))
+        metadata = ("metadata", "namespace"), ("metadata", "name")
+        yield Ref(kind, *(text(one.body, *path) for path in metadata))
+
+
+def _defined_by(body: Body) -> Iterator[Kind]:
+    group, name = text(body, "spec", "group"), text(body, "spec", "names", "kind")
+    for version in mappings(body, "spec", "versions"):
+        yield Kind(group, text(version, "name"), name)
+
+
+async def find_absences(members: Iterable[Member], session: Session) -> tuple[Absence, ...]:
+    """Everything that these units lean on and that nobody brings, each once, in order."""
+    knowledge = known_to(session.target.simulation)
+    known = KnownRows.of(knowledge.rows)
+    by_cluster: dict[str, list[Read]] = {}
+    for one in await read_members(members, session):
+        by_cluster.setdefault(one.manifests.unit.destination.cluster, []).append(one)
+    found: list[Absence] = []
+    for cluster, read in by_cluster.items():
+        manifests = (manifest for one in read for manifest in one.manifests.manifests)
+        texts = (document.body for one in read for document in one.rendered.documents)
+        brought = _Brought.of(manifests, known, texts)
+        survey = _Survey(cluster, known, {one.name: one for one in knowledge.operators}, brought)
+        found += await survey.look(session)
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(one: Absence) -> tuple[str, int, str, str, str, str]:
+    ref = one.ref
+    order = list(Lacking).index(one.lacking)
+    return one.cluster, order, ref.kind.group, ref.kind.name, ref.namespace, ref.name
+
+
+@dataclass(slots=True)
+class _Survey:
+    """Looks for what is absent from one cluster."""
+
+    cluster: str
+    known: KnownRows
+    operators: dict[str, Operator]
+    brought: _Brought
+    _served: dict[KindName, tuple[Served, ...]] = field(default_factory=dict)
+    _workloads: list[Body] = field(default_factory=list)
+    _bodies: dict[Ref, Body] = field(default_factory=dict)
+
+    async def look(self, session: Session) -> list[Absence]:
+        for one in await session.kinds(self.cluster):
+            name = (one.kind.group, one.kind.name)
+            self._served[name] = (*self._served.get(name, ()), one)
+        self._bodies = dict(self.brought.objects)
+        wanted = self._wanted()
+        missing = await self._missing(session, wanted)
+        needy: dict[Kind, dict[Ref, None]] = {}
+        for ref, _ in self.brought.objects:
+            if _may_be_custom(ref.kind):
+                needy.setdefault(ref.kind, {})[self._at_home(ref)] = None
+        for ref in missing:
+            if _may_be_custom(ref.kind):
+                kind = self._versioned(ref.kind)
+                homes = map(self._at_home, wanted[ref])
+                needy.setdefault(kind, {}).update(dict.fromkeys(homes))
+        self._workloads = [*self.brought.workloads, *await self._living(session, needy)]
+        return [
+            *self._strange(needy),
+            *(self._absence(ref, tuple(wanted[ref])) for ref in missing),
+        ]
+
+    def _at_home(self, ref: Ref) -> Ref:
+        """Without a namespace where its kind has none."""
+        return Ref(ref.kind, "", ref.name) if self._is_wide(ref.kind) else ref
+
+    def _wanted(self) -> dict[Ref, dict[Ref, None]]:
+        """What is needed and not brought, and by whom."""
+        found: dict[Ref, dict[Ref, None]] = {}
+        for ref, body in self.brought.objects:
+            needed = [*wanted_by(ref, body, self.known)]
+            if ref.namespace and not self._is_wide(ref.kind):
+                needed.append(Ref(NAMESPACE, "", ref.namespace))
+            for one in needed:
+                if _can_be(one) and not self._is_brought(one):
+                    found.setdefault(one, {})[ref] = None
+        return found
+
+    def _is_brought(self, ref: Ref) -> bool:
+        """In its namespace, or in none."""
+        group, kind, namespace, name = identity(ref)
+        made = self.brought.made
+        return any((group, kind, place, name) in made for place in (namespace, ""))
+
+    async def _missing(self, session: Session, wanted: Iterable[Ref]) -> list[Ref]:
+        """Those that the cluster has not, each as it would be there."""
+        refs = list(wanted)
+        served = Catalogue(tuple(one for many in self._served.values() for one in many))
+        asked = list(as_served(refs, served))
+        outcomes = await ask(session.world, *map(Get, asked), cluster=self.cluster)
+        return [
+            ref
+            for ref, outcome in zip(refs, outcomes, strict=True)
+            if isinstance(outcome, Missing | NotServed)
+        ]
+
+    async def _living(self, session: Session, needy: Iterable[Kind]) -> list[Body]:
+        """The workloads of the cluster, if it matters who serves a kind."""
+        if not [*needy]:
+            return []
+        pages = (List(Selection(kind), MOST_READ) for kind in WORKLOADS)
+        answers = await ask(session.world, *pages, cluster=self.cluster)
+        lives = (live for page in answers if isinstance(page, Listed) for live in page.items)
+        return [msgspec.json.decode(live.body) for live in lives]
+
+    def _absence(self, ref: Ref, needed_by: tuple[Ref, ...]) -> Absence:
+        kind = (ref.kind.group, ref.kind.name)
+        sort = Lacking.SETTING if kind in SETTINGS else Lacking.OBJECT
+        if ref.kind == NAMESPACE:
+            return Absence(
+                cluster=self.cluster, lacking=Lacking.NAMESPACE, ref=ref, needed_by=needed_by
+            )
+        bodies = self._bodies
+        makes = (made for one in needed_by for made in made_of(one, bodies[one], self.known))
+        return Absence(
+            cluster=self.cluster,
+            lacking=sort,
+            ref=self._at_home(ref),
+            needed_by=tuple(map(self._at_home, needed_by)),
+            makes=tuple(dict.fromkeys(made for made in makes if made.kind == SECRET)),
+        )
+
+    def _strange(self, needy: dict[Kind, dict[Ref, None]]) -> Iterator[Absence]:
+        """Kinds that nobody defines, and those that nobody serves; by operator where one is known.
+
+        An operator that comes with its definitions is told once, with its kinds.
+        """
+        groups: dict[str, list[Kind]] = {}
+        for kind in sorted(needy):
+            groups.setdefault(self._operator_of(kind), []).append(kind)
+        for operator, kinds in groups.items():
+            unserved = [kind for kind in kinds if not self._is_served(kind)]
+            undefined = [kind for kind in kinds if not self._is_known(kind)]
+            if operator and unserved:
+                yield self._operator(operator, kinds, needy)
+                undefined = [one for one in undefined if not self._comes_with(operator, one)]
+            yield from (self._kind(kind, tuple(needy[kind])) for kind in undefined)
+            if not operator:
+                left = (kind for kind in unserved if self._is_defined(kind))
+                yield from (self._servant(kind, tuple(needy[kind])) for kind in left)
+
+    def _operator(
+        self, name: str, kinds: list[Kind], needy: dict[Kind, dict[Ref, None]]
+    ) -> Absence:
+        return Absence(
+            cluster=self.cluster,
+            lacking=Lacking.OPERATOR,
+            ref=Ref(NOBODY, "", name),
+            kinds=tuple(kinds),
+            defined=any(kind in self.brought.defined for kind in kinds),
+            needed_by=tuple(dict.fromkeys(ref for kind in kinds for ref in needy[kind])),
+        )
+
+    def _kind(self, kind: Kind, needed_by: tuple[Ref, ...]) -> Absence:
+        return Absence(
+            cluster=self.cluster,
+            lacking=Lacking.KIND,
+            ref=Ref(kind, "", ""),
+            kinds=(kind,),
+            cluster_wide=self._is_wide(kind),
+            served=self._has_server(kind),
+            strange=self.known.row_of(kind) is None,
+            needed_by=needed_by,
+        )
+
+    def _servant(self, kind: Kind, needed_by: tuple[Ref, ...]) -> Absence:
+        return Absence(
+            cluster=self.cluster,
+            lacking=Lacking.OPERATOR,
+            ref=Ref(kind, "", ""),
+            kinds=(kind,),
+            cluster_wide=self._is_wide(kind),
+            defined=True,
+            strange=self.known.row_of(kind) is None,
+            needed_by=needed_by,
+        )
+
+    def _operator_of(self, kind: Kind) -> str:
+        """The name of the operator of a kind, or of the other kinds of its group.
+
+        What Argo CD and Flux do is done here: they are not put into the cluster besides.
+        """
+        row = self.known.row_of(kind)
+        rows = (
+            [row] if row else [one for one in self.known.rows.values() if one.group == kind.group]
+        )
+        names = {one.operator for one in rows if not one.foreign}
+        found = names.pop() if len(names) == 1 else ""
+        return "" if found and self._is_shadowed(self.operators[found]) else found
+
+    def _is_shadowed(self, operator: Operator) -> bool:
+        """Whether the plan brings something in the place of what the operator would run."""
+        places = (
+            ("apps", str(one.kind), operator.namespace, one.name) for one in operator.workloads
+        )
+        return any(place in self.brought.made for place in places)
+
+    def _comes_with(self, operator: str, kind: Kind) -> bool:
+        row = self.known.row_of(kind)
+        is_its = row is not None and row.operator == operator and kind.version in row.versions
+        return is_its and not any(
+            one.group == kind.group and one.name == kind.name for one in self.brought.defined
+        )
+
+    def _is_defined(self, kind: Kind) -> bool:
+        served = self._served.get((kind.group, kind.name), ())
+        return kind in self.brought.defined or any(one.kind == kind for one in served)
+
+    def _is_known(self, kind: Kind) -> bool:
+        """Whether somebody defines the kind. One of another version is a fault of the text."""
+        same = (kind.group, kind.name)
+        others = {(one.group, one.name) for one in self.brought.defined}
+        return self._is_defined(kind) or same in others or same in self._served
+
+    def _is_served(self, kind: Kind) -> bool:
+        row = self.known.row_of(kind)
+        return (row is not None and row.served_by.outside) or self._has_server(kind)
+
+    def _has_server(self, kind: Kind) -> bool:
+        return any(self.known.is_server(one, kind) for one in self._workloads)
+
+    def _is_wide(self, kind: Kind) -> bool:
+        """Whether its objects are in no namespace, as far as anybody can tell."""
+        served = self._served.get((kind.group, kind.name), ())
+        if served:
+            return not served[0].namespaced
+        row = self.known.row_of(kind)
+        if row is not None:
+            return kind.name in row.cluster_wide
+        is_homely = (kind.group, kind.name) in self.brought.homely
+        return not is_homely and WIDE.search(kind.name) is not None
+
+    def _versioned(self, kind: Kind) -> Kind:
+        """A kind that is only named: in a version that somebody uses, serves or knows."""
+        same = (kind.group, kind.name)
+        used = (ref.kind for ref, _ in self.brought.objects)
+        served = (one.kind for one in self._served.get(same, ()))
+        defined = sorted(one for one in self.brought.defined if (one.group, one.name) == same)
+        row = self.known.row_of(kind)
+        known = (Kind(*same[:1], version, kind.name) for version in (row.versions if row else ()))
+        all_known = (*defined, *used, *served, *known, Kind(kind.group, "v1", kind.name))
+        return next(one for one in all_known if (one.group, one.name) == same)
+
+
+def _may_be_custom(kind: Kind) -> bool:
+    """Whether a CRD can define it: its group is a domain, and none of Kubernetes' own."""
+    is_domain = "." in kind.group and kind.group not in builtin_groups()
+    parts = (kind.group, kind.version or "v1", kind.name.lower())
+    return is_domain and all(NAME.fullmatch(one) for one in parts)
+
+
+def _can_be(ref: Ref) -> bool:
+    """Whether there can be such an object at all: a name may be a mistake."""
+    names = (ref.name, ref.namespace or "default", ref.kind.name.lower(), ref.kind.group or "core")
+    return all(NAME.fullmatch(one) for one in names)
+
+
+@cache
+def builtin_groups() -> frozenset[str]:
+    """The groups that every server brings."""
+    return frozenset(one.kind.group for one in served_kinds())

@@ -1,0 +1,61 @@
+"""Units that cannot be looked into, in a simulation: told, and taken to bring what is leaned on.
+
+Whatever is wrong with a unit's own text stays an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from tidegate.flows.discover import Member
+from tidegate.flows.discover.findings import not_rendered
+from tidegate.flows.entering import Found
+from tidegate.flows.rendering import Unrendered
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.unit import UnitId
+
+FAR = frozenset(
+    {
+        *(f"source.git.{why}" for why in ("credentials", "failed", "host-key", "unreachable")),
+        *(f"source.git.{why}" for why in ("missing", "untrusted")),
+        *(f"source.http.{why}" for why in ("credentials", "failed", "unreachable", "untrusted")),
+        *("source.login", "source.object", "source.offline"),
+    }
+)
+"""Why the text of a unit cannot be had from here, though nothing is wrong with the unit."""
+
+
+def with_opaque(found: Found) -> Found:
+    """The same, where units that lie elsewhere are opaque, and no error."""
+    far = [one for one in found.members if _is_far(one)]
+    told = {finding: one.unit.id for one in far for finding in not_rendered(one)}
+    findings = tuple(_lenient(one, told) for one in found.findings)
+    return replace(found, findings=findings, opaque=frozenset(one.unit.id for one in far))
+
+
+def _is_far(member: Member) -> bool:
+    """Whether a unit could not be rendered for no other reason than where it lies."""
+    rendered = member.rendered
+    if not isinstance(rendered, Unrendered) or not member.unit.id.kind:
+        return False
+    return all(error.code in FAR for error in rendered.errors)
+
+
+def _lenient(finding: Finding, far: Mapping[Finding, UnitId]) -> Finding:
+    if finding.code == "units.unknown":
+        why = "it is in another part of the repository, or nowhere; it is taken to be ready"
+        return msgspec.structs.replace(finding, severity=Severity.WARNING, why=why)
+    unit = far.get(finding)
+    if unit is None:
+        return finding
+    return Finding(
+        code="units.opaque",
+        severity=Severity.WARNING,
+        sentence=f"`{unit}` is opaque{finding.sentence.removeprefix(f'`{unit}` is not rendered')}",
+        where=finding.where,
+        why="what it brings is not known; what others lean on is taken to be there",
+        fix=finding.fix,
+    )

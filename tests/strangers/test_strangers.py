@@ -1,0 +1,96 @@
+"""Parts of strangers' repositories: each is answered, and says what it leans on.
+
+`--golden` writes down what is told. What is missing from an empty cluster was written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import cast
+
+import pytest
+from click.testing import CliRunner
+
+from tidegate.cli.main import cli
+from tidegate.documents import read
+
+HERE = Path(__file__).parent
+CASES = sorted(one.name for one in (HERE / "cases").iterdir())
+LACKS = cast(
+    "dict[str, list[str] | None]",
+    read((HERE / "greenfield.yaml").read_bytes(), "greenfield.yaml")[0].body,
+)
+FAULTS = ["gone-version"]
+"""Those that a cluster refuses for what they say."""
+FAILURES = ["missing-secret", "smoke-test"]
+"""Those that would fail in a real cluster, too."""
+ASSUMING = [
+    name for name in CASES if "\ngiven:\n" in (HERE / "expected" / f"{name}.txt").read_text()
+]
+"""Those that lean on something that is taken to be there."""
+FAR = [name for name, lacks in LACKS.items() if lacks is None]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory outside of any repository."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def simulate(place: Path, case: str, *words: str) -> tuple[int, str]:
+    """The exit code and what is told."""
+    if not (place / case).exists():
+        shutil.copytree(HERE / "cases" / case, place / case)
+    ran = CliRunner().invoke(cli, ["simulate", case, *words], standalone_mode=False)
+    if ran.exception is not None:
+        raise ran.exception
+    return ran.return_value, ran.stdout
+
+
+def lacks_of(told: str) -> list[str]:
+    documents = [json.loads(line) for line in told.splitlines()]
+    return [
+        f"{one['lacking']} {one['name']}" for one in documents if one["told"] == "cluster.lacks"
+    ]
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(CASES) >= 30
+    assert sorted(LACKS) == CASES
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_part_of_a_repository_is_answered(
+    case: str, place: Path, pytestconfig: pytest.Config
+) -> None:
+    code, told = simulate(place, case)
+    golden = HERE / "expected" / f"{case}.txt"
+    if pytestconfig.getoption("--golden"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(told)
+
+    assert told == golden.read_text()
+    assert code == (3 if case in FAULTS else 4 if case in FAILURES else 0)
+
+
+@pytest.mark.parametrize("case", [one for one in CASES if one not in FAR])
+def test_an_empty_cluster_lacks_exactly_this(case: str, place: Path) -> None:
+    _, told = simulate(place, case, "--greenfield", "-o", "json")
+
+    assert lacks_of(told) == LACKS[case]
+
+
+@pytest.mark.parametrize("case", ASSUMING)
+def test_what_is_assumed_can_be_pasted_as_a_scenario(case: str, place: Path) -> None:
+    code, told = simulate(place, case)
+    head, _, rest = told.partition("\ngiven:\n")
+    lines, _, story = f"given:\n{rest}".partition("\n\n")
+    (place / "pasted.yaml").write_text(f"{lines}\n")
+
+    again = simulate(place, case, "--scenario", "pasted.yaml")
+
+    assert head.startswith("assumed, ")
+    assert again == (code, story)

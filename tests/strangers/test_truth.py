@@ -1,0 +1,303 @@
+"""What a simulation says of single objects is what a real cluster would do, case by case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tidegate.cli.main import cli
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: task}}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{container}]
+      volumes: [{{name: scripts, configMap: {{name: scripts}}}}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: scripts, annotations: {{argocd.argoproj.io/sync-wave: "-1"}}}}
+data:
+  ask.sh: "curl -fsS http://api:8080/healthz"
+  wait.sh: "until curl -fsS http://api:8080/healthz; do sleep 2; done"
+  comment.sh: "# curl http://api:8080/healthz\\necho done"
+  make.sh: "echo http://api\\ncat <<END | kubectl apply -f -\\n  host: api.default.svc\\nEND"
+"""
+API = """
+---
+apiVersion: v1
+kind: Service
+metadata: {name: api, annotations: {argocd.argoproj.io/sync-wave: "-1"}}
+spec: {selector: {app: api}, ports: [{port: 8080}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: api}
+spec:
+  selector: {matchLabels: {app: api}}
+  template: {metadata: {labels: {app: api}}, spec: {containers: [{name: api, image: "api:1"}]}}
+"""
+MOUNTS = "volumeMounts: [{name: scripts, mountPath: /scripts}]"
+
+
+def tidegate(verb: str, folder: Path, text: str, *words: str) -> tuple[int, str, str]:
+    """The exit code and both outputs of a verb on a directory with this text."""
+    folder.mkdir(exist_ok=True)
+    (folder / "all.yaml").write_text(text)
+    ran = CliRunner().invoke(cli, [verb, str(folder), *words], standalone_mode=False)
+    if ran.exception is not None:
+        raise ran.exception
+    return ran.return_value, ran.stdout, ran.stderr
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        f"{{name: a, image: curl, command: [sh, /scripts/ask.sh], {MOUNTS}}}",
+        "{name: a, image: postgres, command: [sh, -c, \"psql -h api -c 'select 1'\"]}",
+        '{name: a, image: busybox, command: [sh, -c, "nc -z api 5432 && echo up"]}',
+        "{name: a, image: redis, command: [redis-cli, -h, api, ping]}",
+        "{name: a, image: kcat, env: [{name: KAFKA_BROKERS, value: 'api:9092'}]}",
+    ],
+)
+def test_a_job_that_calls_a_service_which_is_not_there_does_not_pass(
+    container: str, tmp_path: Path
+) -> None:
+    code, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
+
+    assert code == 4
+    assert "Service default/api has no ready endpoints, and its call fails; " in told
+
+
+@pytest.mark.parametrize(
+    ("container", "why"),
+    [
+        (f"{{name: a, image: c, command: [sh, /scripts/ask.sh], {MOUNTS}}}", "/scripts/ask.sh"),
+        ("{name: a, image: c, command: [curl, 'http://api:8080']}", "its command"),
+        ("{name: a, image: c, env: [{name: API_HOST, value: api}]}", "the variable API_HOST"),
+    ],
+)
+def test_a_call_says_what_names_it(container: str, why: str, tmp_path: Path) -> None:
+    _, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
+
+    assert f"{why} names it (assumed: dial-fails)" in told
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        "{name: a, image: k8s/kube-webhook-certgen, args: [create, '--host=api,api.default.svc']}",
+        "{name: a, image: alpine, command: [openssl, req, -subj, /CN=api.default.svc]}",
+        f"{{name: a, image: curl, command: [sh, /scripts/comment.sh], {MOUNTS}}}",
+        f"{{name: a, image: curl, command: [sh, /scripts/make.sh], {MOUNTS}}}",
+        f"{{name: a, image: curl, command: [run-all], {MOUNTS}}}",
+    ],
+)
+def test_a_name_on_a_certificate_or_in_a_comment_is_no_call(container: str, tmp_path: Path) -> None:
+    code, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
+
+    assert code == 0, told
+
+
+def test_a_script_that_waits_goes_on_when_somebody_answers(tmp_path: Path) -> None:
+    container = f"{{name: a, image: curl, command: [sh, /scripts/wait.sh], {MOUNTS}}}"
+
+    code, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container) + API)
+
+    assert code == 0, told
+
+
+CLUSTER_WIDE = """
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: letsencrypt}
+spec: {selfSigned: {}}
+---
+apiVersion: external-secrets.io/v1
+kind: ClusterSecretStore
+metadata: {name: vault}
+spec: {provider: {}}
+---
+apiVersion: config.openshift.io/v1
+kind: APIServer
+metadata: {name: cluster}
+---
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfig
+metadata: {name: worker}
+"""
+
+
+def test_a_kind_that_rows_know_as_cluster_wide_is_planned_in_no_namespace(tmp_path: Path) -> None:
+    _, told, _ = tidegate("plan", tmp_path, CLUSTER_WIDE, "-o", "json", "--namespace", "shop")
+
+    steps = json.loads(told)["steps"]
+    refs = [one["item"]["ref"] for step in steps for batch in step["batches"] for one in batch]
+    assert len(refs) == 4
+    assert [ref["namespace"] for ref in refs] == [""] * 4
+
+
+WEBHOOK = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: widgets.example.com}}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {{kind: Widget, plural: widgets}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {{name: widgets, annotations: {{{note}}}}}
+webhooks:
+- name: widgets.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  rules: [{{apiGroups: [example.com], apiVersions: ["*"], operations: ["*"], resources: ["*"]}}]
+  clientConfig: {{service: {{name: api, namespace: default}}}}
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: {{name: first, annotations: {{argocd.argoproj.io/sync-wave: "1"}}}}
+"""
+ISSUED = """
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: own}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving}
+spec: {secretName: serving, dnsNames: [api], issuerRef: {name: own}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("note", "more"),
+    [
+        ("cert-manager.io/inject-ca-from: default/serving", ISSUED),
+        ("service.beta.openshift.io/inject-cabundle: 'true'", ""),
+        ("", ""),
+    ],
+)
+def test_a_webhook_is_trusted_as_soon_as_somebody_has_said_whom_to_trust(
+    note: str, more: str, tmp_path: Path
+) -> None:
+    code, told, _ = tidegate("simulate", tmp_path, WEBHOOK.format(note=note) + API + more)
+
+    assert code == 0, told
+
+
+def test_a_webhook_that_waits_for_a_certificate_which_is_not_there_is_not_trusted(
+    tmp_path: Path,
+) -> None:
+    note = "cert-manager.io/inject-ca-from: default/forgotten"
+
+    code, told, _ = tidegate("simulate", tmp_path, WEBHOOK.format(note=note) + API + ISSUED)
+
+    assert code == 4
+    assert "tls: failed to verify certificate: x509: " in told
+
+
+def test_a_script_of_argo_cd_s_that_is_not_played_is_told(tmp_path: Path) -> None:
+    text = "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: a}\n"
+
+    _, told, _ = tidegate("simulate", tmp_path, text, "--engine", "argocd")
+
+    said = (
+        "Argo CD has a health script for InferenceService; what its operator writes is not played"
+    )
+    assert said in told
+
+
+def test_a_null_in_the_status_of_a_custom_object_is_not_looked_at(tmp_path: Path) -> None:
+    text = WEBHOOK.format(note="").partition("---")[0]
+    status = "{type: object, properties: {phase: {type: string}}}"
+    text = text.replace(
+        "x-kubernetes-preserve-unknown-fields: true", f"properties: {{status: {status}}}"
+    )
+    text = text.replace("    served: true", "    served: true\n    subresources: {status: {}}")
+    widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n"
+
+    code, told, _ = tidegate("simulate", tmp_path, f"{text}---\n{widget}status: {{phase: null}}\n")
+
+    assert code == 0, told
+
+
+FLUX = """
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: open, namespace: flux-system}
+spec: {interval: 1m, url: "https://git.example.com/a.git"}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: closed, namespace: flux-system}
+spec: {interval: 1m, url: "https://git.example.com/a.git", secretRef: {name: deploy-key}}
+"""
+
+
+def test_a_source_of_flux_s_becomes_healthy_or_names_its_secret(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("given: {operators: [flux]}\n")
+    (tmp_path / "all.yaml").write_text(FLUX)
+    words = ["sandbox", "run", str(tmp_path / "all.yaml"), "--scenario", str(scenario)]
+
+    ran = CliRunner().invoke(cli, [*words, "--until", "30s"], standalone_mode=False)
+
+    lines = ran.stdout.splitlines()
+    assert any("flux-system/open" in one and "Ready=True" in one for one in lines), lines
+    assert any("ArtifactInStorage=True" in one for one in lines if "flux-system/open" in one)
+    assert any("flux-system/closed" in one and "Ready=False" in one for one in lines)
+
+
+def test_what_lies_elsewhere_is_opaque_and_what_it_would_bring_is_assumed(tmp_path: Path) -> None:
+    text = """
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: cert-manager, namespace: cert-manager}
+spec:
+  interval: 1h
+  chart: {spec: {chart: cert-manager, sourceRef: {kind: HelmRepository, name: jetstack}}}
+---
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: own}
+spec: {selfSigned: {}}
+"""
+    (tmp_path / "kustomization.yaml").write_text("resources: [all.yaml]\n")
+
+    code, told, aside = tidegate("simulate", tmp_path, text)
+
+    assert code == 0, told + aside
+    assert "warning[units.opaque]: `HelmRelease/cert-manager/cert-manager` is opaque" in aside
+    assert "  operators: [cert-manager]  # for ClusterIssuer own\n" in told
+
+
+def test_nothing_is_opaque_where_nothing_is_assumed(tmp_path: Path) -> None:
+    text = """
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: a, namespace: a}
+spec: {interval: 1h, chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}}
+"""
+
+    code, _, aside = tidegate("simulate", tmp_path, text, "--greenfield")
+
+    assert code == 3
+    assert "error[source.object]: `HelmRelease/a/a` is not rendered" in aside
