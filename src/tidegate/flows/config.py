@@ -21,6 +21,8 @@ from tidegate.model.config import (
     ClusterMap,
     Config,
     ConfigText,
+    IgnoredRule,
+    LintConfig,
     RepositoryMap,
     Switch,
 )
@@ -131,5 +133,13 @@ def _config(form: ConfigForm, place_of: Callable[[FieldPath], Place]) -> Config:
         settings=tuple(
             Switch(name, value, place_of(("settings", name)))
             for name, value in form.settings.items()
+        ),
+        lint=LintConfig(
+            ignore=tuple(
+                IgnoredRule(one.rule, one.paths, one.reason, place_of(("lint", "ignore", at)))
+                for at, one in enumerate(form.lint.ignore)
+            ),
+            severity=form.lint.severity,
+            bands=form.lint.bands,
         ),
     )

@@ -12,6 +12,8 @@ from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw
 from tidegate.errors import FileError, foreign
 from tidegate.files import Stray, StrayPathError, follow, tidy
+from tidegate.model.bands import Bands
+from tidegate.model.finding import Severity
 from tidegate.source.ignore import is_rule
 from tidegate.source.semver import read_version
 from tidegate.source.urls import without_password
@@ -31,6 +33,18 @@ class ChartForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     version: str = ""
 
 
+class IgnoreForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    rule: str
+    reason: str
+    paths: tuple[str, ...] = ()
+
+
+class LintForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    ignore: tuple[IgnoreForm, ...] = ()
+    severity: dict[str, Severity] = {}
+    bands: Bands = Bands()
+
+
 class ConfigForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clusters: dict[str, ClusterForm] = {}
     repositories: dict[str, str] = {}
@@ -38,6 +52,7 @@ class ConfigForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     entries: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     settings: dict[str, str | bool] = {}
+    lint: LintForm = LintForm()
 
 
 class Ground(NamedTuple):
@@ -66,6 +81,10 @@ def flaws(form: ConfigForm, ground: Ground) -> Iterator[Flaw]:
         if not is_rule(text):
             problem = f"`{foreign(text)}` is no pattern"
             yield _flaw(("ignore", number), problem, "write it as in a `.gitignore`")
+    for number, one in enumerate(form.lint.ignore):
+        if not one.reason.strip():
+            at = ("lint", "ignore", number, "reason")
+            yield _flaw(at, "this says no reason", "write why nothing is to be said here")
 
 
 def _wrong_clusters(form: ConfigForm) -> Iterator[Flaw]:

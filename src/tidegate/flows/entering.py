@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from tidegate.errors import Place, PlanError, WordsError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.rolling import told_rolling
+from tidegate.flows.discover.scan import Scan
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -27,6 +28,7 @@ from tidegate.flows.session import Session, Target, open_session
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.policy import Policy
+from tidegate.model.rendering import NOWHERE
 from tidegate.model.unit import UnitId
 
 UNKNOWN = Capabilities()
@@ -39,11 +41,16 @@ WISHES = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The families that are meant, and what is to be said of the repository."""
+    """The families that are meant, and what is to be said of the repository.
+
+    `settings`: what the real controllers are told. `scan`: the tree that all places are in.
+    """
 
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
     are_alternatives: bool = False
+    settings: Mapping[str, Switch] = field(default_factory=dict)
+    scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
 
     @classmethod
     def of(cls, found: Discovered, pointed: Pointed) -> Found:
@@ -51,7 +58,10 @@ class Found:
             raise _for_plain_units(pointed)
         told = (_told(one, found.settings) for one in choose(found, pointed))
         families = tuple(_wished(one, pointed.policy) for one in told)
-        return cls(families, found.findings, Discovered(families).are_alternatives)
+        together = Discovered(families)
+        return cls(
+            families, found.findings, together.are_alternatives, found.settings, found.scan
+        )
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -100,7 +110,9 @@ class Found:
         """One for each alternative; they are not rolled out together."""
         if not self.are_alternatives:
             return [self]
-        return [Found((one,), self.findings) for one in self.families]
+        return [
+            replace(self, families=(one,), are_alternatives=False) for one in self.families
+        ]
 
     def refuse_faults(self, more: tuple[Finding, ...], *, keeps_going: bool) -> None:
         """Raise where something is wrong with a unit, unless the others shall go on without it."""

@@ -61,6 +61,8 @@ class Discovered:
     settings: Mapping[str, Switch] = field(default_factory=dict)
     is_repository: bool = False
     """Units say themselves what they are; what is said of a plain one is said of nobody."""
+    scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
+    """The tree that the places of all of them are in."""
 
     @property
     def are_alternatives(self) -> bool:
@@ -200,8 +202,9 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
         nodes = await way.growing(scan, workshop).grow(units)
     families = tuple(family_of(node, scan) for node in nodes)
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
-        return Discovered(families)
-    return Discovered(families, (*homes.findings, *findings_of(families, scan)))
+        return Discovered(families, scan=scan)
+    told = (*homes.findings, *findings_of(families, scan))
+    return Discovered(families, told, scan=scan)
 
 
 async def _repository(homes: Homes, way: Way) -> Discovered:
@@ -231,7 +234,7 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
     settings = find_settings((one for family in families for one in family.members), scan)
     findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
     told = (*findings, *tell_settings(settings))
-    return Discovered(_sorted(families), told, settings, is_repository=True)
+    return Discovered(_sorted(families), told, settings, is_repository=True, scan=scan)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

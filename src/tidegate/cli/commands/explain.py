@@ -1,0 +1,19 @@
+"""`tidegate explain`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("code", metavar="CODE")
+def explain(code: str) -> None:
+    """Print the page of a rule: what it means, a bad example and a good one.
+
+    \b
+    Examples:
+      tidegate explain ORD003
+    """
+    from tidegate.flows.lint import page_of
+
+    click.echo(page_of(code).rstrip())

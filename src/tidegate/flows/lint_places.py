@@ -1,0 +1,96 @@
+"""Where a field stands in its file, and the lines around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from tidegate.documents import Document, find_place, read
+from tidegate.documents.document import path_text
+from tidegate.errors import DocumentError, Place
+from tidegate.files import StrayPathError, follow
+from tidegate.lint.rule import Mark
+from tidegate.model.finding import Finding
+from tidegate.model.reading import text
+from tidegate.report.lint.report import Excerpt
+
+LARGEST = 4_000_000
+BEFORE = 2
+"""So many lines are shown above the one that is meant."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of the tree, as far as it can be read."""
+
+    name: str
+    content: bytes
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        try:
+            return read(self.content, self.name)
+        except (DocumentError, ValueError):
+            return ()
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.content.decode(errors="replace").splitlines()
+
+    def find(self, wanted: Document) -> Document | None:
+        """The document as it stands here; one that was changed is known by its kind and name."""
+        if wanted in self.documents:
+            return wanted
+        alike = [one for one in self.documents if _named(one) == _named(wanted)]
+        same = [one for one in alike if one.place == wanted.place]
+        return (same or alike or [None])[0]
+
+
+def _named(document: Document) -> tuple[str, str]:
+    return text(document.body, "kind"), text(document.body, "metadata", "name")
+
+
+@dataclass(slots=True)
+class Places:
+    """Places in the files of one tree; what lies elsewhere keeps the place that it has."""
+
+    root: Path
+    _files: dict[str, _File] = field(default_factory=dict)
+
+    def __call__(self, mark: Mark) -> Place:
+        document = mark.document
+        file = self._file(document.place.name)
+        found = file.find(document)
+        if found is None:
+            said = path_text(mark.path)
+            return replace(document.place, field=said) if said else document.place
+        return find_place(file.content, found, mark.path)
+
+    def excerpts(self, findings: tuple[Finding, ...]) -> dict[Place, Excerpt]:
+        """By place, the line that is meant with those above it."""
+        found: dict[Place, Excerpt] = {}
+        for place in dict.fromkeys(one.where for one in findings if one.where):
+            lines = self._file(place.name).lines if place.line else []
+            if 0 < place.line <= len(lines) and not _is_secret(self._file(place.name), place):
+                first = max(1, place.line - BEFORE)
+                found[place] = Excerpt(first, tuple(lines[first - 1 : place.line]), place.column)
+        return found
+
+    def _file(self, name: str) -> _File:
+        if name not in self._files:
+            self._files[name] = _File(name, self._content(name))
+        return self._files[name]
+
+    def _content(self, name: str) -> bytes:
+        try:
+            path = follow(self.root / name, self.root)
+            return path.read_bytes()[:LARGEST] if path.is_file() else b""
+        except (OSError, StrayPathError, ValueError):
+            return b""
+
+
+def _is_secret(file: _File, place: Place) -> bool:
+    """Whether the lines are of a Secret: what stands in one is shown nowhere."""
+    before = [one for one in file.documents if one.place.line <= place.line]
+    return not before or any(text(one.body, "kind") == "Secret" for one in before[-1:])

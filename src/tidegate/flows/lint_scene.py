@@ -1,0 +1,169 @@
+"""Everything that rules look at, put together from what was found and planned."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tidegate.documents import Document, read
+from tidegate.errors import DocumentError, Place
+from tidegate.files import StrayPathError, follow
+from tidegate.flows.config import config_at
+from tidegate.flows.discover.scan import Scan
+from tidegate.flows.entering import Found
+from tidegate.flows.planning import Planned, Read
+from tidegate.flows.session import Session
+from tidegate.health.judge import ARGO
+from tidegate.lint.order import StepOrder
+from tidegate.lint.scene import Actor, Body, Scene, SceneFile
+from tidegate.model.config import Switch
+from tidegate.model.manifest import Manifest
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind
+from tidegate.model.reading import text
+from tidegate.model.unit import Unit, UnitId
+from tidegate.report.lint.report import Unknown
+
+SOPS_RULES = ".sops.yaml"
+HEALTH = "resource.customizations.health."
+LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A scene, how much there is, and what is not known of it."""
+
+    scene: Scene
+    units: int
+    objects: int
+    unknown: tuple[Unknown, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+def look_around(
+    found: Found,
+    session: Session,
+    planned: Planned | None,
+    read: Iterable[Read],
+    *,
+    greenfield: bool = False,
+) -> Looked:
+    """The scene of these families."""
+    read = tuple(read)
+    actors = tuple(actor for one in read for actor in _actors(one))
+    scan = found.scan
+    scene = Scene(
+        actors=actors,
+        units={one.unit.id: one.unit for one in found.members}
+        | {one.manifests.unit.id: one.manifests.unit for one in read},
+        order=StepOrder(planned.plan) if planned else StepOrder(),
+        known=session.craft.rules.known,
+        has_check=_checks(session, found.settings),
+        settings=found.settings,
+        unit_objects=dict(_own_objects(found)),
+        overlays=tuple(_files(scan, scan.overlays.values())),
+        sealings=tuple(_files(scan, _named(scan, SOPS_RULES))),
+        files=frozenset(scan.files),
+        whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
+        bands=config_at(scan.root).lint.bands if scan.files else Scene().bands,
+        greenfield=greenfield,
+    )
+    return Looked(scene, len(found.members), len(actors), tuple(_unknown(read)))
+
+
+def _actors(read: Read) -> Iterator[Actor]:
+    """Each object with its text; a namespace that nobody wrote down is at its unit's place."""
+    unit = read.manifests.unit
+    texts = {_key(one, unit): one for one in read.rendered.documents}
+    for manifest in read.manifests.manifests:
+        ref = manifest.ref
+        document = texts.get((ref.kind.group, ref.kind.name, ref.namespace, ref.name))
+        document = document or texts.get((ref.kind.group, ref.kind.name, "", ref.name))
+        yield Actor(unit, manifest, document or _made_up(unit, manifest))
+
+
+def _key(document: Document, unit: Unit) -> tuple[str, str, str, str]:
+    body = document.body
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    name = text(body, "metadata", "name") or text(body, "metadata", "generateName")
+    inside = text(body, "metadata", "namespace") or unit.destination.namespace
+    return (kind.group, kind.name, inside, name)
+
+
+def _made_up(unit: Unit, manifest: Manifest) -> Document:
+    ref = manifest.ref
+    body: Body = {
+        "apiVersion": ref.kind.api_version,
+        "kind": ref.kind.name,
+        "metadata": {"name": ref.name},
+    }
+    return Document(body, unit.where or Place(manifest.origin or str(unit.id)))
+
+
+def _own_objects(found: Found) -> Iterator[tuple[UnitId, Document]]:
+    """The own objects of units, as they are brought; of entries, as their files have them."""
+    for family in found.families:
+        own = {_named_object(one): one for member in family.members for one in member.documents}
+        if family.own is not None:
+            own[_named_object(family.own)] = family.own
+        for member in family.members:
+            name = member.unit.id
+            document = own.get((name.kind, name.namespace, name.name))
+            document = document or own.get((name.kind, "", name.name))
+            if document is not None:
+                yield name, document
+
+
+def _named_object(document: Document) -> tuple[str, str, str]:
+    body = document.body
+    return (
+        text(body, "kind"),
+        text(body, "metadata", "namespace"),
+        text(body, "metadata", "name"),
+    )
+
+
+def _checks(session: Session, settings: Mapping[str, Switch]) -> object:
+    """Whether the rules of a unit judge an object; scripts that stand in Git count."""
+    craft = session.craft
+    written = {name.removeprefix(HEALTH) for name in settings if name.startswith(HEALTH)}
+    known: dict[tuple[str, str, str, str], bool] = {}
+
+    def ask(unit: Unit, body: Body) -> bool:
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        key = (unit.policy.rules, kind.group, kind.name, kind.version)
+        if key not in known:
+            named = f"{kind.group}_{kind.name}" if kind.group else kind.name
+            scripted = unit.policy.rules == ARGO and (
+                named in written or craft.scripts.script_for(body) is not None
+            )
+            verdict = craft.rules.judge(body, Ms(0), rules=unit.policy.rules)
+            known[key] = scripted or verdict.checked
+        return known[key]
+
+    return ask
+
+
+def _named(scan: Scan, name: str) -> list[str]:
+    return [one for one in scan.files if posixpath.basename(one) == name]
+
+
+def _files(scan: Scan, names: Iterable[str]) -> Iterator[SceneFile]:
+    """Files as documents; what cannot be read is told by others."""
+    for name in names:
+        if not scan.is_below(name):
+            continue
+        try:
+            content = follow(scan.root / name, scan.root).read_bytes()[:LARGEST]
+            yield SceneFile(name, read(content, name))
+        except (OSError, StrayPathError, DocumentError, ValueError):
+            continue
+
+
+def _unknown(read: Iterable[Read]) -> Iterator[Unknown]:
+    """What could not be had of units that were rendered all the same."""
+    for one in read:
+        unit = one.manifests.unit
+        for lack in one.rendered.weakened:
+            yield Unknown(f"`{unit.id}`: {lack.unknown}", unit.where)
