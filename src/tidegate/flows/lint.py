@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
+
+from msgspec import structs
 
 from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
 from tidegate.flows.config import config_at
@@ -34,11 +36,20 @@ NOT_HAD = "source."
 class Asking:
     """How somebody wants a repository to be linted."""
 
-    choice: Choice = Choice()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: Severity = Severity.NOTE
+    levels: Mapping[str, Severity] = field(default_factory=dict)
     rules: Semantics | None = None
     greenfield: bool = False
     baseline: Path | None = None
     updates: bool = False
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(
+            select=self.select, ignore=self.ignore, severity=self.severity, levels=self.levels
+        )
 
 
 async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Asking) -> LintReport:
@@ -153,18 +164,12 @@ def _as_rule(finding: Finding) -> Finding:
     rule = RULES.get(READ_AS.get(finding.code, ""))
     if rule is None:
         return finding
-    return _changed(finding, code=rule.id, why=finding.why or rule.why)
+    return structs.replace(finding, code=rule.id, why=finding.why or rule.why)
 
 
 def _levelled(finding: Finding, levels: Mapping[str, Severity]) -> Finding:
     level = levels.get(finding.code)
-    return finding if level is None else _changed(finding, severity=level)
-
-
-def _changed(finding: Finding, **changes: object) -> Finding:
-    import msgspec  # noqa: PLC0415 - beside its only use
-
-    return msgspec.structs.replace(finding, **changes)
+    return finding if level is None else structs.replace(finding, severity=level)
 
 
 def _with_baseline(report: LintReport, asking: Asking, places: Places) -> LintReport:

@@ -83,7 +83,6 @@ def lint(what: str, **told: Unpack[LintGiven]) -> int:
     from tidegate.cli.asking import pointed_of, setting_of, target_of
     from tidegate.flows.lint import Asking
     from tidegate.flows.lint import lint as run
-    from tidegate.lint.selection import Choice
     from tidegate.model.finding import Severity
     from tidegate.model.semantics import BY_NAME
 
@@ -93,12 +92,10 @@ def lint(what: str, **told: Unpack[LintGiven]) -> int:
     levels = {code: Severity(level) for code, level in told["severity"] if code}
     least = [Severity(level) for code, level in told["severity"] if not code]
     asking = Asking(
-        choice=Choice(
-            select=told["select"],
-            ignore=told["ignore"],
-            severity=least[-1] if least else Severity.NOTE,
-            levels=levels,
-        ),
+        select=told["select"],
+        ignore=told["ignore"],
+        severity=least[-1] if least else Severity.NOTE,
+        levels=levels,
         rules=BY_NAME.get(told["engine"]),
         greenfield=told["greenfield"],
         baseline=told["baseline"],

@@ -1,0 +1,200 @@
+"""The graph of a repository: units, objects, what lies outside, and who needs whom.
+
+Two orders stand beside each other. `order` is what somebody declared between steps: waves, phases,
+stages, parents, dependsOn. `edges` is what nodes need of each other: references, producers, and
+what annotations declare between objects. Whoever compares them finds what cannot work.
+
+Nodes and steps are known by their numbers: their places in `Graph.nodes` and `Graph.steps`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.errors import Place
+from tidegate.model.objects import Ref, identity
+from tidegate.model.operators import Until
+from tidegate.model.plan import Edge
+from tidegate.model.unit import Strength, UnitId
+
+NOWHERE = -1
+"""The step of a node that no step writes."""
+SpotKey: TypeAlias = tuple[str, str, str, str, str]
+"""A cluster, and what is the same in all versions of an object's kind."""
+
+
+class NodeKind(StrEnum):
+    UNIT = "unit"
+    OBJECT = "object"
+    """Something that a unit of the repository writes."""
+    OUTSIDE = "outside"
+    """Something that is needed and that nobody in the repository brings."""
+
+
+class Tie(StrEnum):
+    """Why one node needs another."""
+
+    PARENT = "parent"
+    """A unit is brought by another one."""
+    DEPENDS_ON = "dependsOn"
+    """A unit says so."""
+    ANNOTATION = "depends-on"
+    """An annotation of an object says so: ours, or the one of cli-utils."""
+    CHANGE_RULE = "change rule"
+    """kapp's annotations say so."""
+    REFERENCE = "reference"
+    """An object names another one in a field."""
+    NAMESPACE = "namespace"
+    DEFINITION = "definition"
+    """A custom resource needs the definition of its kind."""
+    OPERATOR = "operator"
+    """A custom resource needs whoever serves its kind."""
+    HOST = "host"
+    """A text names a Service as a host."""
+    SELECTS = "selects"
+    """A Service answers through the pods of a workload."""
+
+
+class Effect(StrEnum):
+    """What becomes of a node while what it needs is not there."""
+
+    REFUSED = "refused"
+    """It cannot be written: the API server says no."""
+    HELD = "held"
+    """It is written and not well; it recovers by itself when the other one comes."""
+    FAILS = "fails"
+    """It is a task that tries, and fails for good when its attempts are used up."""
+    NOTHING = "nothing"
+    """It does without."""
+
+
+class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A unit, an object as one unit writes it in one phase, or a thing outside the repository.
+
+    `unit`: the unit that it is, or that writes it. `ref`: an object's; of a unit, its own object's;
+    of a kind that nobody defines, that of its CustomResourceDefinition; an operator outside has
+    none. `step`: the number of the step that writes it. `gates`: what comes behind its step waits
+    for it. `hook`: it is run, not kept. `is_task`: it ends by itself: a Job, a Pod that is one.
+    `name`: for people, and unique among nodes of its kind in one cluster and unit.
+    """
+
+    number: int
+    kind: NodeKind
+    name: str
+    cluster: str = ""
+    unit: UnitId | None = None
+    ref: Ref | None = None
+    step: int = NOWHERE
+    where: Place | None = None
+    gates: bool = True
+    hook: bool = False
+    is_task: bool = False
+
+    @property
+    def spot(self) -> SpotKey | None:
+        return (self.cluster, *identity(self.ref)) if self.ref else None
+
+
+class GraphStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of the plan, with its objects by number; `id` is the plan's."""
+
+    number: int
+    id: str
+    unit: UnitId
+    phase: str
+    wave: int
+    stage: str
+    part: int
+    nodes: tuple[int, ...]
+    last: bool
+    is_gated: bool
+    """Whether what comes behind it waits for its objects, by the rules of its unit."""
+
+
+class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """`after` needs `before`.
+
+    `want`: edges of one node with the same number are alternatives: one of them is enough.
+    `field`: the path in `after` that says so. `through`: what is needed, where `before` is not that
+    itself but makes it, or answers for it; with `key`, that key of it. `until`: what is asked of
+    it: to be there, ready, or serving. A node does without what is `optional`; so it does where the
+    `effect` is nothing. `in_force`: the rules that the unit runs by obey it.
+    """
+
+    before: int
+    after: int
+    want: int
+    tie: Tie
+    strength: Strength
+    effect: Effect = Effect.HELD
+    until: Until = Until.EXISTS
+    field: str = ""
+    through: Ref | None = None
+    key: str = ""
+    optional: bool = False
+    absent: bool = False
+    """It is asked not to be there."""
+    in_force: bool = True
+    where: Place | None = None
+    """Where that is said: the place of `after`, unless something else says it."""
+
+
+class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """All of it, and indexes that are made when they are first asked for.
+
+    `unread`: units of which not all objects are known; what is missing may be theirs.
+    """
+
+    nodes: tuple[GraphNode, ...] = ()
+    steps: tuple[GraphStep, ...] = ()
+    order: tuple[Edge, ...] = ()
+    edges: tuple[GraphEdge, ...] = ()
+    unread: tuple[UnitId, ...] = ()
+
+    @cached_property
+    def units(self) -> dict[UnitId, GraphNode]:
+        return {one.unit: one for one in self.nodes if one.kind is NodeKind.UNIT and one.unit}
+
+    @cached_property
+    def objects(self) -> dict[SpotKey, tuple[int, ...]]:
+        """By cluster and identity, the nodes that write an object: several, if several units do."""
+        found: dict[SpotKey, list[int]] = {}
+        for one in self.nodes:
+            if one.kind is NodeKind.OBJECT and one.spot:
+                found.setdefault(one.spot, []).append(one.number)
+        return {spot: tuple(numbers) for spot, numbers in found.items()}
+
+    @cached_property
+    def needs(self) -> tuple[tuple[int, ...], ...]:
+        """By node, the places in `edges` of what it needs."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for at, edge in enumerate(self.edges):
+            found[edge.after].append(at)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def needed_by(self) -> tuple[tuple[int, ...], ...]:
+        """By node, the places in `edges` of those that need it."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for at, edge in enumerate(self.edges):
+            found[edge.before].append(at)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def step_numbers(self) -> dict[str, int]:
+        """The numbers of steps by the plan's ids."""
+        return {one.id: one.number for one in self.steps}
+
+    @cached_property
+    def behind(self) -> tuple[tuple[int, ...], ...]:
+        """By step, the steps that start after it, one edge away."""
+        found: list[list[int]] = [[] for _ in self.steps]
+        numbers = self.step_numbers
+        for edge in self.order:
+            if edge.before in numbers and edge.after in numbers:
+                found[numbers[edge.before]].append(numbers[edge.after])
+        return tuple(map(tuple, found))
