@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tidegate.documents import Document
+from tidegate.errors import Place
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.bands import Bands
 from tidegate.lint.order import StepOrder
 from tidegate.model.config import Switch
+from tidegate.model.graph import Graph
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Json, Ref, Spot, identity
 from tidegate.model.plan import Step
@@ -63,13 +66,24 @@ class SceneFile:
     documents: tuple[Document, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Octal:
+    """A number that begins with a zero, as the text of a file has it."""
+
+    key: str
+    text: str
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Scene:
     """What is known of a repository.
 
     `order`: nothing where the units cannot be put in order. `unit_objects`: the own objects of
-    units, by their places. `overlays`, `sealings`: files of kustomize and of SOPS. `files`: the
-    names of all files. `whole`: the units all of whose objects are known.
+    units, by their places. `documents`: by unit, all that it renders. `overlays`, `sealings`,
+    `values`: files of kustomize, rules of SOPS, values of charts; `sealed`: encrypted files.
+    `hidden`: objects that stand encrypted in Git. `files`: the names of all files. `whole`: the
+    units all of whose objects are known. `greenfield`: nothing is there when it begins.
     """
 
     actors: tuple[Actor, ...] = ()
@@ -82,9 +96,24 @@ class Scene:
     overlays: tuple[SceneFile, ...] = ()
     sealings: tuple[SceneFile, ...] = ()
     sealed: tuple[SceneFile, ...] = ()
+    values: tuple[SceneFile, ...] = ()
+    octals: tuple[Octal, ...] = ()
+    documents: Mapping[UnitId, tuple[Document, ...]] = field(default_factory=dict)
+    hidden: frozenset[Identity] = frozenset()
+    graph: Graph = field(default_factory=Graph)
+    greenfield: bool = False
     files: frozenset[str] = frozenset()
     whole: frozenset[UnitId] = frozenset()
     bands: Bands = field(default_factory=Bands)
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """The directories of all files."""
+        found: set[str] = set()
+        for name in self.files:
+            while (name := posixpath.dirname(name)) and name not in found:
+                found.add(name)
+        return frozenset(found)
 
     @cached_property
     def by_identity(self) -> dict[Identity, list[Actor]]:

@@ -1,0 +1,157 @@
+"""The graph and the scene together: which objects wait for what, and which of that never comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from tidegate.lint.reach import Done, Fact, Met, Reach, Ready, Start, There, provided, reach
+from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.words import name
+from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind
+from tidegate.model.operators import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An object that wants something, the edge that says so, who brings it, and why it never comes.
+
+    `way`: what stands between, in words.
+    """
+
+    actor: Actor
+    edge: GraphEdge
+    maker: Actor | None
+    wanted: str
+    way: tuple[str, ...] = ()
+
+
+class Cast:
+    """Made once for a scene; rules share it."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._gated = {step.number: step.is_gated for step in scene.graph.steps}
+
+    @property
+    def graph(self) -> Graph:
+        return self.scene.graph
+
+    @cached_property
+    def actors(self) -> dict[int, Actor]:
+        """By node, the object with its text."""
+        phases = {step.number: step.phase for step in self.graph.steps}
+        known = {
+            (one.unit.id, one.identity, one.manifest.phase.value): one for one in self.scene.actors
+        }
+        loose = {(one.unit.id, one.identity): one for one in self.scene.actors}
+        found: dict[int, Actor] = {}
+        for node in self.graph.nodes:
+            if node.kind is not NodeKind.OBJECT or node.unit is None or node.spot is None:
+                continue
+            phase = phases.get(node.step, "sync")
+            actor = known.get((node.unit, node.spot, phase)) or loose.get((node.unit, node.spot))
+            if actor is not None:
+                found[node.number] = actor
+        return found
+
+    def waits(self, node: GraphNode) -> bool:
+        """Whether what comes behind its step waits until it is ready."""
+        actor = self.actors.get(node.number)
+        if not node.gates or actor is None:
+            return False
+        rules = actor.unit.policy.semantics
+        return node.hook or rules.falls_back or self.scene.has_check(actor.unit, actor.body)
+
+    @cached_property
+    def reach(self) -> Reach:
+        return reach(self.graph, self.waits)
+
+    @cached_property
+    def deadlocks(self) -> list[Case]:
+        """Objects whose step starts, and that wait for what comes only behind it; each once."""
+        found: dict[tuple[int, int | None], Case] = {}
+        for want, edges in self.reach.wants.items():
+            if Met(want) in self.reach.facts:
+                continue
+            node = self.graph.nodes[edges[0].after]
+            actor = self.actors.get(node.number)
+            if actor is None or not self.reach.starts(node) or not self._matters(node, edges[0]):
+                continue
+            case = self._behind(node, actor, edges)
+            if case is not None:
+                found.setdefault((node.number, id(case.maker)), case)
+        return [*found.values()]
+
+    def _matters(self, node: GraphNode, edge: GraphEdge) -> bool:
+        """Whether its step is not done without it."""
+        return edge.effect is Effect.REFUSED or (
+            self._gated.get(node.step, False) and self.waits(node)
+        )
+
+    def _behind(self, node: GraphNode, actor: Actor, edges: list[GraphEdge]) -> Case | None:
+        """The case where all who bring it come behind the step of who wants it."""
+        if node.step == NOWHERE:
+            return None
+        goal = Done(node.step)
+        ways = [(edge, self.reach.why_not(provided(edge), goal)) for edge in edges]
+        if not all(way for _, way in ways):
+            return None
+        edge, way = min(ways, key=lambda pair: len(pair[1]))
+        return Case(actor, edge, self._maker(edge), self.wanted(edge), tuple(self._words(way)))
+
+    def _maker(self, edge: GraphEdge) -> Actor | None:
+        return self.actors.get(edge.before)
+
+    def wanted(self, edge: GraphEdge) -> str:
+        """What is wanted, in words."""
+        if edge.through is not None:
+            return name(edge.through)
+        node = self.graph.nodes[edge.before]
+        return name(node.ref) if node.ref is not None else f"`{node.name}`"
+
+    def _words(self, way: list[Fact]) -> list[str]:
+        """A chain of facts that never come, in words; what goes without saying is left out."""
+        told: list[str] = []
+        for fact in way:
+            match fact:
+                case Ready(node) | There(node):
+                    told.append(f"{self.graph.nodes[node].name} is needed")
+                case Done(step):
+                    told.append(f"`{self.graph.steps[step].id}` must be done")
+                case Start() | Met():
+                    continue
+        return list(dict.fromkeys(told))
+
+    @cached_property
+    def inversions(self) -> list[Case]:
+        """Objects that are applied before what they need, and recover; each want once."""
+        order = self.scene.order
+        found: list[Case] = []
+        for want, edges in self.reach.wants.items():
+            node = self.graph.nodes[edges[0].after]
+            actor = self.actors.get(node.number)
+            if actor is None or Met(want) not in self.reach.facts:
+                continue
+            makers = [(edge, self._maker(edge)) for edge in edges]
+            steps = self.graph.steps
+            if node.step == NOWHERE or edges[0].effect is Effect.REFUSED:
+                continue
+            early = steps[node.step].id
+            behind = [
+                edge
+                for edge, maker in makers
+                if maker is not None
+                and (late := self.graph.nodes[edge.before].step) != NOWHERE
+                and order.is_behind(steps[late].id, early)
+            ]
+            if len(behind) == len(edges):
+                edge = behind[0]
+                found.append(Case(actor, edge, self._maker(edge), self.wanted(edge)))
+        return found
+
+
+@lru_cache(maxsize=2)
+def cast_of(scene: Scene) -> Cast:
+    """The cast of a scene; rules that ask one after another share it."""
+    return Cast(scene)
