@@ -191,6 +191,12 @@ def _seats(operators: Iterable[Operator], story: Scenario) -> list[Seat]:
     ]
 
 
+def profile_of(simulation: Simulation | None) -> Profile:
+    """How long things take, and what is assumed of programs."""
+    own = simulation or Simulation()
+    return _profile(own, known_to(own))
+
+
 def _profile(simulation: Simulation, known: Knowledge) -> Profile:
     from tidegate.sandbox.physics.profile import read_profile, typical
 

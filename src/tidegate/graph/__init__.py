@@ -5,11 +5,13 @@ and references.
 
     graph = build_graph(manifests, plan, ground)        graph.build     (flows: graph.make_graph)
 
+    reach = Reach(graph)                                graph.reach: made once, asked often
     inverted = [                                        # consumers that come before producers
         edge
         for edge in graph.edges
-        if comes(graph, edge.before, edge.after) is Comes.BEHIND and not edge.optional
-    ]                                                   graph.reach
+        if standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
+        and not edge.optional
+    ]
     lacks = missing(graph)                              graph.missing
     circles = find_circles(graph)                       graph.circles
     path = critical_path(graph)                         graph.paths
@@ -35,7 +37,7 @@ ExternalSecret in wave 2 that makes it:
             before 5, after 2, tie=operator, effect=held, until=ready
             before 6, after 2, tie=reference, effect=held, until=ready
 
-`comes(graph, 2, 1)` is BEHIND: the producer comes after the consumer. `find_circles` gives one
-circle: wave 2 waits for the Job, the Job for the Secret, the Secret for the ExternalSecret, and
-that for wave 2. `missing` lists nodes 3 to 6, each with who needs it and where.
+`standing(graph, reach, 2, 1)` is BEHIND: the producer comes after the consumer. `find_circles`
+gives one circle: wave 2 waits for the Job, the Job for the Secret, the Secret for the
+ExternalSecret, and that for wave 2. `missing` lists nodes 3 to 6, each with who needs it and where.
 """

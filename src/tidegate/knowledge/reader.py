@@ -10,10 +10,11 @@ from typing import cast
 from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw, decode
 from tidegate.errors import OperatorsError, foreign
+from tidegate.knowledge.fields import parse_places
 from tidegate.knowledge.templates import FOR, check_template, shows
 from tidegate.model.checks import mistakes_in, mistakes_of
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Knowledge, Product, Row
+from tidegate.model.operators import Check, Knowledge, Product, ReferenceRow, Row
 
 ROWS = Path(__file__).with_name("rows")
 
@@ -39,6 +40,56 @@ def _flaws(known: Knowledge) -> Iterator[Flaw]:
     for place, row in enumerate(known.rows):
         for path, error in (*_wrong_stages(row), *_wrong_paths(row)):
             yield ("rows", place, *path), error
+    yield from _wrong_references(known)
+
+
+def _wrong_references(known: Knowledge) -> Iterator[Flaw]:
+    for place, reference in enumerate(known.references):
+        yield from _inside(("references", place), _wrong_reference(reference))
+    for place, pods in enumerate(known.pods):
+        for mistake in mistakes_of([Check(path=pods.at)]):
+            yield ("pods", place, "at"), OperatorsError("operators.path", foreign(mistake))
+    for place, producer in enumerate(known.producers):
+        for index, product in enumerate(producer.produces):
+            where = ("producers", place, "produces", index)
+            yield from _inside(where, _wrong_product(product))
+
+
+def _inside(where: FieldPath, flaws: Iterator[Flaw]) -> Iterator[Flaw]:
+    return (((*where, *path), error) for path, error in flaws)
+
+
+def _wrong_reference(row: ReferenceRow) -> Iterator[Flaw]:
+    if row.pods is bool(row.of_kinds):
+        problem = "a reference is either of `pods` or of the kinds in `of_kinds`"
+        yield ("at",), OperatorsError("operators.value", problem)
+    for place, path in enumerate((*row.at, *row.keys)):
+        key = ("at", place) if place < len(row.at) else ("keys", place - len(row.at))
+        try:
+            parse_places(path)
+        except ValueError as error:
+            yield key, OperatorsError("operators.path", foreign(str(error)))
+    for field in ("kind", "name", "group", "namespace"):
+        yield from _wrong_template((field,), getattr(row, field))
+    for place, check in enumerate(row.when):
+        for mistake in mistakes_of([check]):
+            yield ("when", place), OperatorsError("operators.path", foreign(mistake))
+
+
+def _wrong_product(product: Product) -> Iterator[Flaw]:
+    yield from _wrong_template(("object",), product.makes)
+    if product.each:
+        yield from _wrong_template(("each",), {FOR: product.each})
+    for place, check in enumerate(product.when):
+        for mistake in mistakes_of([check]):
+            yield ("when", place), OperatorsError("operators.path", foreign(mistake))
+
+
+def _wrong_template(path: FieldPath, template: object) -> Iterator[Flaw]:
+    try:
+        check_template(template)
+    except ValueError as error:
+        yield path, OperatorsError("operators.path", foreign(str(error)))
 
 
 def _wrong_stages(row: Row) -> Iterator[Flaw]:
@@ -58,10 +109,7 @@ def _wrong_stages(row: Row) -> Iterator[Flaw]:
 
 def _wrong_paths(row: Row) -> Iterator[Flaw]:
     for path, template in (*_templates(row), *_lists(row)):
-        try:
-            check_template(template)
-        except ValueError as error:
-            yield path, OperatorsError("operators.path", foreign(str(error)))
+        yield from _wrong_template(path, template)
     for path, check in _checks(row):
         for mistake in mistakes_of([check]):
             yield path, OperatorsError("operators.path", foreign(mistake))

@@ -7,13 +7,13 @@ sandbox of those that are.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidegate.knowledge.templates import items_of, render, render_text, scope_of
 from tidegate.model.checks import all_hold
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import Need, Product, Row, ServiceProduct, Stage, Until
+from tidegate.model.operators import Need, Product, Row, ServiceProduct, Until
 from tidegate.model.reading import mapping, mappings, text
 
 SECRET = Kind("", "v1", "Secret")
@@ -118,11 +118,12 @@ def products_of(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made
     for service in row.services:
         yield from _service(service, scope)
     for stage in row.stages if upto is None else row.stages[: upto + 1]:
-        yield from _stage(stage, scope)
+        yield from make_products(stage.produces, scope)
 
 
-def _stage(stage: Stage, whole: Body) -> Iterator[Made]:
-    for product in stage.produces:
+def make_products(products: Iterable[Product], whole: Body) -> Iterator[Made]:
+    """What these products come to for an object; nothing where they have no name."""
+    for product in products:
         for scope in items_of(whole, product.each):
             if all_hold(product.when, scope):
                 made = _object(product, scope)

@@ -6,7 +6,8 @@
     ${spec.list[0].name}            an item; [key=value] chooses one, ["a.b/c"] quotes a name
     ${service(spec.server)}         the Service that a URL or a host calls, ${namespace_of(…)} its
                                     namespace; also text(…), lower(…), count(…),
-                                    members(…)
+                                    members(…), group_of(…) an apiVersion, option(…,name) among
+                                    arguments
     {$for: path, $key: …, $value: …}    a mapping with a key for each item: ${key}, ${item}
     {$for: path, $item: …}              a list
     {$merge: [mapping, mapping]}        one mapping; the last to speak of a key decides
@@ -38,7 +39,7 @@ FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
 
 _HOLE = re.compile(r"\$\{([^}]*)\}")
-_CALL = re.compile(r"(\w+)\((.*)\)")
+_CALL = re.compile(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
 _ADDRESS = re.compile(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
 PUBLIC = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
 """Second halves of hosts of two parts that are domains, not namespaces."""
@@ -50,6 +51,7 @@ class Option(NamedTuple):
     fixed: str | int | None
     path: tuple[Step, ...] = ()
     function: str = ""
+    argument: str = ""
 
 
 Piece: TypeAlias = str | tuple[Option, ...]
@@ -94,11 +96,16 @@ def render_text(template: str, scope: Body) -> str:
 
 
 def items_of(scope: Body, path: str) -> Iterator[Body]:
-    """A scope for each item at a path; the scope itself where no path is given."""
+    """A scope for each item at a path; the scope itself where no path is given.
+
+    A text is a list of words with commas between them.
+    """
     if not path:
         yield scope
         return
     found = find(scope, path)
+    if isinstance(found, str):
+        found = [word.strip() for word in found.split(",") if word.strip()]
     if isinstance(found, dict):
         yield from ({**scope, "key": key, "item": item} for key, item in sorted(found.items()))
     elif isinstance(found, list):
@@ -141,7 +148,7 @@ def _parse_option(text: str) -> Option:
     if called[1] not in FUNCTIONS:
         known = ", ".join(sorted(FUNCTIONS))
         raise ValueError(f"there is no function `{called[1]}`, only {known}")
-    return Option(None, parse_path(called[2]), called[1])
+    return Option(None, parse_path(called[2]), called[1], called[3] or "")
 
 
 def _fill(text: str, scope: Body) -> Json:
@@ -165,7 +172,7 @@ def _first(options: tuple[Option, ...], scope: Body) -> Json:
         if option.fixed is not None:
             return option.fixed
         found = walk(scope, option.path)
-        value = FUNCTIONS[option.function](found) if option.function else found
+        value = FUNCTIONS[option.function](found, option.argument) if option.function else found
         if value is not None and value != "":
             return value
     return None
@@ -221,13 +228,25 @@ def _members(sets: Json) -> Json:
     return int(amount({"sets": sets}, "sum(sets,count)")) or None
 
 
-FUNCTIONS: dict[str, Callable[[Json], Json]] = {
-    "count": lambda value: len(value) if isinstance(value, list | dict) else None,
-    "members": _members,
-    "lower": lambda value: value.lower() if isinstance(value, str) else None,
-    "namespace_of": lambda value: _called(value)[1] or None,
-    "service": lambda value: _called(value)[0] or None,
-    "text": _text,
+def _option(arguments: Json, name: str) -> Json:
+    """What an option of a command line says: `--name=value`, or `--name` and the next word."""
+    words = [str(word) for word in arguments] if isinstance(arguments, list) else []
+    for at, word in enumerate(words):
+        flag, sign, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and flag == name:
+            return value if sign else next(iter(words[at + 1 :]), None)
+    return None
+
+
+FUNCTIONS: dict[str, Callable[[Json, str], Json]] = {
+    "count": lambda value, _: len(value) if isinstance(value, list | dict) else None,
+    "group_of": lambda value, _: value.rpartition("/")[0] if isinstance(value, str) else None,
+    "members": lambda value, _: _members(value),
+    "lower": lambda value, _: value.lower() if isinstance(value, str) else None,
+    "namespace_of": lambda value, _: _called(value)[1] or None,
+    "option": _option,
+    "service": lambda value, _: _called(value)[0] or None,
+    "text": lambda value, _: _text(value),
 }
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from tidegate.errors import Place
 from tidegate.model.objects import Ref, identity
-from tidegate.model.operators import Until
+from tidegate.model.operators import Effect, Until
 from tidegate.model.plan import Edge
 from tidegate.model.unit import Strength, UnitId
 
@@ -57,19 +57,6 @@ class Tie(StrEnum):
     """A text names a Service as a host."""
     SELECTS = "selects"
     """A Service answers through the pods of a workload."""
-
-
-class Effect(StrEnum):
-    """What becomes of a node while what it needs is not there."""
-
-    REFUSED = "refused"
-    """It cannot be written: the API server says no."""
-    HELD = "held"
-    """It is written and not well; it recovers by itself when the other one comes."""
-    FAILS = "fails"
-    """It is a task that tries, and fails for good when its attempts are used up."""
-    NOTHING = "nothing"
-    """It does without."""
 
 
 class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -132,9 +119,11 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     strength: Strength
     effect: Effect = Effect.HELD
     until: Until = Until.EXISTS
-    field: str = ""
+    field: tuple[str | int, ...] = ()
     through: Ref | None = None
     key: str = ""
+    lacks_key: bool = False
+    """What is there is known not to have it."""
     optional: bool = False
     absent: bool = False
     """It is asked not to be there."""

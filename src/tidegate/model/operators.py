@@ -215,6 +215,72 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The plurals of kinds whose plural is not the English one."""
 
 
+class Effect(StrEnum):
+    """What becomes of an object while what it names is not there."""
+
+    REFUSED = "refused"
+    """It cannot be written, or its pods cannot: the API server says no."""
+    HELD = "held"
+    """It is written and not well; it recovers by itself when the other one comes."""
+    FAILS = "fails"
+    """It is a task that tries, and fails for good when its attempts are used up."""
+    NOTHING = "nothing"
+    """It is well without."""
+
+
+class ReferenceRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What objects of some kinds name in their fields, and what becomes of them without it.
+
+    `at`: where they do; `[*]` stands for every item of a list, `*` for every key of a mapping and
+    `**` for any depth. What stands there is `item` in the other texts. With `pods`, the paths are
+    those of a pod's spec, and the row is for all kinds that have pods. The last key of a path that
+    goes any depth is a pattern. `keys`: paths in the item that name keys of what is meant.
+    """
+
+    at: tuple[str, ...]
+    kind: str
+    name: str = "${item.name}"
+    group: str = ""
+    namespace: str = OWN
+    of_group: str = ""
+    of_kinds: tuple[str, ...] = ()
+    pods: bool = False
+    when: tuple[Check, ...] = ()
+    keys: tuple[str, ...] = ()
+    until: Until = Until.EXISTS
+    effect: Effect = Effect.HELD
+    source: str
+
+
+class PodsRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where objects of some kinds have the spec of their pods.
+
+    `labels`: where the labels of these stand. `is_task`: they end by themselves. `later`: there are
+    none when the object is applied.
+    """
+
+    group: str = ""
+    kinds: tuple[str, ...]
+    at: str
+    labels: str = ""
+    is_task: bool = False
+    later: bool = False
+    source: str
+
+
+class ProducerRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is made of objects of some kinds that no operator's row is about.
+
+    With `images`, only of those that run an image whose name has one of these parts.
+    """
+
+    group: str = ""
+    kinds: tuple[str, ...]
+    produces: tuple[Product, ...]
+    images: tuple[str, ...] = ()
+    source: str
+
+
 class WorkloadKind(StrEnum):
     """What an operator runs as."""
 
@@ -248,10 +314,16 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     operators: tuple[Operator, ...] = ()
     rows: tuple[Row, ...] = ()
     holds: tuple[Hold, ...] = ()
+    references: tuple[ReferenceRow, ...] = ()
+    pods: tuple[PodsRow, ...] = ()
+    producers: tuple[ProducerRow, ...] = ()
 
     def and_more(self, other: Knowledge) -> Knowledge:
         return Knowledge(
             operators=(*self.operators, *other.operators),
             rows=(*self.rows, *other.rows),
             holds=(*self.holds, *other.holds),
+            references=(*self.references, *other.references),
+            pods=(*self.pods, *other.pods),
+            producers=(*self.producers, *other.producers),
         )

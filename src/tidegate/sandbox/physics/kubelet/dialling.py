@@ -4,11 +4,10 @@ answer. All of this is assumed: what a program does with a host name is its own 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
 
+from tidegate.knowledge.hosts import aliases_of, command_of, hosts_of, service_of
+from tidegate.knowledge.hosts import does_poll as polls
 from tidegate.model.labels import matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
@@ -22,33 +21,6 @@ from tidegate.sandbox.physics.kubelet.needs import variables_of
 from tidegate.sandbox.physics.profile import Profile
 from tidegate.sandbox.server.store import Stored
 
-LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
-HOST = re.compile(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
-USER_OF_URL = re.compile(r"://[^/@\s]*@")
-URL_HOST = re.compile(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
-BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
-AFTER_OPTION = re.compile(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
-BEFORE_PORT = re.compile(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
-HOST_VARIABLE = re.compile(r"(?:^|_)HOST$", re.IGNORECASE)
-ADDRESS_VARIABLE = re.compile(
-    r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
-    re.IGNORECASE,
-)
-OWN_ADDRESS = re.compile(
-    r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
-)
-"""Where an application says under which address others know it."""
-CLIENT = re.compile(r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|pg_isready)\b")
-CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
-LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default"})
-
-
-class Host(NamedTuple):
-    """A host that is named. A sure one is a Service even if no such Service is there."""
-
-    name: str
-    sure: bool
-
 
 class Dialled(NamedTuple):
     """A Service that a container calls, by the name it uses."""
@@ -57,13 +29,27 @@ class Dialled(NamedTuple):
     host: str
 
 
+class _Seen(NamedTuple):
+    """The Services and namespaces of a cluster as they are now."""
+
+    view: Visible
+
+    def has_service(self, namespace: str, name: str) -> bool:
+        return self.view.get(Ref(SERVICE, namespace, name)) is not None
+
+    def has_namespace(self, name: str) -> bool:
+        return self.view.get(Ref(NAMESPACE, "", name)) is not None
+
+
 def dialled_services(
     view: Visible, pod: Stored, container: Json, profile: Profile
 ) -> tuple[Dialled, ...]:
     """The Services that a container names, without its own and those for telemetry."""
     found: dict[Ref, Dialled] = {}
-    for host in _hosts(view, pod, container, profile):
-        service = _service_of(view, pod, host)
+    variables, aliases = variables_of(view, pod, container), aliases_of(pod.body.get("spec"))
+    for host in hosts_of(variables, command_of(container), aliases, profile.telemetry):
+        meant = service_of(host, pod.ref.namespace, _Seen(view))
+        service = Ref(SERVICE, *meant) if meant else None
         if service is not None and service not in found and not _is_own(view, pod, service):
             found[service] = Dialled(service, host.name)
     return tuple(found.values())
@@ -71,8 +57,7 @@ def dialled_services(
 
 def does_poll(container: Json, profile: Profile) -> bool:
     """Whether a command waits for what it calls, rather than fail."""
-    words = _command(container)
-    return any(_compiled(pattern).search(words) for pattern in profile.polls)
+    return polls(container, profile.polls)
 
 
 def answering_since(view: Visible, service: Ref) -> Ms | None:
@@ -110,58 +95,6 @@ def _ready_since(view: Visible, slice_: Stored, endpoint: Json) -> Ms:
     return moment_of(slice_.metadata.get("creationTimestamp")) or Ms(0)
 
 
-def _hosts(view: Visible, pod: Stored, container: Json, profile: Profile) -> Iterator[Host]:
-    aliases = {
-        name
-        for alias in mappings(pod.body, "spec", "hostAliases")
-        for name in listed(alias, "hostnames")
-    }
-    for variable, value in variables_of(view, pod, container):
-        if not OWN_ADDRESS.search(variable) and not _is_telemetry(variable, profile):
-            yield from _hosts_in(value, variable, aliases, profile)
-    yield from _hosts_in(_command(container), "", aliases, profile)
-
-
-def _hosts_in(written: str, variable: str, aliases: set[Json], profile: Profile) -> Iterator[Host]:
-    written = USER_OF_URL.sub("://", written)
-    urls = set(URL_HOST.findall(written))
-    is_host = bool(HOST_VARIABLE.search(variable))
-    for name in (*sorted(urls), *_names_in(written, variable)):
-        if name not in LOCAL and name not in aliases and not _is_telemetry(name, profile):
-            yield Host(name, name in urls or is_host or name.endswith(CLUSTER_SUFFIX))
-
-
-def _names_in(written: str, variable: str) -> Iterator[str]:
-    """What may be a host. A word without a dot is one only in the right company."""
-    words = HOST.findall(written)
-    yield from (word for word in words if "." in word)
-    yield from AFTER_OPTION.findall(f" {written}")
-    yield from BEFORE_PORT.findall(written)
-    if variable and ADDRESS_VARIABLE.search(variable):
-        yield from (part for part in re.split(r"[,;\s]+", written) if part in words)
-    elif not variable and CLIENT.search(written):
-        yield from (word for word in words if "." not in word)
-
-
-def _service_of(view: Visible, pod: Stored, host: Host) -> Ref | None:
-    """The Service that a host means, seen from a pod."""
-    name = host.name
-    for suffix in CLUSTER_SUFFIX:
-        if name.endswith(suffix):
-            labels = name.removesuffix(suffix).split(".")
-            return Ref(SERVICE, labels[-1], labels[-2]) if len(labels) > 1 else None
-    labels = name.split(".")
-    if len(labels) == 1:
-        service = Ref(SERVICE, pod.ref.namespace, name)
-        is_word = name.isdigit() or name in ("true", "false")
-        return service if view.get(service) or (host.sure and not is_word) else None
-    if len(labels) == 2:  # noqa: PLR2004 - service and namespace
-        service = Ref(SERVICE, labels[1], labels[0])
-        is_sure = host.sure and view.get(Ref(NAMESPACE, "", labels[1])) is not None
-        return service if view.get(service) or is_sure else None
-    return None
-
-
 def _is_own(view: Visible, pod: Stored, service: Ref) -> bool:
     """Whether a Service leads to the pod itself or to its peers."""
     stored = view.get(service)
@@ -169,17 +102,3 @@ def _is_own(view: Visible, pod: Stored, service: Ref) -> bool:
         return False
     selector = mapping(stored.body, "spec", "selector")
     return bool(selector) and matches({"matchLabels": selector}, pod.labels)
-
-
-def _command(container: Json) -> str:
-    words = [*listed(container, "command"), *listed(container, "args")]
-    return " ".join(word for word in words if isinstance(word, str))
-
-
-def _is_telemetry(name: str, profile: Profile) -> bool:
-    return any(_compiled(pattern).search(name) for pattern in profile.telemetry)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 
-from tidegate.knowledge import references
+from tidegate.knowledge import references, settings
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import mappings, text
 from tidegate.sandbox.controllers.reaction import Visible
 from tidegate.sandbox.server.store import Body, Stored
-
-OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
-"""On a Secret that stands for one whose keys nobody here can know: it has every key."""
 
 WORDS = {references.SECRET: "secret", references.CONFIG_MAP: "configmap"}
 ABSENT_KEY = {
@@ -48,17 +43,12 @@ def missing_volume(view: Visible, pod: Stored) -> tuple[str, str]:
 
 def variables_of(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
     """The variables of a container with their values, as far as they are known."""
-    namespace = pod.ref.namespace
-    for kind, reference in references.whole_sources(container):
-        found = _found(view, kind, namespace, reference)
-        for key in _keys(found) if found else ():
-            yield key, _value(found, kind, key)
-    for name, kind, reference in references.single_sources(container):
-        found = _found(view, kind, namespace, reference)
-        yield name, _value(found, kind, text(reference, "key"))
-    for variable in mappings(container, "env"):
-        if value := text(variable, "value"):
-            yield text(variable, "name"), value
+
+    def find(kind: Kind, name: str) -> Body | None:
+        found = view.get(Ref(kind, pod.ref.namespace, name))
+        return found.body if found else None
+
+    return settings.variables_of(container, find)
 
 
 def _found(view: Visible, kind: Kind, namespace: str, reference: Body) -> Stored | None:
@@ -74,7 +64,7 @@ def _missing_key(view: Visible, kind: Kind, namespace: str, reference: Body) -> 
     if found is None:
         return _absent(kind, reference)
     key, name = text(reference, "key"), text(reference, "name")
-    if _is_open(found) or key in _keys(found, binary=False):
+    if settings.has_open_keys(found.body) or key in settings.keys_of(found.body, binary=False):
         return ""
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
@@ -83,34 +73,10 @@ def _unmountable(view: Visible, kind: Kind, namespace: str, reference: Body) -> 
     found = _found(view, kind, namespace, reference)
     if found is None:
         return _absent(kind, reference)
-    if _is_open(found):
+    if settings.has_open_keys(found.body):
         return ""
-    held = _keys(found)
+    held = settings.keys_of(found.body)
     for item in mappings(reference, "items"):
         if text(item, "key") not in held:
             return ABSENT_KEY[kind].format(text(item, "key"))
     return ""
-
-
-def _is_open(found: Stored) -> bool:
-    return mapping(found.metadata, "annotations").get(OPEN_KEYS) == "true"
-
-
-def _keys(found: Stored, *, binary: bool = True) -> dict[str, Json]:
-    keys = {**mapping(found.body, "data"), **mapping(found.body, "stringData")}
-    return {**mapping(found.body, "binaryData"), **keys} if binary else keys
-
-
-def _value(found: Stored | None, kind: Kind, key: str) -> str:
-    """A value to look for hosts in. It is compared and never shown."""
-    if found is None:
-        return ""
-    written = part(found.body, "stringData", key) or part(found.body, "data", key)
-    if not isinstance(written, str):
-        return ""
-    if kind == references.CONFIG_MAP or part(found.body, "stringData", key):
-        return written
-    try:
-        return base64.b64decode(written).decode(errors="replace")
-    except binascii.Error:
-        return ""

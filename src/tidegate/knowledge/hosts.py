@@ -1,0 +1,158 @@
+"""Which hosts a text names, and which Services these are.
+
+For what containers dial, as the sandbox plays it, and for what the graph reads of manifests. All of
+this is assumed: what a program does with a host name is its own affair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from typing import NamedTuple, Protocol
+
+from tidegate.model.objects import Json
+from tidegate.model.reading import listed, mappings
+
+LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+HOST = re.compile(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
+USER_OF_URL = re.compile(r"://[^/@\s]*@")
+URL_HOST = re.compile(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
+BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
+AFTER_OPTION = re.compile(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
+BEFORE_PORT = re.compile(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
+HOST_VARIABLE = re.compile(r"(?:^|_)HOST$", re.IGNORECASE)
+ADDRESS_VARIABLE = re.compile(
+    r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
+    re.IGNORECASE,
+)
+OWN_ADDRESS = re.compile(
+    r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
+)
+"""Where an application says under which address others know it."""
+CLIENT = re.compile(r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|pg_isready)\b")
+CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
+LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default"})
+
+
+MOST_TEXT = 100_000
+"""Texts that are longer are no settings."""
+
+
+class Host(NamedTuple):
+    """A host that is named. A sure one is a Service even if no such Service is there."""
+
+    name: str
+    sure: bool
+
+
+class Services(Protocol):
+    """What is known of a cluster's Services and namespaces."""
+
+    def has_service(self, namespace: str, name: str) -> bool: ...
+    def has_namespace(self, name: str) -> bool: ...
+
+
+def aliases_of(spec: Json) -> frozenset[str]:
+    """Hosts that a pod's spec gives addresses to by itself."""
+    return frozenset(
+        name
+        for alias in mappings(spec, "hostAliases")
+        for name in listed(alias, "hostnames")
+        if isinstance(name, str)
+    )
+
+
+def command_of(container: Json) -> str:
+    words = [*listed(container, "command"), *listed(container, "args")]
+    return " ".join(word for word in words if isinstance(word, str))
+
+
+def hosts_of(
+    variables: Iterable[tuple[str, str]],
+    command: str,
+    aliases: Collection[str],
+    telemetry: tuple[str, ...],
+) -> Iterator[Host]:
+    """The hosts that a container names in its variables and in its command."""
+    for variable, value in variables:
+        if not is_own_address(variable, telemetry):
+            yield from hosts_in(value, variable, aliases, telemetry)
+    yield from hosts_in(command, "", aliases, telemetry)
+
+
+def is_own_address(variable: str, telemetry: tuple[str, ...]) -> bool:
+    """Whether a variable says where others find the program, or where it only reports to."""
+    return bool(OWN_ADDRESS.search(variable)) or is_telemetry(variable, telemetry)
+
+
+def hosts_in(
+    written: str, variable: str, aliases: Collection[str], telemetry: tuple[str, ...]
+) -> Iterator[Host]:
+    """The hosts in one text; of a variable if it has a name, else of a command."""
+    written = USER_OF_URL.sub("://", written)
+    urls = set(URL_HOST.findall(written))
+    is_host = bool(HOST_VARIABLE.search(variable))
+    for name in (*sorted(urls), *_names_in(written, variable)):
+        if name not in LOCAL and name not in aliases and not is_telemetry(name, telemetry):
+            yield Host(name, name in urls or is_host or name.endswith(CLUSTER_SUFFIX))
+
+
+def addresses_in(written: str, telemetry: tuple[str, ...]) -> Iterator[Host]:
+    """The hosts in a text of which nobody knows what it is for: those of URLs, and Services' own.
+
+    A word in passing is none.
+    """
+    if len(written) > MOST_TEXT or ("://" not in written and ".svc" not in written):
+        return
+    written = USER_OF_URL.sub("://", written)
+    named = (word for word in HOST.findall(written) if word.endswith(CLUSTER_SUFFIX))
+    for name in dict.fromkeys((*URL_HOST.findall(written), *named)):
+        if name not in LOCAL and not is_telemetry(name, telemetry):
+            yield Host(name, sure=name.endswith(CLUSTER_SUFFIX))
+
+
+def service_of(host: Host, home: str, known: Services) -> tuple[str, str] | None:
+    """The namespace and the name of the Service that a host means, seen from a namespace."""
+    name = host.name
+    for suffix in CLUSTER_SUFFIX:
+        if name.endswith(suffix):
+            labels = name.removesuffix(suffix).split(".")
+            return (labels[-1], labels[-2]) if len(labels) > 1 else None
+    labels = name.split(".")
+    if len(labels) == 1:
+        is_word = name.isdigit() or name in ("true", "false")
+        is_meant = known.has_service(home, name) or (host.sure and not is_word)
+        return (home, name) if is_meant else None
+    if len(labels) == 2:  # noqa: PLR2004 - service and namespace
+        is_sure = host.sure and known.has_namespace(labels[1])
+        is_meant = known.has_service(labels[1], labels[0]) or is_sure
+        return (labels[1], labels[0]) if is_meant else None
+    return None
+
+
+def does_poll(container: Json, polls: tuple[str, ...]) -> bool:
+    """Whether a command waits for what it calls, rather than fail."""
+    words = command_of(container)
+    return any(_compiled(pattern).search(words) for pattern in polls)
+
+
+def is_telemetry(name: str, telemetry: tuple[str, ...]) -> bool:
+    return any(_compiled(pattern).search(name) for pattern in telemetry)
+
+
+def _names_in(written: str, variable: str) -> Iterator[str]:
+    """What may be a host. A word without a dot is one only in the right company."""
+    words = HOST.findall(written)
+    yield from (word for word in words if "." in word)
+    yield from AFTER_OPTION.findall(f" {written}")
+    yield from BEFORE_PORT.findall(written)
+    if variable and ADDRESS_VARIABLE.search(variable):
+        yield from (part for part in re.split(r"[,;\s]+", written) if part in words)
+    elif not variable and CLIENT.search(written):
+        yield from (word for word in words if "." not in word)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)

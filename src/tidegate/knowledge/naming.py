@@ -1,0 +1,194 @@
+"""What an object names in its fields: other objects, with the path that names each.
+
+Rows say where: those about references, and what the row of an operator needs. Pure, told from the
+object alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tidegate.documents import FieldPath
+from tidegate.knowledge.catalogue import KnownRows, images_of
+from tidegate.knowledge.fields import find_all
+from tidegate.knowledge.references import Made, make_products, needs_of, products_of
+from tidegate.knowledge.templates import Option, parse_text, render_text, scope_of
+from tidegate.model.checks import all_hold
+from tidegate.model.objects import Json, Kind
+from tidegate.model.operators import (
+    Effect,
+    Knowledge,
+    Need,
+    PodsRow,
+    ProducerRow,
+    ReferenceRow,
+    Until,
+)
+from tidegate.model.paths import find, parse_path, walk
+from tidegate.model.reading import mapping
+
+Body = dict[str, Json]
+KindName = tuple[str, str]
+POD = ("", "Pod")
+
+
+class Mention(NamedTuple):
+    """One object that another names. With `keys`, these of its keys must be there."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    field: FieldPath
+    effect: Effect
+    until: Until
+    optional: bool = False
+    keys: tuple[str, ...] = ()
+
+
+class Pods(NamedTuple):
+    """The spec of an object's pods, where it stands, and their labels."""
+
+    row: PodsRow
+    path: FieldPath
+    spec: Body
+    labels: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Rows about references, by the kinds that they are of."""
+
+    rows: KnownRows
+    of_pods: tuple[ReferenceRow, ...]
+    of_kinds: dict[KindName, tuple[ReferenceRow, ...]]
+    pods: dict[KindName, PodsRow]
+    producers: dict[KindName, tuple[ProducerRow, ...]]
+
+    @classmethod
+    def of(cls, known: Knowledge) -> Naming:
+        of_kinds: dict[KindName, tuple[ReferenceRow, ...]] = {}
+        for row in known.references:
+            for kind in row.of_kinds:
+                of_kinds[row.of_group, kind] = (*of_kinds.get((row.of_group, kind), ()), row)
+        producers: dict[KindName, tuple[ProducerRow, ...]] = {}
+        for producer in known.producers:
+            for kind in producer.kinds:
+                name = (producer.group, kind)
+                producers[name] = (*producers.get(name, ()), producer)
+        return cls(
+            KnownRows.of(known.rows),
+            tuple(row for row in known.references if row.pods),
+            of_kinds,
+            {(row.group, kind): row for row in known.pods for kind in row.kinds},
+            producers,
+        )
+
+    def pods_of(self, body: Body, kind: Kind) -> Pods | None:
+        """The pods of an object, if objects of its kind have some."""
+        row = self.pods.get((kind.group, kind.name))
+        if row is None:
+            return None
+        spec = find(body, row.at)
+        labels = find(body, row.labels) if row.labels else None
+        path = tuple(step for step in parse_path(row.at) if isinstance(step, str | int))
+        return Pods(
+            row,
+            path,
+            spec if isinstance(spec, dict) else {},
+            labels if isinstance(labels, dict) else {},
+        )
+
+    def mentions_of(self, body: Body, kind: Kind, pods: Pods | None = None) -> Iterator[Mention]:
+        """All that an object names; what nobody can tell the name of is left out."""
+        scope = scope_of(body, kind)
+        for row in self.of_kinds.get((kind.group, kind.name), ()):
+            yield from _mentions(row, body, scope)
+        if pods is not None:
+            for row in self.of_pods:
+                for one in _mentions(row, pods.spec, scope):
+                    effect = _effect_on_pods(one.effect, pods.row, kind)
+                    yield one._replace(field=(*pods.path, *one.field), effect=effect)
+        if (known := self.rows.row_of(kind)) is not None:
+            for needed in needs_of(known, body, kind):
+                yield Mention(
+                    needed.group,
+                    needed.kind,
+                    needed.namespace,
+                    needed.name,
+                    _field_of(needed.need, scope),
+                    Effect.HELD,
+                    needed.need.until,
+                )
+
+    def products_of(self, body: Body, kind: Kind) -> Iterator[Made]:
+        """All that is made of an object: by its operator, or because somebody else looks for it."""
+        row = self.rows.row_of(kind)
+        producers = self.producers.get((kind.group, kind.name), ())
+        if row is None and not producers:
+            return
+        scope = scope_of(body, kind)
+        if row is not None:
+            yield from products_of(row, scope)
+        for producer in producers:
+            parts = producer.images
+            if not parts or any(part in image for image in images_of(body) for part in parts):
+                yield from make_products(producer.produces, scope)
+
+
+def _mentions(row: ReferenceRow, body: Body, scope: Body) -> Iterator[Mention]:
+    for places in row.at:
+        for path, item in find_all(body, places):
+            inner = {**scope, "item": item}
+            if not all_hold(row.when, inner):
+                continue
+            name = render_text(row.name, inner)
+            kind = render_text(row.kind, inner)
+            if name and kind:
+                yield Mention(
+                    render_text(row.group, inner),
+                    kind,
+                    render_text(row.namespace, inner),
+                    name,
+                    path,
+                    row.effect,
+                    row.until,
+                    mapping(item).get("optional") is True,
+                    tuple(_keys(row.keys, item)),
+                )
+
+
+def _keys(paths: Iterable[str], item: Json) -> Iterator[str]:
+    for path in paths:
+        yield from (key for _, key in find_all(item, path) if isinstance(key, str))
+
+
+def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
+    """A refused pod holds whoever would have it. Pods that come later hold nothing now."""
+    if row.later:
+        return Effect.NOTHING
+    is_pod = (kind.group, kind.name) == POD
+    return Effect.HELD if effect is Effect.REFUSED and not is_pod else effect
+
+
+def _field_of(need: Need, scope: Body) -> FieldPath:
+    """The field that a need takes its name from."""
+    start = tuple(step for step in parse_path(need.each)) if need.each else ()
+    for piece in parse_text(need.name):
+        for option in piece if not isinstance(piece, str) else ():
+            found = _path_of(option, scope)
+            if found:
+                return (*_plain(start), *found[1:]) if found[0] == "item" and start else found
+    return ()
+
+
+def _path_of(option: Option, scope: Body) -> FieldPath:
+    if option.path and (option.path[0] == "item" or walk(scope, option.path) is not None):
+        return _plain(option.path)
+    return ()
+
+
+def _plain(steps: Iterable[object]) -> FieldPath:
+    return tuple(step for step in steps if isinstance(step, str | int))

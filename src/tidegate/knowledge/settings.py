@@ -1,0 +1,56 @@
+"""What stands in Secrets and ConfigMaps: their keys, and the variables that come of them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator
+
+from tidegate.knowledge.references import CONFIG_MAP, single_sources, whole_sources
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping, mappings, part, text
+
+OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
+"""On a Secret that stands for one whose keys nobody here can know: it has every key."""
+
+Body = dict[str, Json]
+Find = Callable[[Kind, str], Body | None]
+"""A Secret or a ConfigMap by its kind and name, where it is known."""
+
+
+def has_open_keys(body: Body) -> bool:
+    return mapping(body, "metadata", "annotations").get(OPEN_KEYS) == "true"
+
+
+def keys_of(body: Body, *, binary: bool = True) -> dict[str, Json]:
+    keys = {**mapping(body, "data"), **mapping(body, "stringData")}
+    return {**mapping(body, "binaryData"), **keys} if binary else keys
+
+
+def value_of(body: Body | None, kind: Kind, key: str) -> str:
+    """A value to look for hosts in. It is compared and never shown."""
+    if body is None:
+        return ""
+    written = part(body, "stringData", key) or part(body, "data", key)
+    if not isinstance(written, str):
+        return ""
+    if kind == CONFIG_MAP or part(body, "stringData", key):
+        return written
+    try:
+        return base64.b64decode(written).decode(errors="replace")
+    except binascii.Error:
+        return ""
+
+
+def variables_of(container: Json, find: Find) -> Iterator[tuple[str, str]]:
+    """The variables of a container with their values, as far as they are known."""
+    for kind, reference in whole_sources(container):
+        found = find(kind, text(reference, "name"))
+        for key in keys_of(found) if found is not None else ():
+            yield key, value_of(found, kind, key)
+    for name, kind, reference in single_sources(container):
+        found = find(kind, text(reference, "name"))
+        yield name, value_of(found, kind, text(reference, "key"))
+    for variable in mappings(container, "env"):
+        if value := text(variable, "value"):
+            yield text(variable, "name"), value
