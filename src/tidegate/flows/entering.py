@@ -59,9 +59,7 @@ class Found:
         told = (_told(one, found.settings) for one in choose(found, pointed))
         families = tuple(_wished(one, pointed.policy) for one in told)
         together = Discovered(families)
-        return cls(
-            families, found.findings, together.are_alternatives, found.settings, found.scan
-        )
+        return cls(families, found.findings, together.are_alternatives, found.settings, found.scan)
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -110,9 +108,7 @@ class Found:
         """One for each alternative; they are not rolled out together."""
         if not self.are_alternatives:
             return [self]
-        return [
-            replace(self, families=(one,), are_alternatives=False) for one in self.families
-        ]
+        return [replace(self, families=(one,), are_alternatives=False) for one in self.families]
 
     def refuse_faults(self, more: tuple[Finding, ...], *, keeps_going: bool) -> None:
         """Raise where something is wrong with a unit, unless the others shall go on without it."""

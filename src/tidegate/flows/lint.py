@@ -13,9 +13,10 @@ from msgspec import structs
 from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
 from tidegate.flows.config import config_at
 from tidegate.flows.entering import Found, open_found
+from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import Places
 from tidegate.flows.lint_scene import Looked, look_around
-from tidegate.flows.planning import Planned, make_plan, read_members
+from tidegate.flows.planning import read_members
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
@@ -73,16 +74,18 @@ class _Look:
 
 async def _look(found: Found, session: Session, asking: Asking) -> _Look:
     findings: tuple[Finding, ...] = ()
-    planned: Planned | None = None
+    graphed: Graphed | None = None
     try:
-        planned = await make_plan(found.families, session, rules=asking.rules)
+        graphed = await make_graph(found.families, session, asking.rules)
     except (PlanError, ExceptionGroup) as error:
         findings = tuple(map(_unplanned, _errors(error)))
-    read = planned.read if planned else await read_members(found.members, session)
-    looked = look_around(found, session, planned, read, greenfield=asking.greenfield)
+    if graphed is not None:
+        findings = graphed.planned.findings
+        findings += (_unplanned(graphed.circle),) if graphed.circle else ()
+    read = graphed.planned.read if graphed else await read_members(found.members, session)
+    looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
-    remarks = tuple(check(looked.scene, wanted))
-    return _Look(looked, remarks, (*findings, *(planned.findings if planned else ())))
+    return _Look(looked, tuple(check(looked.scene, wanted)), findings)
 
 
 def _errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateError]:
@@ -114,7 +117,7 @@ def _together(
     unknown = tuple(
         Unknown(one.sentence, one.where) for one in read if one.code.startswith(NOT_HAD)
     )
-    told = [_as_rule(one) for one in read if not one.code.startswith(NOT_HAD)]
+    told = [_as_rule(places.refined(one)) for one in read if not one.code.startswith(NOT_HAD)]
     spared: list[tuple[Finding, str]] = []
     for look in looks:
         for rule, remark in look.remarks:

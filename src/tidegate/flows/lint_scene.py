@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tidegate.documents import Document, read
+from tidegate.documents import Document
+from tidegate.documents import read as read_documents
 from tidegate.errors import DocumentError, Place
 from tidegate.files import StrayPathError, follow
 from tidegate.flows.config import config_at
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
-from tidegate.flows.planning import Planned, Read
+from tidegate.flows.graph import Graphed
+from tidegate.flows.planning import Read
 from tidegate.flows.session import Session
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
-from tidegate.lint.scene import Actor, Body, Scene, SceneFile
+from tidegate.lint.scene import Actor, Body, HasCheck, Octal, Scene, SceneFile
 from tidegate.model.config import Switch
+from tidegate.model.graph import Graph
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind
+from tidegate.model.objects import Kind, identity
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
-from tidegate.report.lint.report import Unknown
+from tidegate.report.lint.report import Assumed, Unknown
 
 SOPS_RULES = ".sops.yaml"
 HEALTH = "resource.customizations.health."
 LARGEST = 1_000_000
+TEXTS = (".yaml", ".yml", ".json")
+_SEAL = re.compile(rb"^sops:\s*$|\"sops\"\s*:", re.MULTILINE)
+_OCTAL = re.compile(
+    rb"^\s*(?:-\s+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?\s*:\s*(0[0-7]+)\s*(?:#.*)?$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +48,13 @@ class Looked:
     units: int
     objects: int
     unknown: tuple[Unknown, ...] = ()
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
 
 
 def look_around(
     found: Found,
     session: Session,
-    planned: Planned | None,
+    graphed: Graphed | None,
     read: Iterable[Read],
     *,
     greenfield: bool = False,
@@ -57,13 +67,21 @@ def look_around(
         actors=actors,
         units={one.unit.id: one.unit for one in found.members}
         | {one.manifests.unit.id: one.manifests.unit for one in read},
-        order=StepOrder(planned.plan) if planned else StepOrder(),
+        order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
+        graph=graphed.graph if graphed else Graph(),
         known=session.craft.rules.known,
         has_check=_checks(session, found.settings),
         settings=found.settings,
         unit_objects=dict(_own_objects(found)),
         overlays=tuple(_files(scan, scan.overlays.values())),
         sealings=tuple(_files(scan, _named(scan, SOPS_RULES))),
+        sealed=tuple(_sealed(scan)),
+        values=tuple(_files(scan, _named(scan, "values.yaml"))),
+        octals=tuple(_octals(scan)),
+        documents={one.manifests.unit.id: one.rendered.documents for one in read},
+        hidden=frozenset(
+            (spot.cluster, *identity(spot.ref)) for one in read for spot, _ in one.hidden()
+        ),
         files=frozenset(scan.files),
         whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
         bands=config_at(scan.root).lint.bands if scan.files else Scene().bands,
@@ -124,7 +142,7 @@ def _named_object(document: Document) -> tuple[str, str, str]:
     )
 
 
-def _checks(session: Session, settings: Mapping[str, Switch]) -> object:
+def _checks(session: Session, settings: Mapping[str, Switch]) -> HasCheck:
     """Whether the rules of a unit judge an object; scripts that stand in Git count."""
     craft = session.craft
     written = {name.removeprefix(HEALTH) for name in settings if name.startswith(HEALTH)}
@@ -149,15 +167,44 @@ def _named(scan: Scan, name: str) -> list[str]:
     return [one for one in scan.files if posixpath.basename(one) == name]
 
 
+def _content(scan: Scan, name: str) -> bytes:
+    """The text of a file; nothing where it cannot be read."""
+    try:
+        return follow(scan.root / name, scan.root).read_bytes()[:LARGEST]
+    except (OSError, StrayPathError, ValueError):
+        return b""
+
+
+def _sealed(scan: Scan) -> Iterator[SceneFile]:
+    """Encrypted files, where rules say for whom they are."""
+    if not _named(scan, SOPS_RULES):
+        return
+    for name in scan.files:
+        if name.endswith(TEXTS) and scan.is_below(name) and _SEAL.search(_content(scan, name)):
+            yield from _files(scan, [name])
+
+
+def _octals(scan: Scan) -> Iterator[Octal]:
+    """Phases without quotes that begin with a zero, in whichever file."""
+    for name in scan.files:
+        if not name.endswith(TEXTS) or not scan.is_below(name):
+            continue
+        content = _content(scan, name)
+        for found in _OCTAL.finditer(content):
+            line = content.count(b"\n", 0, found.start()) + 1
+            column = found.start(1) - content.rfind(b"\n", 0, found.start(1))
+            key = found[1].decode()
+            yield Octal(key, found[2].decode(), Place(name, line, column, key))
+
+
 def _files(scan: Scan, names: Iterable[str]) -> Iterator[SceneFile]:
     """Files as documents; what cannot be read is told by others."""
     for name in names:
         if not scan.is_below(name):
             continue
         try:
-            content = follow(scan.root / name, scan.root).read_bytes()[:LARGEST]
-            yield SceneFile(name, read(content, name))
-        except (OSError, StrayPathError, DocumentError, ValueError):
+            yield SceneFile(name, read_documents(_content(scan, name), name))
+        except (DocumentError, ValueError):
             continue
 
 

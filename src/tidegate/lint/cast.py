@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tidegate.lint.reach import Done, Fact, Met, Reach, Ready, Start, There, provided, reach
+from tidegate.lint.reach import (
+    Done,
+    Fact,
+    Met,
+    Reach,
+    Ready,
+    Serving,
+    Start,
+    There,
+    provided,
+    reach,
+)
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.words import name
-from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind
+from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
 from tidegate.model.operators import Effect
 
 
@@ -115,7 +126,7 @@ class Cast:
         told: list[str] = []
         for fact in way:
             match fact:
-                case Ready(node) | There(node):
+                case Ready(node) | There(node) | Serving(node):
                     told.append(f"{self.graph.nodes[node].name} is needed")
                 case Done(step):
                     told.append(f"`{self.graph.steps[step].id}` must be done")
@@ -149,6 +160,47 @@ class Cast:
                 edge = behind[0]
                 found.append(Case(actor, edge, self._maker(edge), self.wanted(edge)))
         return found
+
+    @cached_property
+    def races(self) -> list[Case]:
+        """Tasks that fail without something that comes, and that nobody brings before them."""
+        steps = self.graph.steps
+        found: list[Case] = []
+        for want, edges in self.reach.wants.items():
+            first = edges[0]
+            node = self.graph.nodes[first.after]
+            actor = self.actors.get(node.number)
+            if first.effect is not Effect.FAILS or actor is None or node.step == NOWHERE:
+                continue
+            if Met(want) not in self.reach.facts:
+                continue
+            late = steps[node.step].id
+            makers = [(edge, one) for edge in edges for one in self._answering(edge)]
+            unordered = [
+                (edge, one)
+                for edge, one in makers
+                if one.step != NOWHERE and not self._is_sure(steps[one.step].id, late, one)
+            ]
+            if unordered and len(unordered) == len(makers):
+                edge, one = unordered[0]
+                maker = self.actors.get(one.number)
+                found.append(Case(actor, edge, maker, self.wanted(edge)))
+        return found
+
+    def _is_sure(self, early: str, late: str, maker: GraphNode) -> bool:
+        """Whether one is ready before the step of the other begins."""
+        is_before = self.scene.order.is_behind(late, early)
+        return is_before and self._gated.get(maker.step, False) and self.waits(maker)
+
+    def _answering(self, edge: GraphEdge) -> list[GraphNode]:
+        """Who must be ready so that it is there; behind a Service, its workloads."""
+        node = self.graph.nodes[edge.before]
+        behind = [
+            self.graph.nodes[self.graph.edges[at].before]
+            for at in self.graph.needs[edge.before]
+            if self.graph.edges[at].tie is Tie.SELECTS
+        ]
+        return behind or [node]
 
 
 @lru_cache(maxsize=2)

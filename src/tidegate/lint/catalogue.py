@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tidegate.lint.rule import REGISTRY, Remark, Rule, rule
 from tidegate.lint.rules import (
-    annotations,
     applications,
     files,
     flux,
     gates,
+    inert,
     jobs,
     kinds,
     proofs,
@@ -17,7 +17,7 @@ from tidegate.lint.rules import (
 from tidegate.lint.scene import Scene
 from tidegate.model.finding import Severity
 
-MODULES = (annotations, applications, files, flux, gates, jobs, kinds, proofs, recovery)
+MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recovery)
 
 
 @rule(

@@ -6,7 +6,8 @@
     a step is done      when its objects are there, and those that gate are ready
     a unit is done      when its steps are
 
-Of several that can bring what is wanted, one is enough. What does not follow never happens: that is
+A Service answers when one of those behind it is ready. Of several that can bring what is wanted,
+one is enough. What does not follow never happens: that is
 a deadlock, whatever time it is given. The cost is linear in steps, edges and references.
 """
 
@@ -22,9 +23,7 @@ from tidegate.model.operators import Effect, Until
 
 Waits = Callable[[GraphNode], bool]
 """Whether what comes behind the step of an object waits until that is ready."""
-ASKED = frozenset(
-    {Tie.REFERENCE, Tie.NAMESPACE, Tie.DEFINITION, Tie.OPERATOR, Tie.HOST, Tie.SELECTS}
-)
+ASKED = frozenset({Tie.REFERENCE, Tie.NAMESPACE, Tie.DEFINITION, Tie.OPERATOR, Tie.HOST})
 
 
 class Start(NamedTuple):
@@ -51,13 +50,19 @@ class Ready(NamedTuple):
     node: int
 
 
+class Serving(NamedTuple):
+    """A Service answers: it is there, and one of those behind it is ready."""
+
+    node: int
+
+
 class Met(NamedTuple):
     """What somebody wants is there."""
 
     want: int
 
 
-Fact = Start | Done | There | Ready | Met
+Fact = Start | Done | There | Ready | Serving | Met
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,14 @@ class _Reaching:
         self._needs: dict[Fact, tuple[Fact, ...]] = {}
         self._any: dict[Fact, tuple[Fact, ...]] = {}
         self._wants: dict[int, list[GraphEdge]] = {}
+        self._behind: dict[int, list[Fact]] = {}
 
     def run(self) -> Reach:
         for edge in self._graph.edges:
             if is_asked(edge):
                 self._wants.setdefault(edge.want, []).append(edge)
+            elif edge.tie is Tie.SELECTS:
+                self._behind.setdefault(edge.after, []).append(Ready(edge.before))
         self._rule_steps()
         self._rule_nodes()
         self._rule_wants()
@@ -158,6 +166,15 @@ class _Reaching:
                 start: tuple[Fact, ...] = () if node.step == NOWHERE else (Start(node.step),)
                 self._needs[There(number)] = (*start, *refused.get(number, ()))
                 self._needs[Ready(number)] = (There(number), *held.get(number, ()))
+            self._rule_service(number)
+
+    def _rule_service(self, number: int) -> None:
+        """Those behind a Service that nobody here knows are taken to be there."""
+        answers: Fact = Met(-1 - number)
+        behind = self._behind.get(number)
+        self._needs[Serving(number)] = (There(number), *([answers] if behind else ()))
+        if behind:
+            self._any[answers] = tuple(behind)
 
     def _rule_wants(self) -> None:
         for want, edges in self._wants.items():
@@ -191,12 +208,16 @@ def is_asked(edge: GraphEdge) -> bool:
     """Whether a node cannot do without it."""
     is_kept = edge.tie in ASKED or edge.in_force
     by_units = edge.tie in {Tie.PARENT, Tie.DEPENDS_ON}
-    return is_kept and not by_units and not (
-        edge.optional or edge.absent or edge.effect is Effect.NOTHING
+    return (
+        is_kept
+        and not by_units
+        and not (edge.optional or edge.absent or edge.effect is Effect.NOTHING)
     )
 
 
 def provided(edge: GraphEdge) -> Fact:
     """What an edge asks of who brings it; what is made of something is there when that is ready."""
+    if edge.until is Until.SERVING and edge.through is None:
+        return Serving(edge.before)
     waits = edge.through is not None or edge.until is not Until.EXISTS
     return Ready(edge.before) if waits else There(edge.before)

@@ -10,8 +10,8 @@ from functools import cached_property
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.model.bands import Bands
 from tidegate.lint.order import StepOrder
+from tidegate.model.bands import Bands
 from tidegate.model.config import Switch
 from tidegate.model.graph import Graph
 from tidegate.model.manifest import Manifest

@@ -38,8 +38,10 @@ def _lua(check: Check, number: int) -> list[str]:
         wanted = str(check.wanted[0])
         return [
             "  for _, c in ipairs((obj.status or {}).conditions or {}) do",
-            f'    if c.type == "{check.condition}" and c.status == "{wanted}" then'
-            f" ok{number} = true end",
+            (
+                f'    if c.type == "{check.condition}" and c.status == "{wanted}" then'
+                f" ok{number} = true end"
+            ),
             "  end",
         ]
     found = "obj"

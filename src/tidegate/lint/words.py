@@ -11,8 +11,10 @@ PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": 
 
 def name(ref: Ref) -> str:
     """`Secret shop/db`, as people write it."""
-    return f"{ref.kind.name} `{ref.namespace}/{ref.name}`" if ref.namespace else (
-        f"{ref.kind.name} `{ref.name}`"
+    return (
+        f"{ref.kind.name} `{ref.namespace}/{ref.name}`"
+        if ref.namespace
+        else (f"{ref.kind.name} `{ref.name}`")
     )
 
 

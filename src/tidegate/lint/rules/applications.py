@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tidegate.documents import Document, FieldPath
 from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.rules.annotations import WAVE
+from tidegate.lint.rules.inert import WAVE
 from tidegate.lint.scene import Actor, Body, Scene
 from tidegate.lint.words import some
 from tidegate.model.finding import Severity
@@ -63,7 +63,7 @@ def children_without_health(scene: Scene) -> Iterator[Remark]:
         script = script or str(old.value)
     for parent, children in children_of(scene).items():
         later = _later(children)
-        if not later or scene.units[parent].policy.semantics.name == "tidegate" and parent.kind:
+        if not later or (scene.units[parent].policy.semantics.name == "tidegate" and parent.kind):
             continue
         if not parent.kind:
             yield _nobody(parent, later)
@@ -86,9 +86,7 @@ def _nobody(parent: UnitId, later: list[Actor]) -> Remark:
     )
 
 
-def _unchecked(
-    scene: Scene, parent: UnitId, children: list[Actor], later: list[Actor]
-) -> Remark:
+def _unchecked(scene: Scene, parent: UnitId, children: list[Actor], later: list[Actor]) -> Remark:
     waves = sorted({one.manifest.wave for one in children})
     first = [one.ref.name for one in children if one.manifest.wave == waves[0]]
     next_ones = [one.ref.name for one in children if one.manifest.wave == waves[1]]
@@ -98,10 +96,14 @@ def _unchecked(
         at=Mark(later[0].document, ("metadata", "annotations", WAVE)),
         story=(
             f"wave {waves[0]} of `{parent}` creates {some(first)}",
-            "Argo CD has no health check for Application, so that each passes as soon as it is"
-            " there",
-            f"2 s later wave {waves[1]} creates {some(next_ones)}, while nothing of the first"
-            " is deployed yet",
+            (
+                "Argo CD has no health check for Application, so that each passes as soon as it is"
+                " there"
+            ),
+            (
+                f"2 s later wave {waves[1]} creates {some(next_ones)}, while nothing of the first"
+                " is deployed yet"
+            ),
         ),
         paste=LUA,
         severity=Severity.WARNING,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tidegate.documents import Document, FieldPath
 from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.rules.annotations import WAVE
+from tidegate.lint.rules.inert import WAVE
 from tidegate.lint.scene import Actor, Scene, SceneFile
 from tidegate.lint.words import name, some
 from tidegate.model.finding import Severity
@@ -155,8 +155,10 @@ def plain_secret(scene: Scene) -> Iterator[Remark]:
 def _is_written(actor: Actor, scene: Scene) -> bool:
     """Whether the text itself is in Git, and not the template that it came from."""
     file = actor.document.place.name
-    return file in scene.files and "/templates/" not in f"/{file}" and file.endswith(
-        (".yaml", ".yml", ".json")
+    return (
+        file in scene.files
+        and "/templates/" not in f"/{file}"
+        and file.endswith((".yaml", ".yml", ".json"))
     )
 
 
@@ -193,9 +195,13 @@ def lost_waves(scene: Scene) -> Iterator[Remark]:
         actors = [
             one
             for one in scene.actors
-            if one.document.place.name.startswith(f"{folder}/templates/" if folder else "templates/")
+            if one.document.place.name.startswith(
+                f"{folder}/templates/" if folder else "templates/"
+            )
         ]
-        if not actors or any(WAVE in mapping(one.body, "metadata", "annotations") for one in actors):
+        if not actors or any(
+            WAVE in mapping(one.body, "metadata", "annotations") for one in actors
+        ):
             continue
         yield from _told_waves(file)
 

@@ -15,7 +15,7 @@ from tidegate.model.moment import Ms, format_duration, parse_duration
 from tidegate.model.plan import items_of
 from tidegate.model.policy import Gates, Tracking
 from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.unit import Unit
 
 KUSTOMIZATION, RELEASE = "Kustomization", "HelmRelease"
 KEEPS = "kustomize.toolkit.fluxcd.io/prune"
@@ -96,8 +96,10 @@ def early_expression(scene: Scene) -> Iterator[Remark]:
                 )
         for at, one in enumerate(mappings(own.body, "spec", "dependsOn")):
             said = text(one, "readyExpr")
-            if said and "eneration" not in said and "AdditiveCELDependencyCheck" not in str(
-                scene.settings
+            if (
+                said
+                and "eneration" not in said
+                and "AdditiveCELDependencyCheck" not in str(scene.settings)
             ):
                 yield Remark(
                     sentence=f"`readyExpr` of `{unit}` takes the place of the usual check,"
@@ -220,9 +222,7 @@ def other_recipients(scene: Scene) -> Iterator[Remark]:
             inside = file.name.removeprefix(f"{folder}/") if folder else file.name
             wanted = _recipients(rules.documents, inside)
             for document in file.documents:
-                has = {
-                    text(one, "recipient") for one in mappings(document.body, "sops", "age")
-                }
+                has = {text(one, "recipient") for one in mappings(document.body, "sops", "age")}
                 if wanted and has and wanted != has:
                     lacks, more = sorted(wanted - has), sorted(has - wanted)
                     told = [f"lacks {some(lacks, 2)}"] if lacks else []
@@ -248,5 +248,3 @@ def _recipients(documents: tuple[Document, ...], path: str) -> set[str]:
                 groups = listed(one, "key_groups")
                 return {str(word).strip() for word in words if word} if not groups else set()
     return set()
-
-

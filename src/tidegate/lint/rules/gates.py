@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from tidegate.lint.cast import Cast, cast_of
 from tidegate.lint.pods import claims_of
-from tidegate.lint.reach import is_asked, provided, Ready
+from tidegate.lint.reach import Ready, is_asked, provided
 from tidegate.lint.rule import Mark, Remark, rule
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.snippets import snippets
@@ -39,8 +40,8 @@ def claim_before_pod(scene: Scene) -> Iterator[Remark]:
     default = [one for one in lazy.values() if _is_default(one)]
     users: dict[tuple[str, str], list[Actor]] = {}
     for actor in scene.actors if lazy else ():
-        for claim in claims_of(actor):
-            users.setdefault((actor.ref.namespace, claim), []).append(actor)
+        for called in claims_of(actor):
+            users.setdefault((actor.ref.namespace, called), []).append(actor)
     for claim in scene.of_kind("", "PersistentVolumeClaim") if lazy else ():
         said = part(claim.body, "spec", "storageClassName")
         cls = lazy.get(str(said)) if said is not None else (default[0] if default else None)
@@ -70,9 +71,7 @@ def _not_behind(scene: Scene, actor: Actor, step: Step) -> bool:
     return other is not None and not scene.order.is_behind(other.id, step.id)
 
 
-def _unbound(
-    scene: Scene, claim: Actor, step: Step, cls: Actor, pods: list[Actor]
-) -> Remark:
+def _unbound(scene: Scene, claim: Actor, step: Step, cls: Actor, pods: list[Actor]) -> Remark:
     user = f"{name(pods[0].ref)} in {turn(scene.step_of(pods[0]))}" if pods else "no pod here"
     return Remark(
         sentence=f"deadlock: {name(claim.ref)} in {turn(step)} is bound when a pod uses it,"
@@ -203,7 +202,7 @@ def needless_wave(scene: Scene) -> Iterator[Remark]:
         if planned is None or planned.policy.order is not Order.WAVES or unit not in scene.whole:
             continue
         waves = [one for one in steps if one.phase == "sync" and one.batches]
-        for early, late in zip(waves, waves[1:], strict=False):
+        for early, late in itertools.pairwise(waves):
             if early.wave == late.wave:
                 continue
             mine = {numbers[one.id] for one in waves if one.wave <= early.wave}

@@ -132,8 +132,10 @@ def migration_beside_app(scene: Scene) -> Iterator[Remark]:
                 at=Mark(job.document),
                 also=(Mark(app.document),),
                 story=(
-                    f"{turn(step)} applies {name(app.ref)} and {name(job.ref)} together"
-                    " and waits for neither before the other",
+                    (
+                        f"{turn(step)} applies {name(app.ref)} and {name(job.ref)} together"
+                        " and waits for neither before the other"
+                    ),
                     "new pods start with the old schema while the migration runs",
                 ),
                 semantics=(job.unit.policy.semantics.name,),
@@ -176,8 +178,10 @@ def window_beyond_deadline(scene: Scene) -> Iterator[Remark]:
                     at=Mark(actor.document, (*path, "startupProbe")),
                     story=(
                         f"its startup probe gives the container {window} s",
-                        f"after {limit} s without progress the Deployment says"
-                        " ProgressDeadlineExceeded",
+                        (
+                            f"after {limit} s without progress the Deployment says"
+                            " ProgressDeadlineExceeded"
+                        ),
                         "Argo CD calls that Degraded and fails the sync; Flux calls it failed",
                     ),
                 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tidegate.lint.cast import Case, cast_of
 from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.scene import Scene
 from tidegate.lint.words import name, turn, when
 from tidegate.model.finding import Severity
 from tidegate.model.graph import Tie
@@ -41,7 +41,7 @@ def _kind_of(case: Case) -> str:
     return "ORD006"
 
 
-def _deadlocks(scene: Scene, code: str) -> Iterator[Remark]:
+def deadlocks(scene: Scene, code: str) -> Iterator[Remark]:
     for case in cast_of(scene).deadlocks:
         if _kind_of(case) == code:
             yield _stuck(scene, case)
@@ -90,8 +90,10 @@ def _effect(case: Case) -> str:
     if case.edge.effect is Effect.FAILS:
         return f"it calls {what}, which does not answer, and fails when its attempts are used up"
     if case.edge.until is Until.EXISTS:
-        return f"its pods cannot start without {what}" if actor.ref.kind.name in _PODS else (
-            f"it cannot get ready without {what}"
+        return (
+            f"its pods cannot start without {what}"
+            if actor.ref.kind.name in _PODS
+            else (f"it cannot get ready without {what}")
         )
     return f"it is not ready before {what} is"
 
@@ -123,7 +125,7 @@ def _mend(case: Case, *, step_name: str) -> str:
     fix="make it a Sync hook behind what it needs",
 )
 def hook_before_producer(scene: Scene) -> Iterator[Remark]:
-    return _deadlocks(scene, "ORD004")
+    return deadlocks(scene, "ORD004")
 
 
 @rule(
@@ -134,7 +136,7 @@ def hook_before_producer(scene: Scene) -> Iterator[Remark]:
     fix="make the hook a Sync hook in an earlier wave",
 )
 def pods_wait_for_later_hook(scene: Scene) -> Iterator[Remark]:
-    return _deadlocks(scene, "ORD005")
+    return deadlocks(scene, "ORD005")
 
 
 @rule(
@@ -145,7 +147,7 @@ def pods_wait_for_later_hook(scene: Scene) -> Iterator[Remark]:
     fix="bring first what is needed first",
 )
 def deadlock(scene: Scene) -> Iterator[Remark]:
-    return _deadlocks(scene, "ORD006")
+    return deadlocks(scene, "ORD006")
 
 
 @rule(
@@ -156,7 +158,7 @@ def deadlock(scene: Scene) -> Iterator[Remark]:
     fix="bring the store behind the provider",
 )
 def store_before_provider(scene: Scene) -> Iterator[Remark]:
-    yield from _deadlocks(scene, "ORD042")
+    yield from deadlocks(scene, "ORD042")
     for case in cast_of(scene).inversions:
         if case.actor.is_a("external-secrets.io", *STORES):
             yield _inverted(scene, case, Severity.WARNING)
@@ -181,8 +183,7 @@ def _inverted(scene: Scene, case: Case, severity: Severity) -> Remark:
     comes = when(maker, scene.step_of(maker), beside=actor) if maker else "a later step"
     story = (
         f"{when(actor, step)} applies {name(actor.ref)}: {_effect(case)}",
-        f"nothing waits for it, so that {comes} begins all the same and brings"
-        f" {_own_words(case)}",
+        f"nothing waits for it, so that {comes} begins all the same and brings {_own_words(case)}",
         "then it recovers by itself",
     )
     return Remark(
@@ -194,5 +195,3 @@ def _inverted(scene: Scene, case: Case, severity: Severity) -> Remark:
         severity=severity,
         semantics=(actor.unit.policy.semantics.name,),
     )
-
-

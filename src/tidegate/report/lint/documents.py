@@ -76,9 +76,7 @@ def sarif_document(report: LintReport) -> dict[str, Json]:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {
-                    "driver": {"name": "tidegate", "informationUri": HOME, "rules": rules}
-                },
+                "tool": {"driver": {"name": "tidegate", "informationUri": HOME, "rules": rules}},
                 "columnKind": "unicodeCodePoints",
                 "results": [_sarif_result(one, numbers[one.code]) for one in report.ordered],
             }
@@ -127,7 +125,7 @@ def _uri(name: str) -> str:
 
 def _fingerprint(one: Finding) -> str:
     name = one.where.name if one.where else ""
-    text = "\0".join((one.code, name, one.sentence))
+    text = f"{one.code}\x00{name}\x00{one.sentence}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -240,5 +238,4 @@ def _details(one: Finding) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    shown = foreign(text).replace("|", "\\|").replace("<", "&lt;")
-    return shown
+    return foreign(text).replace("|", "\\|").replace("<", "&lt;")

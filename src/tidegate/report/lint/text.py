@@ -31,7 +31,9 @@ def lint_lines(report: LintReport, *, room: int | None = None, colour: bool = Fa
             if seen[one.code] <= MOST_NOTES:
                 lines += _brief(one, paint)
         else:
-            lines += [*_whole(one, report.excerpts.get(one.where) if one.where else None, paint, room)]
+            lines += [
+                *_whole(one, report.excerpts.get(one.where) if one.where else None, paint, room)
+            ]
     lines += [
         f"note[{code}]: and {count - MOST_NOTES} more like these; `-o json` has them all"
         for code, count in _notes(report).items()
@@ -67,9 +69,7 @@ def _brief(one: Finding, paint: _Paint) -> Iterator[str]:
         yield f"  at {foreign(str(one.where))}"
 
 
-def _whole(
-    one: Finding, excerpt: Excerpt | None, paint: _Paint, room: int | None
-) -> Iterator[str]:
+def _whole(one: Finding, excerpt: Excerpt | None, paint: _Paint, room: int | None) -> Iterator[str]:
     yield from _brief(one, paint)
     if excerpt is not None:
         yield from _excerpt(excerpt, paint, COLOURS[one.severity], room)
