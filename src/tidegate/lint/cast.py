@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tidegate.lint.reach import (
-    Done,
-    Fact,
-    Met,
-    Reach,
-    Ready,
-    Serving,
-    Start,
-    There,
-    provided,
-    reach,
-)
+from tidegate.lint.reach import Fact, FactKind, Reach, done, met, provided, reach
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.words import name
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
@@ -83,7 +72,7 @@ class Cast:
         """Objects whose step starts, and that wait for what comes only behind it; each once."""
         found: dict[tuple[int, int | None], Case] = {}
         for want, edges in self.reach.wants.items():
-            if Met(want) in self.reach.facts:
+            if met(want) in self.reach.facts:
                 continue
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
@@ -104,7 +93,7 @@ class Cast:
         """The case where all who bring it come behind the step of who wants it."""
         if node.step == NOWHERE:
             return None
-        goal = Done(node.step)
+        goal = done(node.step)
         ways = [(edge, self.reach.why_not(provided(edge), goal)) for edge in edges]
         if not all(way for _, way in ways):
             return None
@@ -125,13 +114,10 @@ class Cast:
         """A chain of facts that never come, in words; what goes without saying is left out."""
         told: list[str] = []
         for fact in way:
-            match fact:
-                case Ready(node) | There(node) | Serving(node):
-                    told.append(f"{self.graph.nodes[node].name} is needed")
-                case Done(step):
-                    told.append(f"`{self.graph.steps[step].id}` must be done")
-                case Start() | Met():
-                    continue
+            if fact.kind in {FactKind.READY, FactKind.THERE, FactKind.SERVING}:
+                told.append(f"{self.graph.nodes[fact.number].name} is needed")
+            elif fact.kind is FactKind.DONE:
+                told.append(f"`{self.graph.steps[fact.number].id}` must be done")
         return list(dict.fromkeys(told))
 
     @cached_property
@@ -142,7 +128,7 @@ class Cast:
         for want, edges in self.reach.wants.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
-            if actor is None or Met(want) not in self.reach.facts:
+            if actor is None or met(want) not in self.reach.facts:
                 continue
             makers = [(edge, self._maker(edge)) for edge in edges]
             steps = self.graph.steps
@@ -172,7 +158,7 @@ class Cast:
             actor = self.actors.get(node.number)
             if first.effect is not Effect.FAILS or actor is None or node.step == NOWHERE:
                 continue
-            if Met(want) not in self.reach.facts:
+            if met(want) not in self.reach.facts:
                 continue
             late = steps[node.step].id
             makers = [(edge, one) for edge in edges for one in self._answering(edge)]

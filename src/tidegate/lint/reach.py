@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple
 
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
@@ -26,43 +27,52 @@ Waits = Callable[[GraphNode], bool]
 ASKED = frozenset({Tie.REFERENCE, Tie.NAMESPACE, Tie.DEFINITION, Tie.OPERATOR, Tie.HOST})
 
 
-class Start(NamedTuple):
+class FactKind(IntEnum):
+    """What a fact says."""
+
+    START = 0
     """A step has started."""
-
-    step: int
-
-
-class Done(NamedTuple):
+    DONE = 1
     """A step is done."""
-
-    step: int
-
-
-class There(NamedTuple):
+    THERE = 2
     """An object has been written."""
-
-    node: int
-
-
-class Ready(NamedTuple):
+    READY = 3
     """An object, or a unit, is ready."""
-
-    node: int
-
-
-class Serving(NamedTuple):
+    SERVING = 4
     """A Service answers: it is there, and one of those behind it is ready."""
-
-    node: int
-
-
-class Met(NamedTuple):
+    MET = 5
     """What somebody wants is there."""
 
-    want: int
+
+class Fact(NamedTuple):
+    """Something that comes about: of a step, a node or a want, by its number."""
+
+    kind: FactKind
+    number: int
 
 
-Fact = Start | Done | There | Ready | Serving | Met
+def start(step: int) -> Fact:
+    return Fact(FactKind.START, step)
+
+
+def done(step: int) -> Fact:
+    return Fact(FactKind.DONE, step)
+
+
+def there(node: int) -> Fact:
+    return Fact(FactKind.THERE, node)
+
+
+def ready(node: int) -> Fact:
+    return Fact(FactKind.READY, node)
+
+
+def serving(node: int) -> Fact:
+    return Fact(FactKind.SERVING, node)
+
+
+def met(want: int) -> Fact:
+    return Fact(FactKind.MET, want)
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Reach:
     needs: dict[Fact, tuple[Fact, ...]]
 
     def starts(self, node: GraphNode) -> bool:
-        return node.step == NOWHERE or Start(node.step) in self.facts
+        return node.step == NOWHERE or start(node.step) in self.facts
 
     def why_not(self, fact: Fact, back_to: Fact) -> list[Fact]:
         """The shortest chain of facts that never come, from one to another; each needs the next."""
@@ -124,7 +134,7 @@ class _Reaching:
             if is_asked(edge):
                 self._wants.setdefault(edge.want, []).append(edge)
             elif edge.tie is Tie.SELECTS:
-                self._behind.setdefault(edge.after, []).append(Ready(edge.before))
+                self._behind.setdefault(edge.after, []).append(ready(edge.before))
         self._rule_steps()
         self._rule_nodes()
         self._rule_wants()
@@ -135,13 +145,13 @@ class _Reaching:
         before: dict[int, list[Fact]] = {}
         for edge in self._graph.order:
             if edge.before in numbers and edge.after in numbers:
-                before.setdefault(numbers[edge.after], []).append(Done(numbers[edge.before]))
+                before.setdefault(numbers[edge.after], []).append(done(numbers[edge.before]))
         for step in self._graph.steps:
-            self._needs[Start(step.number)] = tuple(before.get(step.number, ()))
+            self._needs[start(step.number)] = tuple(before.get(step.number, ()))
             nodes = [self._graph.nodes[one] for one in step.nodes]
-            waited: list[Fact] = [There(one.number) for one in nodes]
-            waited += [Ready(one.number) for one in nodes if step.is_gated and self._waits(one)]
-            self._needs[Done(step.number)] = (Start(step.number), *waited)
+            waited: list[Fact] = [there(one.number) for one in nodes]
+            waited += [ready(one.number) for one in nodes if step.is_gated and self._waits(one)]
+            self._needs[done(step.number)] = (start(step.number), *waited)
 
     def _rule_nodes(self) -> None:
         refused: dict[int, list[Fact]] = {}
@@ -149,36 +159,36 @@ class _Reaching:
         for want, edges in self._wants.items():
             first = edges[0]
             where = refused if first.effect is Effect.REFUSED else held
-            where.setdefault(first.after, []).append(Met(want))
+            where.setdefault(first.after, []).append(met(want))
         steps: dict[object, list[Fact]] = {}
         for step in self._graph.steps:
-            steps.setdefault(step.unit, []).append(Done(step.number))
+            steps.setdefault(step.unit, []).append(done(step.number))
         for node in self._graph.nodes:
             number = node.number
             if node.kind is NodeKind.OUTSIDE:
-                never: tuple[Fact, ...] = (There(number),) if number in self._lacking else ()
-                self._needs[There(number)] = never
-                self._needs[Ready(number)] = (There(number),)
+                never: tuple[Fact, ...] = (there(number),) if number in self._lacking else ()
+                self._needs[there(number)] = never
+                self._needs[ready(number)] = (there(number),)
             elif node.kind is NodeKind.UNIT:
-                self._needs[There(number)] = ()
-                self._needs[Ready(number)] = tuple(steps.get(node.unit, ()))
+                self._needs[there(number)] = ()
+                self._needs[ready(number)] = tuple(steps.get(node.unit, ()))
             else:
-                start: tuple[Fact, ...] = () if node.step == NOWHERE else (Start(node.step),)
-                self._needs[There(number)] = (*start, *refused.get(number, ()))
-                self._needs[Ready(number)] = (There(number), *held.get(number, ()))
+                begun: tuple[Fact, ...] = () if node.step == NOWHERE else (start(node.step),)
+                self._needs[there(number)] = (*begun, *refused.get(number, ()))
+                self._needs[ready(number)] = (there(number), *held.get(number, ()))
             self._rule_service(number)
 
     def _rule_service(self, number: int) -> None:
         """Those behind a Service that nobody here knows are taken to be there."""
-        answers: Fact = Met(-1 - number)
+        answers: Fact = met(-1 - number)
         behind = self._behind.get(number)
-        self._needs[Serving(number)] = (There(number), *([answers] if behind else ()))
+        self._needs[serving(number)] = (there(number), *([answers] if behind else ()))
         if behind:
             self._any[answers] = tuple(behind)
 
     def _rule_wants(self) -> None:
         for want, edges in self._wants.items():
-            self._any[Met(want)] = tuple(dict.fromkeys(map(provided, edges)))
+            self._any[met(want)] = tuple(dict.fromkeys(map(provided, edges)))
 
     def _solve(self) -> frozenset[Fact]:
         left = {fact: len(set(needs)) for fact, needs in self._needs.items()}
@@ -218,6 +228,6 @@ def is_asked(edge: GraphEdge) -> bool:
 def provided(edge: GraphEdge) -> Fact:
     """What an edge asks of who brings it; what is made of something is there when that is ready."""
     if edge.until is Until.SERVING and edge.through is None:
-        return Serving(edge.before)
+        return serving(edge.before)
     waits = edge.through is not None or edge.until is not Until.EXISTS
-    return Ready(edge.before) if waits else There(edge.before)
+    return ready(edge.before) if waits else there(edge.before)

@@ -30,7 +30,9 @@ async def test_a_rule_speaks_at_the_lines_that_its_bad_example_marks(
         if one.code == page.code
     }
     assert page.marked
-    assert found == page.marked, [(one.code, str(one.where), one.sentence) for one in report.ordered]
+    assert found == page.marked, [
+        (one.code, str(one.where), one.sentence) for one in report.ordered
+    ]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -45,10 +47,7 @@ async def test_a_rule_is_silent_in_its_good_example(path: Path, tmp_path: Path) 
 
 
 def test_every_rule_has_a_page_with_its_title_and_how_bad_it_is() -> None:
-    heads = {
-        page.stem: page.read_text().splitlines()[:3]
-        for page in PAGES
-    }
+    heads = {page.stem: page.read_text().splitlines()[:3] for page in PAGES}
 
     assert heads == {
         rule.id: [f"# {rule.id}: {rule.title}", "", f"Severity: {rule.severity.value} at worst."]
@@ -59,5 +58,8 @@ def test_every_rule_has_a_page_with_its_title_and_how_bad_it_is() -> None:
 def test_the_index_leads_to_every_rule() -> None:
     index = (FOLDER / "README.md").read_text()
 
-    rows = [f"| [{one.id}]({one.id}.md) | {one.severity.value} | {one.title} |" for one in RULES.values()]
+    rows = [
+        f"| [{one.id}]({one.id}.md) | {one.severity.value} | {one.title} |"
+        for one in RULES.values()
+    ]
     assert [row for row in rows if row not in index] == []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tidegate.lint.cast import Cast, cast_of
 from tidegate.lint.pods import claims_of
-from tidegate.lint.reach import Ready, is_asked, provided
+from tidegate.lint.reach import is_asked, provided, ready
 from tidegate.lint.rule import Mark, Remark, rule
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.snippets import snippets
@@ -120,7 +120,7 @@ def _consumers(cast: Cast) -> dict[int, list[tuple[Actor, bool]]]:
     found: dict[int, list[tuple[Actor, bool]]] = {}
     for edge in cast.graph.edges:
         actor = cast.actors.get(edge.after)
-        if actor is not None and is_asked(edge) and provided(edge) == Ready(edge.before):
+        if actor is not None and is_asked(edge) and provided(edge) == ready(edge.before):
             fails = edge.effect in {Effect.FAILS, Effect.REFUSED}
             found.setdefault(edge.before, []).append((actor, fails))
     return found
