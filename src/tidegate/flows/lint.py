@@ -29,6 +29,7 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import Semantics
 from tidegate.report.lint.report import LintReport, Unknown
 
+CIRCLE = "ORD002"
 NOT_HAD = "source."
 """Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
 
@@ -81,11 +82,13 @@ async def _look(found: Found, session: Session, asking: Asking) -> _Look:
         findings = tuple(map(_unplanned, _errors(error)))
     if graphed is not None:
         findings = graphed.planned.findings
-        findings += (_unplanned(graphed.circle),) if graphed.circle else ()
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
-    return _Look(looked, tuple(check(looked.scene, wanted)), findings)
+    remarks = tuple(check(looked.scene, wanted))
+    if graphed is not None and graphed.circle and not any(one.id == CIRCLE for one, _ in remarks):
+        findings += (_unplanned(graphed.circle),)
+    return _Look(looked, remarks, findings)
 
 
 def _errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateError]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,9 @@ from tidegate.report.lint.report import Excerpt
 
 LARGEST = 4_000_000
 BEFORE = 2
+NEAR = 12
+"""So many lines behind its kind, an object has said its name."""
+TEMPLATES = "/templates/"
 """So many lines are shown above the one that is meant."""
 
 
@@ -65,6 +69,8 @@ class Places:
         document = mark.document
         file = self._file(document.place.name)
         found = file.find(document)
+        if found is None and TEMPLATES in f"/{file.name}" and file.content:
+            return _in_template(file, mark)
         if found is None:
             said = path_text(mark.path)
             return replace(document.place, field=said) if said else document.place
@@ -109,7 +115,25 @@ class Places:
             return b""
 
 
+def _in_template(file: _File, mark: Mark) -> Place:
+    """The nearest line of a template: its kind, and from there the keys that lead to the field."""
+    kind = text(mark.document.body, "kind")
+    starts = [at for at, line in enumerate(file.lines) if re.match(rf"kind:\s*{kind}\b", line)]
+    name = text(mark.document.body, "metadata", "name")
+    said = [at for at in starts if any(name in one for one in file.lines[at : at + NEAR])]
+    at = next(iter(said or starts), 0)
+    end = next((n for n in range(at + 1, len(file.lines)) if file.lines[n].startswith("---")), None)
+    for key in (one for one in mark.path if isinstance(one, str)):
+        pattern = re.compile(rf"\s*(?:-\s+)?[\"']?{re.escape(key)}[\"']?\s*:")
+        rest = enumerate(file.lines[at:end], at)
+        at = next((number for number, line in rest if pattern.match(line)), at)
+    indent = len(file.lines[at]) - len(file.lines[at].lstrip())
+    return Place(file.name, at + 1, indent + 1, path_text(mark.path))
+
+
 def _is_secret(file: _File, place: Place) -> bool:
     """Whether the lines are of a Secret: what stands in one is shown nowhere."""
+    if not file.documents:
+        return b"Secret" in file.content
     before = [one for one in file.documents if one.place.line <= place.line]
     return not before or any(text(one.body, "kind") == "Secret" for one in before[-1:])

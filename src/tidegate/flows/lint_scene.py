@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from tidegate.documents import Document
 from tidegate.documents import read as read_documents
@@ -33,7 +35,7 @@ SOPS_RULES = ".sops.yaml"
 HEALTH = "resource.customizations.health."
 LARGEST = 1_000_000
 TEXTS = (".yaml", ".yml", ".json")
-_SEAL = re.compile(rb"^sops:\s*$|\"sops\"\s*:", re.MULTILINE)
+_SEAL = re.compile(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
 _OCTAL = re.compile(
     rb"^\s*(?:-\s+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?\s*:\s*(0[0-7]+)\s*(?:#.*)?$",
     re.MULTILINE,
@@ -61,12 +63,11 @@ def look_around(
 ) -> Looked:
     """The scene of these families."""
     read = tuple(read)
-    actors = tuple(actor for one in read for actor in _actors(one))
-    scan = found.scan
+    scan, files = found.scan, frozenset(found.scan.files)
+    actors = tuple(actor for one in read for actor in _actors(one, files))
     scene = Scene(
         actors=actors,
-        units={one.unit.id: one.unit for one in found.members}
-        | {one.manifests.unit.id: one.manifests.unit for one in read},
+        units=_units(found, read),
         order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
         graph=graphed.graph if graphed else Graph(),
         known=session.craft.rules.known,
@@ -82,7 +83,7 @@ def look_around(
         hidden=frozenset(
             (spot.cluster, *identity(spot.ref)) for one in read for spot, _ in one.hidden()
         ),
-        files=frozenset(scan.files),
+        files=files,
         whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
         bands=config_at(scan.root).lint.bands if scan.files else Scene().bands,
         greenfield=greenfield,
@@ -90,15 +91,38 @@ def look_around(
     return Looked(scene, len(found.members), len(actors), tuple(_unknown(read)))
 
 
-def _actors(read: Read) -> Iterator[Actor]:
+def _units(found: Found, read: Iterable[Read]) -> dict[UnitId, Unit]:
+    """All units, by the rules that they are run by, with all that they say they depend on."""
+    known = {one.unit.id: one.unit for one in found.members}
+    for one in read:
+        unit = one.manifests.unit
+        said = known[unit.id].dependencies if unit.id in known else unit.dependencies
+        known[unit.id] = msgspec.structs.replace(unit, dependencies=said)
+    return known
+
+
+def _actors(read: Read, files: Collection[str]) -> Iterator[Actor]:
     """Each object with its text; a namespace that nobody wrote down is at its unit's place."""
     unit = read.manifests.unit
-    texts = {_key(one, unit): one for one in read.rendered.documents}
+    documents = [_rooted(one, unit, files) for one in read.rendered.documents]
+    texts = {_key(one, unit): one for one in documents}
     for manifest in read.manifests.manifests:
         ref = manifest.ref
-        document = texts.get((ref.kind.group, ref.kind.name, ref.namespace, ref.name))
-        document = document or texts.get((ref.kind.group, ref.kind.name, "", ref.name))
+        home = ref.namespace or unit.destination.namespace
+        document = texts.get((ref.kind.group, ref.kind.name, home, ref.name))
         yield Actor(unit, manifest, document or _made_up(unit, manifest))
+
+
+def _rooted(document: Document, unit: Unit, files: Collection[str]) -> Document:
+    """A template of a chart in this repository, with its place seen from the root."""
+    place = document.place
+    if place.name in files:
+        return document
+    for source in unit.sources:
+        name = posixpath.normpath(f"{source.path}/{place.name}")
+        if name in files:
+            return msgspec.structs.replace(document, place=replace(place, name=name))
+    return document
 
 
 def _key(document: Document, unit: Unit) -> tuple[str, str, str, str]:
@@ -176,9 +200,7 @@ def _content(scan: Scan, name: str) -> bytes:
 
 
 def _sealed(scan: Scan) -> Iterator[SceneFile]:
-    """Encrypted files, where rules say for whom they are."""
-    if not _named(scan, SOPS_RULES):
-        return
+    """Files that SOPS has encrypted."""
     for name in scan.files:
         if name.endswith(TEXTS) and scan.is_below(name) and _SEAL.search(_content(scan, name)):
             yield from _files(scan, [name])

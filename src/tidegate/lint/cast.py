@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tidegate.lint.reach import Fact, FactKind, Reach, done, met, provided, reach
+from tidegate.lint.reach import Fact, FactKind, Reach, done, is_asked, met, provided, reach
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.words import name
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
@@ -121,14 +121,23 @@ class Cast:
         return list(dict.fromkeys(told))
 
     @cached_property
+    def _mentioned(self) -> dict[int, list[GraphEdge]]:
+        """All that is named, also what its namer is well without."""
+        found: dict[int, list[GraphEdge]] = {}
+        for edge in self.graph.edges:
+            if is_asked(edge) or (edge.tie is Tie.REFERENCE and not edge.optional):
+                found.setdefault(edge.want, []).append(edge)
+        return found
+
+    @cached_property
     def inversions(self) -> list[Case]:
         """Objects that are applied before what they need, and recover; each want once."""
         order = self.scene.order
         found: list[Case] = []
-        for want, edges in self.reach.wants.items():
+        for want, edges in self._mentioned.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
-            if actor is None or met(want) not in self.reach.facts:
+            if actor is None or (want in self.reach.wants and met(want) not in self.reach.facts):
                 continue
             makers = [(edge, self._maker(edge)) for edge in edges]
             steps = self.graph.steps

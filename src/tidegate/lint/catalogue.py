@@ -21,18 +21,6 @@ MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recover
 
 
 @rule(
-    "ORD002",
-    "Units wait for each other",
-    Severity.ERROR,
-    why="none of them ever starts: each waits for the other",
-    fix="remove one of the dependencies, or put both into one unit",
-)
-def circle(_scene: Scene) -> tuple[Remark, ...]:
-    """It is found while the units are put in order."""
-    return ()
-
-
-@rule(
     "ORD014",
     "Two sources bring the same unit",
     Severity.ERROR,

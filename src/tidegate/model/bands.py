@@ -42,7 +42,7 @@ class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     label: str = ""
     domain_label: str = "domain"
-    domains: dict[str, tuple[int, int]] = {}
+    domains: dict[str, tuple[int, ...]] = {}
     bands: tuple[Band, ...] = USUAL
     empty: tuple[int, ...] = EMPTY
 

@@ -15,6 +15,7 @@ from tidegate.model.moment import Ms, format_duration, parse_duration
 from tidegate.model.plan import items_of
 from tidegate.model.policy import Gates, Tracking
 from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.rendering import ArgoPlugin
 from tidegate.model.unit import Unit
 
 KUSTOMIZATION, RELEASE = "Kustomization", "HelmRelease"
@@ -190,19 +191,22 @@ def _holds_data(actor: Actor) -> bool:
     fix="add `decryption: {provider: sops}` with the key to the Kustomization",
 )
 def undecrypted(scene: Scene) -> Iterator[Remark]:
-    for unit, documents in scene.documents.items():
-        for document in documents:
-            if isinstance(part(document.body, "sops"), dict) and text(document.body, "sops", "mac"):
-                kind, called = text(document.body, "kind"), text(document.body, "metadata", "name")
-                own = scene.unit_objects.get(unit)
+    sealed = {one.name: one for one in scene.sealed}
+    for actor in scene.actors if sealed else ():
+        unit, file = actor.unit, sealed.get(actor.document.place.name)
+        own = scene.unit_objects.get(unit.id)
+        if file is None or own is None or mapping(own.body, "spec", "decryption"):
+            continue
+        if any(isinstance(one.request, ArgoPlugin) for one in unit.sources):
+            continue
+        argo = "Argo CD decrypts nothing by itself: use a plugin, or an operator for secrets"
+        for document in file.documents:
+            if text(document.body, "sops", "mac"):
                 yield Remark(
-                    sentence=f"{kind} `{called}` is encrypted, and `{unit}` does not decrypt it",
+                    sentence=f"{name(actor.ref)} is encrypted, and `{unit.id}` does not decrypt it",
                     at=Mark(document, ("sops",)),
-                    also=(Mark(own),) if own else (),
-                    fix=""
-                    if unit.kind == KUSTOMIZATION
-                    else "Argo CD decrypts nothing by itself: use a plugin, or an operator for"
-                    " secrets",
+                    also=(Mark(own),),
+                    fix="" if unit.id.kind == KUSTOMIZATION else argo,
                 )
 
 

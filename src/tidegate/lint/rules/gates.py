@@ -18,6 +18,7 @@ from tidegate.model.operators import Effect
 from tidegate.model.plan import Step
 from tidegate.model.policy import Order
 from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.unit import UnitId
 
 FIRST_CONSUMER = "WaitForFirstConsumer"
 HOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
@@ -248,22 +249,16 @@ LONGEST_CHAIN = 12
     fix="let units depend on what they need, and not on whoever comes before",
 )
 def long_chain(scene: Scene) -> Iterator[Remark]:
-    depth: dict[object, int] = {}
-    came: dict[object, object] = {}
+    depth: dict[UnitId, int] = {}
     for step in scene.order.plan.steps:
         for edge in scene.order.entering.get(step.id, ()):
             before = scene.order.steps[edge.before].unit
-            grown = depth.get(before, 1) + (before != step.unit)
-            if grown > depth.get(step.unit, 1):
-                depth[step.unit] = grown
-                came[step.unit] = before
-        depth.setdefault(step.unit, 1)
-    if not depth:
-        return
-    last = max(depth, key=lambda one: depth[one])
-    if depth[last] > LONGEST_CHAIN:
-        unit = next(one for name_, one in scene.units.items() if name_ == last)
+            grown = depth.get(before, 0) + (before != step.unit and bool(step.unit.kind))
+            depth[step.unit] = max(grown, depth.get(step.unit, 0))
+    written = {name_: number for name_, number in depth.items() if name_ in scene.unit_objects}
+    last = max(written, key=lambda one: written[one], default=None)
+    if last is not None and written[last] > LONGEST_CHAIN:
         yield Remark(
-            sentence=f"`{last}` comes behind {depth[last] - 1} others, one after another",
-            at=unit.where,
+            sentence=f"`{last}` comes behind {written[last]} others, one after another",
+            at=Mark(scene.unit_objects[last]),
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 
 from tidegate.lint.cast import Cast, cast_of
 from tidegate.lint.pods import LASTING
@@ -45,6 +46,62 @@ def dependency_nowhere(scene: Scene) -> Iterator[Remark]:
             severity=Severity.WARNING,
             why="it may be in the cluster already; else it is waited for in vain",
         )
+
+
+@rule(
+    "ORD002",
+    "Units wait for each other",
+    Severity.ERROR,
+    why="none of them ever starts: each waits for the other",
+    fix="remove one of the dependencies, or put both into one unit",
+)
+def circle_of_units(scene: Scene) -> Iterator[Remark]:
+    after = {
+        unit.id: [one.unit for one in unit.dependencies if one.unit in scene.units]
+        for unit in scene.units.values()
+    }
+    told: set[frozenset[UnitId]] = set()
+    for unit in after:
+        circle = _shortest_circle(unit, after)
+        if not circle or frozenset(circle) in told:
+            continue
+        told.add(frozenset(circle))
+        own = scene.unit_objects.get(unit)
+        names = [f"`{one}`" for one in (*circle, circle[0])]
+        at = next(
+            n
+            for n, one in enumerate(scene.units[unit].dependencies)
+            if one.unit == [*circle, unit][1]
+        )
+        yield Remark(
+            sentence=f"deadlock: {' waits for '.join(names)}",
+            at=Mark(own, ("spec", "dependsOn", at)) if own else scene.units[unit].where,
+            also=tuple(
+                Mark(scene.unit_objects[one]) for one in circle[1:] if one in scene.unit_objects
+            ),
+            story=tuple(
+                f"`{one}` does not start before `{other}` is ready"
+                for one, other in zip(circle, (*circle[1:], circle[0]), strict=True)
+            ),
+        )
+
+
+def _shortest_circle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) -> list[UnitId]:
+    """Those that a unit waits for, back to itself; nothing where it does not come back."""
+    came: dict[UnitId, UnitId] = {}
+    pending = deque([unit])
+    while pending:
+        one = pending.popleft()
+        for before in after.get(one, ()):
+            if before == unit:
+                found = [one]
+                while found[-1] != unit:
+                    found.append(came[found[-1]])
+                return found[::-1]
+            if before is not None and before not in came:
+                came[before] = one
+                pending.append(before)
+    return []
 
 
 @rule(
@@ -210,7 +267,7 @@ def operator_before_certificates(scene: Scene) -> Iterator[Remark]:
         actor, maker = cast.actors.get(edge.after), cast.actors.get(edge.before)
         if edge.tie is not Tie.OPERATOR or actor is None or maker is None:
             continue
-        if not actor.is_a("cert-manager.io", "Certificate", "Issuer"):
+        if not actor.is_a("cert-manager.io", "Certificate"):
             continue
         mine, theirs = scene.step_of(actor), scene.step_of(maker)
         if mine is None or theirs is None or actor.unit.id == maker.unit.id:

@@ -181,10 +181,12 @@ def _inverted(scene: Scene, case: Case, severity: Severity) -> Remark:
     actor, maker = case.actor, case.maker
     step = scene.step_of(actor)
     comes = when(maker, scene.step_of(maker), beside=actor) if maker else "a later step"
+    alone = "it is well without, and does nothing yet"
+    effect = alone if case.edge.effect is Effect.NOTHING else _effect(case)
     story = (
-        f"{when(actor, step)} applies {name(actor.ref)}: {_effect(case)}",
+        f"{when(actor, step)} applies {name(actor.ref)}: {effect}",
         f"nothing waits for it, so that {comes} begins all the same and brings {_own_words(case)}",
-        "then it recovers by itself",
+        "then it works",
     )
     return Remark(
         sentence=f"{name(actor.ref)} in {turn(step)} needs {_own_words(case)},"

@@ -81,7 +81,8 @@ def wrong_band(scene: Scene) -> Iterator[Remark]:
         if phase in bands.empty:
             yield Remark(sentence=f"`{unit}` is in phase {phase:03}, which is kept empty", at=at)
         domain = text(labels, bands.domain_label)
-        first, last = bands.domains.get(domain, (0, 999))
+        own_phases = bands.domains.get(domain) or (0, 999)
+        first, last = min(own_phases), max(own_phases)
         if not first <= phase <= last:
             yield Remark(
                 sentence=f"`{unit}` of `{domain}` is in phase {phase:03}, and its own are"
