@@ -12,6 +12,7 @@ from msgspec import structs
 
 from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
 from tidegate.flows.config import config_at
+from tidegate.flows.discover import Family, Member
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.graph import Graphed, make_graph
 from tidegate.flows.lint_places import Places
@@ -26,7 +27,8 @@ from tidegate.lint.rule import Mark, Remark, Rule, check
 from tidegate.lint.selection import Choice, Ignore, ignores_of, is_spared
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.semantics import Semantics
+from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.model.unit import Unit
 from tidegate.report.lint.report import LintReport, Unknown
 
 CIRCLE = "ORD002"
@@ -76,12 +78,13 @@ class _Look:
 async def _look(found: Found, session: Session, asking: Asking) -> _Look:
     findings: tuple[Finding, ...] = ()
     graphed: Graphed | None = None
+    families, manual = _started(found.families)
     try:
-        graphed = await make_graph(found.families, session, asking.rules)
+        graphed = await make_graph(families, session, asking.rules)
     except (PlanError, ExceptionGroup) as error:
         findings = tuple(map(_unplanned, _errors(error)))
     if graphed is not None:
-        findings = graphed.planned.findings
+        findings = (*graphed.planned.findings, *manual)
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
@@ -89,6 +92,34 @@ async def _look(found: Found, session: Session, asking: Asking) -> _Look:
     if graphed is not None and graphed.circle and not any(one.id == CIRCLE for one, _ in remarks):
         findings += (_unplanned(graphed.circle),)
     return _Look(looked, remarks, findings)
+
+
+def _started(families: Iterable[Family]) -> tuple[list[Family], list[Finding]]:
+    """The families as if somebody synced what nobody syncs: a person will, in the same order."""
+    manual: list[Finding] = []
+    started: list[Family] = []
+    for family in families:
+        members: list[Member] = []
+        for member in family.members:
+            unit = member.unit
+            if unit.policy.semantics.name == ARGOCD.name and not unit.policy.starts:
+                manual.append(_manual(unit))
+                policy = structs.replace(unit.policy, starts=True)
+                member = replace(member, unit=structs.replace(unit, policy=policy))  # noqa: PLW2901
+            members.append(member)
+        started.append(replace(family, members=tuple(members)))
+    return started, manual
+
+
+def _manual(unit: Unit) -> Finding:
+    return Finding(
+        code="argo.manual",
+        severity=Severity.NOTE,
+        sentence=f"nobody syncs `{unit.id}` by itself: it is looked at as if somebody did",
+        where=unit.where,
+        why="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        semantics=(ARGOCD.name,),
+    )
 
 
 def _errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateError]:

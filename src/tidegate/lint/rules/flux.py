@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document
-from tidegate.lint.pods import LASTING
+from tidegate.lint.pods import LASTING, containers, start_window
 from tidegate.lint.rule import Mark, Remark, rule
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.words import name, some
 from tidegate.model.finding import Severity
-from tidegate.model.moment import Ms, format_duration, parse_duration
-from tidegate.model.plan import items_of
+from tidegate.model.moment import SECOND, Ms, format_duration, parse_duration
 from tidegate.model.policy import Gates, Tracking
 from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.model.rendering import ArgoPlugin
@@ -127,16 +126,17 @@ def short_timeout(scene: Scene) -> Iterator[Remark]:
         said = _span(text(own.body, "spec", "timeout"))
         if said is None or scene.units[unit].policy.gates is Gates.NONE:
             continue
-        items = (item for step in scene.order.by_unit.get(unit, ()) for item in items_of(step))
-        slow = [one for one in items if one.budget > said and one.ref.kind.name in LASTING]
-        window = [one for one in slow if one.gates]
-        if window:
-            longest = max(window, key=lambda one: one.budget)
+        windows = {
+            Ms(start_window(one) * SECOND): actor
+            for actor in scene.by_unit.get(unit, ())
+            for _, one in containers(actor, "containers")
+        }
+        longest = max(windows, default=Ms(0))
+        if longest > said:
             yield Remark(
-                sentence=f"`{unit}` waits {format_duration(said)}, and {name(longest.ref)}"
-                f" may take {format_duration(longest.budget)}",
+                sentence=f"`{unit}` waits {format_duration(said)}, and a container of"
+                f" {name(windows[longest].ref)} may take {format_duration(longest)} to start",
                 at=Mark(own, ("spec", "timeout")),
-                severity=Severity.NOTE,
                 semantics=("flux",),
             )
 
