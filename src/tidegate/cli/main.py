@@ -23,6 +23,7 @@ VERBS = {
     "delete": "Delete what a unit has brought, in reverse order.",
     "doctor": "Show which tools were found, and what is missing.",
     "explain": "Print the page of a rule of `lint`.",
+    "graph": "Show who waits for whom, what is missing, and why.",
     "health": "Show how objects in files are, and which rule says so.",
     "journal": "Show what a cluster remembers of a unit.",
     "lint": "Say whether the order of a repository can work.",
@@ -34,6 +35,7 @@ VERBS = {
     "sync": "Roll out wave by wave, on a cluster or on a simulated one.",
     "units": "Show the units of a repository, and who brings them.",
     "version": "Show the version of Tidegate.",
+    "waves": "Show which units and objects come in which wave, and how many have one.",
 }
 """Each has a module of its name with a function of its name; the line is its short help."""
 

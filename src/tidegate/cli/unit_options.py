@@ -71,6 +71,8 @@ class Given(TypedDict, total=False):
     origins: bool
     objects: bool
     exit_code: bool
+    critical_path: bool
+    why: tuple[str, str] | None
     output: str
 
 

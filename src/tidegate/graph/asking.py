@@ -18,6 +18,8 @@ from tidegate.model.reading import mapping
 from tidegate.model.unit import Strength
 
 DEFINITIONS = "apiextensions.k8s.io"
+UNITS = frozenset({"Application", "Kustomization", "HelmRelease"})
+"""Kinds of units: what one of them says of another is a dependency, and read as one."""
 
 
 class Asked(NamedTuple):
@@ -44,23 +46,31 @@ def asked_by(
     """All that an object asks for. What every cluster has is not asked for."""
     name = (ref.kind.group, ref.kind.name)
     if ref.namespace and not ground.is_given(*NAMESPACE, "", ref.namespace):
-        home = Ref(_kind(*NAMESPACE), "", ref.namespace)
-        field = ("metadata", "namespace")
-        yield (
-            Asked(home, Tie.NAMESPACE, Effect.REFUSED, field=field),
-            supply.find(cluster, *NAMESPACE, "", ref.namespace),
-        )
+        yield _home(ref.namespace, cluster, supply)
     if name not in ground.served and name not in ground.engines:
         yield from _of_its_kind(ref.kind, cluster, supply, ground)
+    elif name == SERVICE:
+        yield from _selected(ref, body, cluster, supply)
     for one in ground.naming.mentions_of(body, ref.kind, pods):
-        yield from _mentioned(one, cluster, supply, ground)
+        if name not in ground.engines or one.kind not in UNITS:
+            yield from _mentioned(one, cluster, supply, ground)
     for dialling in dialled_by(ref, body, pods, cluster, supply, ground):
         yield _dialled(dialling, cluster, supply)
-    if name == SERVICE:
-        yield from _selected(ref, body, cluster, supply)
+    yield from _told_in_notes(ref, body, cluster, supply, ground)
+
+
+def _told_in_notes(
+    ref: Ref, body: Body, cluster: str, supply: Supply, ground: Ground
+) -> Iterator[Answer]:
     for pointer in pointers_of(body, ref.namespace):
         if isinstance(pointer, Pointer):
             yield _pointed(pointer, cluster, supply, ground)
+
+
+def _home(namespace: str, cluster: str, supply: Supply) -> Answer:
+    home, field = Ref(_kind(*NAMESPACE), "", namespace), ("metadata", "namespace")
+    asked = Asked(home, Tie.NAMESPACE, Effect.REFUSED, field=field)
+    return asked, supply.find(cluster, *NAMESPACE, "", namespace)
 
 
 def _of_its_kind(kind: Kind, cluster: str, supply: Supply, ground: Ground) -> Iterator[Answer]:

@@ -7,7 +7,7 @@ and their references do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ from tidegate.graph.supply import Supplier, Supply
 from tidegate.knowledge.naming import Body, Pods
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, GraphStep, NodeKind, Tie
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Ref
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect, Until
 from tidegate.model.plan import Deed, Plan, items_of
 from tidegate.model.policy import Order
@@ -36,12 +36,14 @@ def build_graph(
     ground: Ground,
     *,
     unread: Iterable[UnitId] = (),
+    is_checked: IsChecked | None = None,
 ) -> Graph:
     """The graph of these units, in the order that the plan gives them.
 
-    The plan may be of a part: what stands in no step of it is in no step of the graph.
+    The plan may be of a part: what stands in no step of it is in no step of the graph. Without
+    `is_checked`, the rules of each unit can tell of every kind when an object is ready.
     """
-    growing = _Growing(ground, tuple(wanted), plan)
+    growing = _Growing(ground, tuple(wanted), plan, is_checked)
     growing.place()
     growing.tie_units()
     growing.tie_objects()
@@ -53,6 +55,10 @@ def build_graph(
         edges=tuple(growing.edges),
         unread=known,
     )
+
+
+IsChecked = Callable[[Unit, Body], bool]
+"""Whether the rules of a unit can tell when objects of this body's kind are ready."""
 
 
 class _Body(NamedTuple):
@@ -68,7 +74,13 @@ class _Body(NamedTuple):
 class _Growing:
     """A graph on its way."""
 
-    def __init__(self, ground: Ground, wanted: Sequence[Manifests], plan: Plan) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        wanted: Sequence[Manifests],
+        plan: Plan,
+        is_checked: IsChecked | None,
+    ) -> None:
         self.nodes: list[GraphNode] = []
         self.edges: list[GraphEdge] = []
         self.unknown: list[UnitId] = [one.unit.id for one in wanted if not one.is_known]
@@ -76,6 +88,8 @@ class _Growing:
         self._wanted = wanted
         self._plan = plan
         self._supply = Supply(ground)
+        self._ask_checked = is_checked
+        self._checked: dict[tuple[str, str, str, str], bool] = {}
         self._stands = _Standing(plan)
         self._bodies: list[_Body] = []
         self._units: dict[UnitId, int] = {}
@@ -123,8 +137,9 @@ class _Growing:
                 unit=unit.id,
                 ref=ref,
                 step=step,
-                where=place_of(manifest.origin, unit),
+                where=place_of(manifest.origin, unit) or unit.where,
                 gates=gates,
+                checked=self._is_checked(unit, ref.kind, body),
                 hook=manifest.hook is not None,
                 is_task=pods is not None and pods.row.is_task and not pods.row.later,
             )
@@ -132,6 +147,15 @@ class _Growing:
         self._bodies.append(_Body(number, unit, manifest, body, pods))
         if manifest.deed is not Deed.DELETE:
             self._supply.take(number, unit.destination.cluster, ref.kind, body, pods)
+
+    def _is_checked(self, unit: Unit, kind: Kind, body: Body) -> bool:
+        """Asked once for each kind and each set of rules."""
+        if self._ask_checked is None:
+            return True
+        key = (unit.policy.rules, unit.policy.semantics.name, kind.group, kind.name)
+        if key not in self._checked:
+            self._checked[key] = self._ask_checked(unit, body)
+        return self._checked[key]
 
     def tie_units(self) -> None:
         """Who brings whom, and what units say they depend on."""

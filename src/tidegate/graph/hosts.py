@@ -71,6 +71,8 @@ def dialled_by(
         return
     best: dict[tuple[str, str], Dialling] = {}
     for one in found:
+        if ground.is_given("", "Service", one.namespace, one.name):
+            continue
         known = best.get((one.namespace, one.name))
         if known is None or (known.effect is Effect.NOTHING and one.effect is not Effect.NOTHING):
             best[one.namespace, one.name] = one

@@ -13,14 +13,13 @@ from typing import NamedTuple
 from tidegate.documents import FieldPath
 from tidegate.knowledge.catalogue import KnownRows, images_of
 from tidegate.knowledge.fields import find_all
-from tidegate.knowledge.references import Made, make_products, needs_of, products_of
+from tidegate.knowledge.references import Made, Needed, make_products, needs_of, products_of
 from tidegate.knowledge.templates import Option, parse_text, render_text, scope_of
 from tidegate.model.checks import all_hold
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import (
     Effect,
     Knowledge,
-    Need,
     PodsRow,
     ProducerRow,
     ReferenceRow,
@@ -118,7 +117,7 @@ class Naming:
                     needed.kind,
                     needed.namespace,
                     needed.name,
-                    _field_of(needed.need, scope),
+                    _field_of(needed, scope),
                     Effect.HELD,
                     needed.need.until,
                 )
@@ -173,21 +172,24 @@ def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
     return Effect.HELD if effect is Effect.REFUSED and not is_pod else effect
 
 
-def _field_of(need: Need, scope: Body) -> FieldPath:
+def _field_of(needed: Needed, scope: Body) -> FieldPath:
     """The field that a need takes its name from."""
-    start = tuple(step for step in parse_path(need.each)) if need.each else ()
+    need = needed.need
+    at = (needed.at,) if isinstance(needed.at, str | int) else ()
+    start = (*_plain(parse_path(need.each)), *at) if need.each else ()
     for piece in parse_text(need.name):
         for option in piece if not isinstance(piece, str) else ():
-            found = _path_of(option, scope)
-            if found:
-                return (*_plain(start), *found[1:]) if found[0] == "item" and start else found
-    return ()
+            if start and option.path[:1] == ("item",):
+                return (*start, *_plain(option.path[1:]))
+            if found := _path_of(option, scope):
+                return found
+    return start
 
 
 def _path_of(option: Option, scope: Body) -> FieldPath:
-    if option.path and (option.path[0] == "item" or walk(scope, option.path) is not None):
-        return _plain(option.path)
-    return ()
+    is_there = bool(option.path) and walk(scope, option.path) is not None
+    path = _plain(option.path) if is_there else ()
+    return ("metadata", *path) if path in (("name",), ("namespace",)) else path
 
 
 def _plain(steps: Iterable[object]) -> FieldPath:

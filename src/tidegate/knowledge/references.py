@@ -77,6 +77,8 @@ class Needed(NamedTuple):
     kind: str
     namespace: str
     name: str
+    at: Json = None
+    """The key of the item that says so, where the need is one for each."""
 
     def scope(self) -> Body:
         return {
@@ -107,6 +109,7 @@ def needs_of(row: Row, body: Body, kind: Kind) -> Iterator[Needed]:
                 continue
             parts = (need.group, need.kind, need.namespace, need.name)
             needed = Needed(need, *(render_text(part, scope) for part in parts))
+            needed = needed._replace(at=scope.get("key")) if need.each else needed
             # A host without a namespace means nothing to an object that is in none.
             is_nowhere = need.until is Until.SERVING and not needed.namespace
             if needed.name and not is_nowhere:

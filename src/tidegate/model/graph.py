@@ -16,6 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.errors import Place
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref, identity
 from tidegate.model.operators import Effect, Until
 from tidegate.model.plan import Edge
@@ -65,7 +66,8 @@ class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     `unit`: the unit that it is, or that writes it. `ref`: an object's; of a unit, its own object's;
     of a kind that nobody defines, that of its CustomResourceDefinition; an operator outside has
     none. `step`: the number of the step that writes it. `gates`: what comes behind its step waits
-    for it. `hook`: it is run, not kept. `is_task`: it ends by itself: a Job, a Pod that is one.
+    for it; unless it is `checked`, that is over as soon as it is applied: by the rules of its unit
+    nobody can say when it is ready. `hook`: it is run, not kept. `is_task`: it ends by itself.
     `name`: for people, and unique among nodes of its kind in one cluster and unit.
     """
 
@@ -78,6 +80,7 @@ class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     step: int = NOWHERE
     where: Place | None = None
     gates: bool = True
+    checked: bool = True
     hook: bool = False
     is_task: bool = False
 
@@ -187,3 +190,78 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if edge.before in numbers and edge.after in numbers:
                 found[numbers[edge.before]].append(numbers[edge.after])
         return tuple(map(tuple, found))
+
+
+class Wait(msgspec.Struct, frozen=True, kw_only=True):
+    """One link of a chain: who waits, for whom or what, and where that is said.
+
+    `node` and `step` are those who wait, by number; `edge` is the place in `Graph.edges`.
+    """
+
+    who: str
+    why: str
+    where: Place | None = None
+    node: int | None = None
+    step: int | None = None
+    edge: int | None = None
+
+
+class Circle(msgspec.Struct, frozen=True):
+    """Those that wait for each other: each link for the next one, and the last for the first."""
+
+    waits: tuple[Wait, ...]
+
+
+class CriticalStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step on the critical path: how long it takes, when it is over, and what takes so long.
+
+    `slowest` is a node by its number, or -1 where nothing is waited for.
+    """
+
+    step: int
+    takes: Ms
+    until: Ms
+    slowest: int
+
+
+class LackKind(StrEnum):
+    """What kind of thing a repository takes for granted."""
+
+    DEFINITION = "definition"
+    NAMESPACE = "namespace"
+    OPERATOR = "operator"
+    STORAGE_CLASS = "storage class"
+    ISSUER = "issuer"
+    STORE = "secret store"
+    SECRET = "Secret"  # noqa: S105 - it is a kind
+    CONFIG_MAP = "ConfigMap"
+    KEY = "key"
+    SERVICE = "Service"
+    ACCOUNT = "service account"
+    UNIT = "unit"
+    OTHER = "object"
+
+
+class Asker(msgspec.Struct, frozen=True, kw_only=True):
+    """Who needs something that is missing: a node by its number, the field, the place."""
+
+    node: int
+    name: str
+    field: tuple[str | int, ...] = ()
+    where: Place | None = None
+    effect: Effect = Effect.HELD
+
+
+class Lack(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that nobody in the repository brings, and all who need it.
+
+    `node`: what stands for it in the graph; of a key, the object that has not got it.
+    """
+
+    kind: LackKind
+    name: str
+    node: int
+    cluster: str = ""
+    ref: Ref | None = None
+    key: str = ""
+    askers: tuple[Asker, ...] = ()

@@ -43,6 +43,12 @@ def number(body: Json, *path: str, default: int = 0) -> int:
     return body if isinstance(body, int) and not isinstance(body, bool) else default
 
 
+def labels_of(body: Json) -> tuple[tuple[str, str], ...]:
+    """The labels of an object that are texts, by name."""
+    labels = mapping(body, "metadata", "labels")
+    return tuple(sorted((key, one) for key, one in labels.items() if isinstance(one, str)))
+
+
 def text(body: Json, *path: str, default: str = "") -> str:
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None

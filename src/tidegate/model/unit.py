@@ -127,19 +127,22 @@ class RolloutStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Where among the steps of its set a unit comes, counted from 1; 0 is in none of them.
 
     `limit`: so many units of the step may be under way; with 0 each waits for approval. Where it is
-    not `in_force`, the set's own controller ignores it.
+    not `in_force`, the set's own controller ignores it. `phase`: the value of the label by which
+    the step takes it.
     """
 
     number: int
     limit: int | None = None
     in_force: bool = True
+    phase: str = ""
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """Identity, place in Git, sources, destination, policy; what it waits for, and who brings it.
 
     `suspended`: somebody wants nothing done to it. `group`: its slots are shared with the others of
-    the group. `made_by`: the set that generates it, and `rollout` its step there.
+    the group. `made_by`: the set that generates it, and `rollout` its step there. `labels`: those
+    of its own object.
     """
 
     id: UnitId
@@ -153,3 +156,4 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     made_by: str = ""
     rollout: RolloutStep | None = None
+    labels: tuple[tuple[str, str], ...] = ()

@@ -55,7 +55,7 @@ def _cells(row: UnitRow) -> tuple[str, ...]:
     unit = row.unit
     return (
         "  " * row.depth + str(unit.id),
-        ", ".join(_short(one.place) for one in unit.sources) or "-",
+        ", ".join(short_place(one.place) for one in unit.sources) or "-",
         "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
         or "-",
         _after(row) or "-",
@@ -70,7 +70,7 @@ def _state(row: UnitRow) -> str:
     return ", ".join((*counted, *states)) or "-"
 
 
-def _short(place: str) -> str:
+def short_place(place: str) -> str:
     """The last part of an address, and the path in it."""
     address, sign, path = place.rpartition("//")
     name = address.rstrip("/").rpartition("/")[2].removesuffix(".git")

@@ -17,7 +17,7 @@ from tidegate.dialect.declared import Declared
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding
-from tidegate.model.reading import listed, mapping, part, text
+from tidegate.model.reading import labels_of, listed, mapping, part, text
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 KIND = "Application"
@@ -64,6 +64,7 @@ def read_application(document: Document, namespace: str) -> Declared:
         policy=policy,
         where=document.place,
         suspended=notes_of(body).get(SKIPS) in TRUE,
+        labels=labels_of(body),
     )
     return Declared(units=(unit,), findings=(*telling.findings, *findings))
 

@@ -27,6 +27,7 @@ from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Propagation, Ref
 from tidegate.model.policy import Consent, Gates, Handling, Order, Policy, Tracking
+from tidegate.model.reading import labels_of
 from tidegate.model.rendering import (
     FluxDetails,
     FluxOverrides,
@@ -64,6 +65,7 @@ def read_kustomization(document: Document, namespace: str) -> Declared:
         policy=_policy(spec, own),
         dependencies=tuple(read_dependencies(spec, own)),
         suspended=spec.flag("suspend"),
+        labels=labels_of(document.body),
     )
     spec.tell_unplayed(UNPLAYED, {})
     spec.tell_ignored(("validation",), "every object is checked by the server", "remove it")

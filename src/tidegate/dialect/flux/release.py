@@ -30,6 +30,7 @@ from tidegate.model.finding import Severity
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
 from tidegate.model.policy import Gates, Handling, Order, Policy, Tracking
+from tidegate.model.reading import labels_of
 from tidegate.model.release import Release, ValuesFile
 from tidegate.model.rendering import FluxDetails, FluxOverrides
 from tidegate.model.semantics import FLUX, Retry
@@ -88,6 +89,7 @@ def read_release(document: Document, namespace: str) -> Declared:
         policy=_policy(spec, own),
         dependencies=tuple(read_dependencies(spec, own)),
         suspended=spec.flag("suspend"),
+        labels=labels_of(document.body),
     )
     spec.span("interval", needed=True)
     spec.tell_unplayed(UNPLAYED, USUAL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import islice
 
+from tidegate.model.graph import GraphStep
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Step
@@ -24,7 +25,7 @@ TENTHS = Ms(10 * SECOND)
 WORDY = ("Waiting for rollout to finish: ", "Waiting for ")
 
 
-def name_step(step: Step) -> str:
+def name_step(step: Step | GraphStep) -> str:
     """A step without its unit: `wave -2`, `PreSync`, `PostSync wave 1`."""
     told = step.stage or _name(step.phase, step.wave)
     return f"{told} part {step.part}" if step.part else told

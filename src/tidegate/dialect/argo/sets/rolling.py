@@ -42,10 +42,22 @@ def steps_of(
     numbers = _numbers(steps, applications, telling)
     limits = _limits(steps, numbers, telling)
     _tell_unmatched(numbers, telling)
+    phases = {one.name: _phase(steps, numbers[one.name], one) for one in applications}
     return {
-        name: RolloutStep(number=number, limit=limits.get(number))
+        name: RolloutStep(number=number, limit=limits.get(number), phase=phases[name])
         for name, number in numbers.items()
     }, telling.findings
+
+
+def _phase(steps: Sequence[Json], number: int, one: Application) -> str:
+    """What its label says by which a step takes it; empty where no step does, or by no value."""
+    step = steps[number - 1] if number else None
+    keys = [
+        text(expression, "key")
+        for expression in mappings(step, "matchExpressions")
+        if text(expression, "operator") == "In"
+    ]
+    return str(one.labels.get(keys[0], "")) if keys else ""
 
 
 def _numbers(

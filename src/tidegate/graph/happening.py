@@ -1,0 +1,137 @@
+"""What must have happened before what: the graph taken apart into moments.
+
+    a step     begins                  when all steps before it are over
+               is over                 when all its objects are applied, and those that gate ready
+    an object  is applied              when its step has begun and nothing refuses it
+               is ready                when it is applied and nothing holds it
+               serves (a Service)      when it is applied and somebody answers
+               is answered for         when one of its workloads is ready
+    a want     is met                  when one of those that bring it has
+
+Each moment waits for all that it needs; a want, and a Service's workloads, for any one. What can
+happen is found by letting everything happen that can. What is left waits for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
+from tidegate.model.operators import Effect, Until
+
+BEGUN, OVER, APPLIED, READY, SERVING, ANSWERED, MET, UNIT = range(8)
+Moment = tuple[int, int]
+"""What happens, and the number of the step, the node or the want that it happens to."""
+SERVICE = ("", "Service")
+
+
+@dataclass(slots=True)
+class Happening:
+    """By moment, those it waits for, each with the edge or the order that says so."""
+
+    all_of: dict[Moment, list[tuple[Moment, int | None]]] = field(default_factory=dict)
+    any_of: dict[Moment, list[tuple[Moment, int | None]]] = field(default_factory=dict)
+
+    def needs(self, moment: Moment) -> list[tuple[Moment, int | None]]:
+        return self.all_of.get(moment) or self.any_of.get(moment) or []
+
+    def stuck(self) -> set[Moment]:
+        """The moments that never come."""
+        behind: dict[Moment, list[Moment]] = {}
+        unmet: dict[Moment, int] = {}
+        for needs, single in ((self.all_of, False), (self.any_of, True)):
+            for moment, others in needs.items():
+                unmet[moment] = 1 if single and others else len(others)
+                for other, _ in others:
+                    behind.setdefault(other, []).append(moment)
+        free = [moment for moment, count in unmet.items() if not count]
+        free += [moment for moment in behind if moment not in unmet]
+        for moment in free:  # it grows meanwhile
+            for waiting in behind.get(moment, ()):
+                unmet[waiting] -= 1
+                if not unmet[waiting]:
+                    free.append(waiting)
+        return {moment for moment, count in unmet.items() if count > 0}
+
+
+def take_apart(graph: Graph, *, greenfield: bool = False) -> Happening:
+    """The moments of a graph. In a `greenfield`, what nobody brings never comes."""
+    found = Happening()
+    for at, edge in enumerate(graph.edges):
+        _take_edge(graph, at, edge, found, greenfield=greenfield)
+    for step in graph.steps:
+        found.all_of[BEGUN, step.number] = []
+        over = found.all_of[OVER, step.number] = [((BEGUN, step.number), None)]
+        for number in step.nodes:
+            node = graph.nodes[number]
+            waits = step.is_gated and node.gates and node.checked
+            over.append(((READY if waits else APPLIED, number), None))
+    numbers = graph.step_numbers
+    for link in graph.order:
+        if link.before in numbers and link.after in numbers:
+            begun = found.all_of[BEGUN, numbers[link.after]]
+            begun.append(((OVER, numbers[link.before]), None))
+    for node in graph.nodes:
+        _take_node(node, found)
+    return found
+
+
+def _take_node(node: GraphNode, found: Happening) -> None:
+    if node.kind is not NodeKind.OBJECT:
+        return
+    applied = found.all_of.setdefault((APPLIED, node.number), [])
+    if node.step != NOWHERE:
+        applied.append(((BEGUN, node.step), None))
+    found.all_of.setdefault((READY, node.number), []).append(((APPLIED, node.number), None))
+    is_service = node.ref is not None and (node.ref.kind.group, node.ref.kind.name) == SERVICE
+    if is_service:
+        serving = found.all_of[SERVING, node.number] = [((APPLIED, node.number), None)]
+        if (ANSWERED, node.number) in found.any_of:
+            serving.append(((ANSWERED, node.number), None))
+
+
+def _take_edge(
+    graph: Graph, at: int, edge: GraphEdge, found: Happening, *, greenfield: bool
+) -> None:
+    before, after = graph.nodes[edge.before], graph.nodes[edge.after]
+    if edge.optional or edge.absent or not edge.in_force:
+        return
+    if edge.tie is Tie.SELECTS:
+        found.any_of.setdefault((ANSWERED, after.number), []).append(((READY, before.number), at))
+    elif after.kind is NodeKind.UNIT:
+        if edge.tie is Tie.DEPENDS_ON and before.kind is NodeKind.UNIT:
+            waits = found.all_of.setdefault((UNIT, after.number), [])
+            waits.append(((UNIT, before.number), at))
+    elif edge.effect is not Effect.NOTHING:
+        _take_want(before, at, edge, found, greenfield=greenfield)
+
+
+def _take_want(
+    before: GraphNode, at: int, edge: GraphEdge, found: Happening, *, greenfield: bool
+) -> None:
+    """What an object cannot be applied or ready without; one that brings it is enough."""
+    want = (MET, edge.want)
+    if want not in found.any_of:
+        moment = APPLIED if edge.effect is Effect.REFUSED else READY
+        found.any_of[want] = []
+        found.all_of.setdefault((moment, edge.after), []).append((want, at))
+    if before.kind is NodeKind.OBJECT:
+        found.any_of[want].append((_moment(edge, before), at))
+    elif greenfield and before.kind is NodeKind.OUTSIDE:
+        never = (APPLIED, before.number)
+        found.any_of[want].append((never, at))
+        found.all_of.setdefault(never, [(never, at)])
+
+
+def _moment(edge: GraphEdge, before: GraphNode) -> Moment:
+    """What must have happened to whoever brings it."""
+    number, ref = before.number, before.ref
+    if edge.tie is Tie.DEFINITION:
+        is_definition = ref is not None and ref.kind.name == "CustomResourceDefinition"
+        return (APPLIED if is_definition else READY), number
+    if edge.through is not None or edge.until is Until.READY:
+        return READY, number
+    if edge.until is Until.SERVING:
+        is_service = ref is not None and (ref.kind.group, ref.kind.name) == SERVICE
+        return (SERVING if is_service else READY), number
+    return APPLIED, number

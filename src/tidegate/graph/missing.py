@@ -1,0 +1,84 @@
+"""What nobody in the repository brings, and who needs it: one list, for every verb that asks."""
+
+from __future__ import annotations
+
+from tidegate.documents.document import path_text
+from tidegate.model.graph import Asker, Graph, GraphEdge, GraphNode, Lack, LackKind, NodeKind, Tie
+
+KINDS = {
+    ("", "Namespace"): LackKind.NAMESPACE,
+    ("", "Secret"): LackKind.SECRET,
+    ("", "ConfigMap"): LackKind.CONFIG_MAP,
+    ("", "Service"): LackKind.SERVICE,
+    ("", "ServiceAccount"): LackKind.ACCOUNT,
+    ("storage.k8s.io", "StorageClass"): LackKind.STORAGE_CLASS,
+    ("cert-manager.io", "Issuer"): LackKind.ISSUER,
+    ("cert-manager.io", "ClusterIssuer"): LackKind.ISSUER,
+    ("external-secrets.io", "SecretStore"): LackKind.STORE,
+    ("external-secrets.io", "ClusterSecretStore"): LackKind.STORE,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): LackKind.DEFINITION,
+}
+ORDER = {kind: place for place, kind in enumerate(LackKind)}
+
+
+def missing(graph: Graph) -> tuple[Lack, ...]:
+    """All of it, by kind and name. What is optional or asked not to be there is not missing."""
+    askers: dict[tuple[int, str], list[Asker]] = {}
+    for edge in graph.edges:
+        if edge.optional or edge.absent:
+            continue
+        if graph.nodes[edge.before].kind is NodeKind.OUTSIDE:
+            askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
+        elif edge.lacks_key and not _has_key_elsewhere(graph, edge):
+            askers.setdefault((edge.before, edge.key), []).append(_asker(graph, edge))
+    lacks = [_lack(graph, graph.nodes[number], key, who) for (number, key), who in askers.items()]
+    return tuple(sorted(lacks, key=lambda one: (ORDER[one.kind], one.cluster, one.name, one.key)))
+
+
+def _has_key_elsewhere(graph: Graph, edge: GraphEdge) -> bool:
+    """Whether another one that brings the same object has the key."""
+    others = (graph.edges[at] for at in graph.needs[edge.after])
+    return any(one.want == edge.want and not one.lacks_key for one in others)
+
+
+def _asker(graph: Graph, edge: GraphEdge) -> Asker:
+    node = graph.nodes[edge.after]
+    return Asker(
+        node=node.number, name=node.name, field=edge.field, where=edge.where, effect=edge.effect
+    )
+
+
+def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Lack:
+    if key:
+        through = next(
+            graph.edges[at].through or node.ref
+            for at in graph.needed_by[node.number]
+            if graph.edges[at].key == key
+        )
+        return Lack(
+            kind=LackKind.KEY,
+            name=f"{path_text((key,))} of {through}",
+            node=node.number,
+            cluster=node.cluster,
+            ref=through,
+            key=key,
+            askers=tuple(askers),
+        )
+    return Lack(
+        kind=_kind(graph, node),
+        name=node.name,
+        node=node.number,
+        cluster=node.cluster,
+        ref=node.ref,
+        askers=tuple(askers),
+    )
+
+
+def _kind(graph: Graph, node: GraphNode) -> LackKind:
+    if node.ref is not None:
+        name = (node.ref.kind.group, node.ref.kind.name)
+        return KINDS.get(name, LackKind.OTHER)
+    if node.unit is not None:
+        return LackKind.UNIT
+    ties = {graph.edges[at].tie for at in graph.needed_by[node.number]}
+    return LackKind.OPERATOR if Tie.OPERATOR in ties else LackKind.OTHER

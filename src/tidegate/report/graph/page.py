@@ -1,0 +1,81 @@
+"""A picture as one HTML page: the drawing, what was found, and a way to look at one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from tidegate.report.graph.drawing import svg_lines
+from tidegate.report.graph.picture import GraphStory, Picture
+from tidegate.report.graph.words import circle_lines, lack_lines, path_lines
+from tidegate.report.rollout.names import count
+
+STYLE = """\
+:root{color-scheme:light dark}
+body{margin:0;font:14px/1.45 ui-sans-serif,system-ui,sans-serif;background:Canvas;color:CanvasText}
+header{padding:12px 24px;display:flex;gap:24px;align-items:baseline;flex-wrap:wrap;
+border-bottom:1px solid color-mix(in srgb,CanvasText 20%,Canvas)}
+h1{font-size:16px;margin:0}h2{font-size:14px;margin:16px 0 4px}
+input{font:inherit;padding:4px 8px;min-width:220px}
+.map{overflow:auto}section{padding:0 24px 24px}pre{white-space:pre-wrap;margin:0;font-size:12px}
+.dim .unit,.dim .tie,.dim .label{opacity:.18}
+.dim .near,.dim .near *{opacity:1}
+.key{color:color-mix(in srgb,CanvasText 65%,Canvas)}
+"""
+SCRIPT = """\
+const svg=document.querySelector('svg'),find=document.querySelector('input');
+const ties=[...svg.querySelectorAll('path.tie')];
+const home=key=>key.split('n')[0];
+function show(keys){
+  svg.querySelectorAll('.near').forEach(e=>e.classList.remove('near'));
+  svg.classList.toggle('dim',keys!==null);
+  if(keys===null)return;
+  const near=new Set(keys.map(home));
+  for(const tie of ties){
+    const ends=[tie.dataset.before,tie.dataset.after];
+    if(ends.some(e=>keys.includes(e)||keys.includes(home(e)))){
+      tie.classList.add('near');ends.forEach(e=>near.add(home(e)));
+    }
+  }
+  svg.querySelectorAll('.unit').forEach(u=>u.classList.toggle('near',near.has(u.dataset.key)));
+}
+svg.addEventListener('click',event=>{
+  const hit=event.target.closest('[data-key]');
+  show(hit?[hit.dataset.key]:null);
+});
+find.addEventListener('input',()=>{
+  const word=find.value.trim().toLowerCase();
+  if(!word)return show(null);
+  show([...svg.querySelectorAll('[data-key]')]
+    .filter(e=>e.querySelector('title').textContent.toLowerCase().includes(word))
+    .map(e=>e.dataset.key));
+});
+document.addEventListener('keydown',event=>{if(event.key==='Escape'){find.value='';show(null);}});
+"""
+
+
+def html_lines(story: GraphStory, picture: Picture) -> Iterator[str]:
+    """A page that needs nothing else: no network, no other file."""
+    yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
+    yield "<title>Tidegate: who waits for whom</title>"
+    yield f"<style>{STYLE}</style></head><body>"
+    objects = sum(len(item.nodes) for box in picture.boxes for item in box.items)
+    told = f"{count(len(picture.boxes), 'box').replace('boxs', 'boxes')}, {objects:,} objects"
+    yield f"<header><h1>Who waits for whom</h1><span class=key>{told}</span>"
+    yield '<label>find <input type="search" placeholder="a unit, a kind, a name"></label>'
+    yield "<span class=key>click a box or a line to see what is tied to it; Escape shows all"
+    yield "</span></header>"
+    yield '<div class="map">'
+    yield from svg_lines(picture)
+    yield "</div><section>"
+    parts = (
+        ("They wait for each other", circle_lines(story.circles)),
+        ("Nobody in the repository brings", lack_lines(story.lacks)),
+        ("The critical path", path_lines(story.graph, story.path or ())),
+    )
+    for title, lines in parts:
+        text = "\n".join(lines)
+        if text:
+            yield f"<h2>{escape(title)}</h2><pre>{escape(text)}</pre>"
+    yield f"</section><script>{SCRIPT}</script></body></html>"

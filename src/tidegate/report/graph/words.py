@@ -1,0 +1,161 @@
+"""A graph in words: units with their waves, what their objects need, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.documents.document import path_text
+from tidegate.model.graph import (
+    Circle,
+    CriticalStep,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    GraphStep,
+    Lack,
+    NodeKind,
+    Tie,
+    Wait,
+)
+from tidegate.model.operators import Effect
+from tidegate.model.unit import UnitId
+from tidegate.report.graph.picture import GraphStory
+from tidegate.report.rollout.names import count, fold, name_from, name_step, seconds
+
+MOST_ASKERS = 3
+QUIET = frozenset({Tie.NAMESPACE, Tie.DEFINITION, Tie.SELECTS})
+"""Ties that are told only where nobody brings what is needed, or it comes too late."""
+
+
+def graph_lines(story: GraphStory) -> Iterator[str]:
+    """Units in the order in which they begin, then what cannot work, then what is missing."""
+    graph = story.graph
+    if story.waits is not None:
+        yield from why_lines(story.waits)
+        return
+    if story.path is not None:
+        yield from path_lines(graph, story.path)
+        return
+    steps: dict[UnitId, list[GraphStep]] = {}
+    for step in graph.steps:
+        steps.setdefault(step.unit, []).append(step)
+    for name in (*steps, *(one for one in graph.units if one not in steps)):
+        unit = graph.units.get(name)
+        if unit is not None and story.is_shown(name):
+            yield from _unit_lines(story, unit, steps.get(name, []))
+            yield ""
+    yield from _found_lines(story)
+
+
+def _unit_lines(story: GraphStory, unit: GraphNode, steps: list[GraphStep]) -> Iterator[str]:
+    graph = story.graph
+    after = ", ".join(_after(graph, unit))
+    yield f"{unit.name}{': ' if after else ''}{after}"
+    if unit.unit in graph.unread:
+        yield "  (not all of its objects are known)"
+    for step in steps:
+        if step.nodes:
+            yield f"  {name_step(step)}"
+        for number in step.nodes:
+            node = graph.nodes[number]
+            yield f"    {node.name}{' (hook)' if node.hook else ''}"
+            yield from _need_lines(story, node)
+
+
+def _after(graph: Graph, unit: GraphNode) -> Iterator[str]:
+    for at in graph.needs[unit.number]:
+        edge = graph.edges[at]
+        other = graph.nodes[edge.before]
+        own, there = unit.unit, other.unit
+        name = name_from(own, there) if own and there else other.name
+        yield f"brought by {name}" if edge.tie is Tie.PARENT else f"after {name} ({edge.tie})"
+
+
+def _need_lines(story: GraphStory, node: GraphNode) -> Iterator[str]:
+    graph = story.graph
+    for at in graph.needs[node.number]:
+        edge = graph.edges[at]
+        before = graph.nodes[edge.before]
+        is_told = edge.tie not in QUIET or at in story.inverted
+        if is_told and before.kind is not NodeKind.UNIT:
+            yield f"      {_need(graph, edge, before, is_late=at in story.inverted)}"
+
+
+def _need(graph: Graph, edge: GraphEdge, before: GraphNode, *, is_late: bool) -> str:
+    what = f"{edge.through} from {before.name}" if edge.through else before.name
+    notes = [str(edge.tie)]
+    if edge.key:
+        notes.append(f"key {edge.key}")
+    if before.kind is NodeKind.OUTSIDE:
+        notes.append("nobody brings it")
+    elif is_late:
+        notes.append(f"it comes later, in {_place(graph, before)}")
+    if edge.optional:
+        notes.append("optional")
+    elif edge.effect is Effect.NOTHING:
+        notes.append("it starts without")
+    if not edge.in_force:
+        notes.append("not obeyed here")
+    return f"needs {what} ({', '.join(notes)})"
+
+
+def _place(graph: Graph, node: GraphNode) -> str:
+    return f"{name_step(graph.steps[node.step])} of {node.unit}"
+
+
+def _found_lines(story: GraphStory) -> Iterator[str]:
+    yield from circle_lines(story.circles)
+    if story.circles:
+        yield ""
+    if story.lacks:
+        yield "nobody in the repository brings:"
+        yield from (f"  {line}" for line in lack_lines(story.lacks))
+    if story.graph.unread:
+        yield ""
+        units = story.graph.unread
+        names = fold(map(str, units), len(units), MOST_ASKERS)
+        yield f"some of it may come from {names}: not all of their objects are known"
+
+
+def circle_lines(circles: Iterable[Circle]) -> Iterator[str]:
+    """Each as a chain of sentences with places."""
+    for circle in circles:
+        yield "they wait for each other:"
+        yield from (f"  {line}" for line in wait_lines(circle.waits))
+
+
+def wait_lines(waits: Iterable[Wait]) -> Iterator[str]:
+    for one in waits:
+        yield f"{one.who} {one.why}{f', {one.where}' if one.where else ''}"
+
+
+def why_lines(waits: Iterable[Wait]) -> Iterator[str]:
+    lines = list(wait_lines(waits))
+    yield from lines or ["it does not wait for it: neither by an order nor by a reference"]
+
+
+def lack_lines(lacks: Iterable[Lack]) -> Iterator[str]:
+    """One line for each, with who needs it."""
+    for one in lacks:
+        askers = [_asker(asker.name, asker.field, str(asker.where or "")) for asker in one.askers]
+        yield f"{one.name}: for {fold(askers, len(askers), MOST_ASKERS)}"
+
+
+def _asker(name: str, field: tuple[str | int, ...], where: str) -> str:
+    said = path_text(field) if field and field != ("kind",) else ""
+    notes = ", ".join(part for part in (said, where) if part)
+    return f"{name} ({notes})" if notes else name
+
+
+def path_lines(graph: Graph, path: Iterable[CriticalStep]) -> Iterator[str]:
+    """The steps that decide how long it takes, and what they wait for."""
+    rows = [(one, graph.steps[one.step]) for one in path]
+    if not rows:
+        return
+    names = [f"{step.unit}: {name_step(step)}" for _, step in rows]
+    width = max(map(len, names))
+    for name, (one, _) in zip(names, rows, strict=True):
+        slow = graph.nodes[one.slowest].name if one.slowest >= 0 and one.takes else ""
+        told = f"  {seconds(one.takes):>8}  until {seconds(one.until):>8}"
+        yield f"{name:{width}}{told}{f'  {slow}' if slow else ''}".rstrip()
+    yield f"{count(len(rows), 'step')}, about {seconds(rows[-1][0].until)} where nothing goes wrong"

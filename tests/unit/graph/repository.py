@@ -1,0 +1,71 @@
+"""Repositories for graphs, written as YAML."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from tidegate.dialect.manifests import read_manifests
+from tidegate.documents import read
+from tidegate.flows.graph import ground_of
+from tidegate.graph.build import build_graph
+from tidegate.graph.ground import Ground
+from tidegate.model.graph import Graph, GraphEdge, GraphNode
+from tidegate.model.manifest import Manifests
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind
+from tidegate.model.policy import Policy
+from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.plan.build import build_plan
+
+
+@cache
+def ground() -> Ground:
+    return ground_of(None)
+
+
+def unit_of(name: str, *, rules: Semantics = TIDEGATE, depends: tuple[str, ...] = ()) -> Unit:
+    from tidegate.model.unit import Dependency  # noqa: PLC0415
+
+    return Unit(
+        id=UnitId("", "", "shop", name),
+        destination=Destination("", "shop"),
+        policy=Policy(semantics=rules),
+        dependencies=tuple(Dependency(unit=UnitId("", "", "shop", one)) for one in depends),
+    )
+
+
+def manifests_of(unit: Unit, text: str) -> Manifests:
+    documents = read(text.encode(), f"{unit.id.name}.yaml")
+    wide = {(group, kind) for (group, kind), named in ground().served.items() if not named}
+
+    def is_namespaced(kind: Kind) -> bool | None:
+        if (kind.group, kind.name) in wide or ground().is_wide(kind.group, kind.name):
+            return False
+        return True if (kind.group, kind.name) in ground().served else None
+
+    return read_manifests(unit, documents, is_namespaced)
+
+
+def graph_of(*wanted: Manifests) -> Graph:
+    known = [msgspec.structs.replace(one) for one in wanted]
+    plan = build_plan(known, budget=lambda _: Ms(0))
+    return build_graph(known, plan, ground())
+
+
+def graph_of_text(text: str, *, rules: Semantics = TIDEGATE) -> Graph:
+    return graph_of(manifests_of(unit_of("app", rules=rules), text))
+
+
+def node(graph: Graph, name: str) -> GraphNode:
+    (found,) = (one for one in graph.nodes if one.name == name)
+    return found
+
+
+def edges_of(graph: Graph, name: str) -> dict[str, GraphEdge]:
+    """What a node needs: by the name of what it names, or of whoever brings it."""
+    number = node(graph, name).number
+    found = (graph.edges[at] for at in graph.needs[number])
+    return {str(one.through or graph.nodes[one.before].name): one for one in found}
