@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import msgspec
+from msgspec.structs import replace as replace_struct
 
 from tidegate.documents import Document
 from tidegate.documents import read as read_documents
@@ -17,13 +17,14 @@ from tidegate.flows.config import config_at
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
 from tidegate.flows.graph import Graphed
+from tidegate.flows.lint_course import GraphCourse
 from tidegate.flows.planning import Read
 from tidegate.flows.session import Session
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
 from tidegate.lint.scene import Actor, Body, HasCheck, Octal, Scene, SceneFile
 from tidegate.model.config import Switch
-from tidegate.model.graph import Graph
+from tidegate.model.graph import Graph, GraphNode
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, identity
@@ -64,14 +65,17 @@ def look_around(
     """The scene of these families."""
     read = tuple(read)
     scan, files = found.scan, frozenset(found.scan.files)
+    has_check = _checks(session, found.settings)
     actors = tuple(actor for one in read for actor in _actors(one, files))
+    graph = _checked(graphed.graph, actors, has_check) if graphed else Graph()
     scene = Scene(
         actors=actors,
         units=_units(found, read),
         order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
-        graph=graphed.graph if graphed else Graph(),
+        graph=graph,
+        course=GraphCourse(graph),
         known=session.craft.rules.known,
-        has_check=_checks(session, found.settings),
+        has_check=has_check,
         settings=found.settings,
         unit_objects=dict(_own_objects(found)),
         overlays=tuple(_files(scan, scan.overlays.values())),
@@ -91,13 +95,31 @@ def look_around(
     return Looked(scene, len(found.members), len(actors), tuple(_unknown(read)))
 
 
+def _checked(graph: Graph, actors: Iterable[Actor], has_check: HasCheck) -> Graph:
+    """The graph with the checks that stand in Git, and those that a unit falls back to."""
+    known = {(one.unit.id, one.identity): one for one in actors}
+
+    def is_checked(node: GraphNode) -> bool:
+        actor = known.get((node.unit, node.spot)) if node.unit and node.spot else None
+        if actor is None:
+            return node.checked
+        falls_back = actor.unit.policy.semantics.falls_back
+        return node.hook or falls_back or has_check(actor.unit, actor.body)
+
+    nodes = (
+        one if one.checked == (checked := is_checked(one)) else replace_struct(one, checked=checked)
+        for one in graph.nodes
+    )
+    return replace_struct(graph, nodes=tuple(nodes))
+
+
 def _units(found: Found, read: Iterable[Read]) -> dict[UnitId, Unit]:
     """All units, by the rules that they are run by, with all that they say they depend on."""
     known = {one.unit.id: one.unit for one in found.members}
     for one in read:
         unit = one.manifests.unit
         said = known[unit.id].dependencies if unit.id in known else unit.dependencies
-        known[unit.id] = msgspec.structs.replace(unit, dependencies=said)
+        known[unit.id] = replace_struct(unit, dependencies=said)
     return known
 
 
@@ -121,7 +143,7 @@ def _rooted(document: Document, unit: Unit, files: Collection[str]) -> Document:
     for source in unit.sources:
         name = posixpath.normpath(f"{source.path}/{place.name}")
         if name in files:
-            return msgspec.structs.replace(document, place=replace(place, name=name))
+            return replace_struct(document, place=replace(place, name=name))
     return document
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tidegate.lint.reach import Fact, FactKind, Reach, done, is_asked, met, provided, reach
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.words import name
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
-from tidegate.model.operators import Effect
+from tidegate.model.operators import Effect, Until
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,48 +56,42 @@ class Cast:
 
     def waits(self, node: GraphNode) -> bool:
         """Whether what comes behind its step waits until it is ready."""
-        actor = self.actors.get(node.number)
-        if not node.gates or actor is None:
-            return False
-        rules = actor.unit.policy.semantics
-        return node.hook or rules.falls_back or self.scene.has_check(actor.unit, actor.body)
+        return node.gates and node.checked
 
     @cached_property
-    def reach(self) -> Reach:
-        return reach(self.graph, self.waits)
+    def wants(self) -> dict[int, list[GraphEdge]]:
+        """What nodes cannot do without, and who brings it: any of them is enough."""
+        found: dict[int, list[GraphEdge]] = {}
+        for edge in self.graph.edges:
+            if is_asked(edge):
+                found.setdefault(edge.want, []).append(edge)
+        return found
 
     @cached_property
     def deadlocks(self) -> list[Case]:
         """Objects whose step starts, and that wait for what comes only behind it; each once."""
+        course = self.scene.course
         found: dict[tuple[int, int | None], Case] = {}
-        for want, edges in self.reach.wants.items():
-            if met(want) in self.reach.facts:
-                continue
+        for want, edges in self.wants.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
-            if actor is None or not self.reach.starts(node) or not self._matters(node, edges[0]):
+            if course.meets(want) or actor is None or node.step == NOWHERE:
                 continue
-            case = self._behind(node, actor, edges)
-            if case is not None:
-                found.setdefault((node.number, id(case.maker)), case)
+            if not course.starts(node.step) or not self._matters(node, edges[0]):
+                continue
+            way = course.way(want, node.step)
+            if way is not None:
+                edge = self.graph.edges[way.edge]
+                maker = self._maker(edge)
+                case = Case(actor, edge, maker, self.wanted(edge), way.between)
+                found.setdefault((node.number, id(maker)), case)
         return [*found.values()]
 
     def _matters(self, node: GraphNode, edge: GraphEdge) -> bool:
-        """Whether its step is not done without it."""
+        """Whether its step is not over without it."""
         return edge.effect is Effect.REFUSED or (
             self._gated.get(node.step, False) and self.waits(node)
         )
-
-    def _behind(self, node: GraphNode, actor: Actor, edges: list[GraphEdge]) -> Case | None:
-        """The case where all who bring it come behind the step of who wants it."""
-        if node.step == NOWHERE:
-            return None
-        goal = done(node.step)
-        ways = [(edge, self.reach.why_not(provided(edge), goal)) for edge in edges]
-        if not all(way for _, way in ways):
-            return None
-        edge, way = min(ways, key=lambda pair: len(pair[1]))
-        return Case(actor, edge, self._maker(edge), self.wanted(edge), tuple(self._words(way)))
 
     def _maker(self, edge: GraphEdge) -> Actor | None:
         return self.actors.get(edge.before)
@@ -109,16 +102,6 @@ class Cast:
             return name(edge.through)
         node = self.graph.nodes[edge.before]
         return name(node.ref) if node.ref is not None else f"`{node.name}`"
-
-    def _words(self, way: list[Fact]) -> list[str]:
-        """A chain of facts that never come, in words; what goes without saying is left out."""
-        told: list[str] = []
-        for fact in way:
-            if fact.kind in {FactKind.READY, FactKind.THERE, FactKind.SERVING}:
-                told.append(f"{self.graph.nodes[fact.number].name} is needed")
-            elif fact.kind is FactKind.DONE:
-                told.append(f"`{self.graph.steps[fact.number].id}` must be done")
-        return list(dict.fromkeys(told))
 
     @cached_property
     def _mentioned(self) -> dict[int, list[GraphEdge]]:
@@ -137,7 +120,7 @@ class Cast:
         for want, edges in self._mentioned.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
-            if actor is None or (want in self.reach.wants and met(want) not in self.reach.facts):
+            if actor is None or not self.scene.course.meets(want):
                 continue
             makers = [(edge, self._maker(edge)) for edge in edges]
             steps = self.graph.steps
@@ -161,13 +144,13 @@ class Cast:
         """Tasks that fail without something that comes, and that nobody brings before them."""
         steps = self.graph.steps
         found: list[Case] = []
-        for want, edges in self.reach.wants.items():
+        for want, edges in self.wants.items():
             first = edges[0]
             node = self.graph.nodes[first.after]
             actor = self.actors.get(node.number)
             if first.effect is not Effect.FAILS or actor is None or node.step == NOWHERE:
                 continue
-            if met(want) not in self.reach.facts:
+            if not self.scene.course.meets(want):
                 continue
             late = steps[node.step].id
             makers = [(edge, one) for edge in edges for one in self._answering(edge)]
@@ -196,6 +179,18 @@ class Cast:
             if self.graph.edges[at].tie is Tie.SELECTS
         ]
         return behind or [node]
+
+
+def is_asked(edge: GraphEdge) -> bool:
+    """Whether an object cannot do without it."""
+    by_units = edge.tie in {Tie.PARENT, Tie.DEPENDS_ON, Tie.SELECTS}
+    is_idle = edge.optional or edge.absent or edge.effect is Effect.NOTHING
+    return edge.in_force and not by_units and not is_idle
+
+
+def needs_ready(edge: GraphEdge) -> bool:
+    """Whether who brings it must be ready, and not only there."""
+    return edge.through is not None or edge.until is not Until.EXISTS
 
 
 @lru_cache(maxsize=2)

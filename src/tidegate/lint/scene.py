@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 from tidegate.documents import Document
 from tidegate.errors import Place
@@ -24,6 +25,35 @@ HasCheck = Callable[[Unit, Body], bool]
 """Whether the rules of a unit judge an object, or pass it at once."""
 Identity = tuple[str, str, str, str, str]
 """A cluster, and what is the same in all versions of an object's kind."""
+
+
+class Way(NamedTuple):
+    """Why something that is wanted never comes: the edge that it begins with, and what is between."""
+
+    edge: int
+    between: tuple[str, ...]
+    length: int
+
+
+class Course(Protocol):
+    """What comes about in a graph, whatever time it is given, and what never does."""
+
+    def starts(self, step: int) -> bool: ...
+    def meets(self, want: int) -> bool: ...
+    def way(self, want: int, step: int) -> Way | None: ...
+
+
+class Smooth:
+    """Everything comes about."""
+
+    def starts(self, step: int) -> bool:  # noqa: ARG002 - every one does
+        return True
+
+    def meets(self, want: int) -> bool:  # noqa: ARG002
+        return True
+
+    def way(self, want: int, step: int) -> Way | None:  # noqa: ARG002
+        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +131,7 @@ class Scene:
     documents: Mapping[UnitId, tuple[Document, ...]] = field(default_factory=dict)
     hidden: frozenset[Identity] = frozenset()
     graph: Graph = field(default_factory=Graph)
+    course: Course = field(default_factory=Smooth)
     greenfield: bool = False
     files: frozenset[str] = frozenset()
     whole: frozenset[UnitId] = frozenset()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from tidegate.lint.cast import Cast, cast_of
+from tidegate.lint.cast import Cast, cast_of, is_asked, needs_ready
 from tidegate.lint.pods import claims_of
-from tidegate.lint.reach import is_asked, provided, ready
 from tidegate.lint.rule import Mark, Remark, rule
 from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.snippets import snippets
@@ -121,7 +120,7 @@ def _consumers(cast: Cast) -> dict[int, list[tuple[Actor, bool]]]:
     found: dict[int, list[tuple[Actor, bool]]] = {}
     for edge in cast.graph.edges:
         actor = cast.actors.get(edge.after)
-        if actor is not None and is_asked(edge) and provided(edge) == ready(edge.before):
+        if actor is not None and is_asked(edge) and needs_ready(edge):
             fails = edge.effect in {Effect.FAILS, Effect.REFUSED}
             found.setdefault(edge.before, []).append((actor, fails))
     return found

@@ -75,7 +75,7 @@ def _story(scene: Scene, case: Case) -> Iterator[str]:
         if case.edge.through is not None:
             made += f", which makes {_own_words(case)},"
         yield f"{made} is applied in {when(maker, scene.step_of(maker), beside=actor)}"
-    for link in case.way[1:-1] if len(case.way) > 2 else ():  # noqa: PLR2004
+    for link in case.way:
         yield f"before that, {link}"
     held = "this never opens" if case.edge.effect is not Effect.REFUSED else "this never happens"
     yield f"that comes only when {turn(step)} of `{actor.unit.id}` is done: under {engine} {held}"
