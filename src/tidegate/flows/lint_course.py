@@ -51,13 +51,15 @@ class GraphCourse:
             moments.append(before)
             edges.append(edge)
         first = edges[-1]
-        between = moments[-3:0:-1] if len(moments) > 3 else []  # noqa: PLR2004
-        return Way(first if first is not None else 0, tuple(self._words(between)), len(moments))
+        at = first if first is not None else 0
+        between = moments[-2:0:-1]
+        return Way(at, tuple(self._words(between, self._graph.edges[at].before)), len(moments))
 
-    def _words(self, moments: list[Moment]) -> list[str]:
+    def _words(self, moments: list[Moment], maker: int) -> list[str]:
+        """What stands between; who brings it, and its own step, are told already."""
         told = []
         for what, number in moments:
-            if what in TOLD:
+            if what in TOLD and number != maker:
                 told.append(f"{self._graph.nodes[number].name} is needed")
             elif what == OVER:
                 told.append(f"{name_of_step(self._graph.steps[number])} must be over")

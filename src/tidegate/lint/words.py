@@ -10,12 +10,10 @@ PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": 
 
 
 def name(ref: Ref) -> str:
-    """`Secret shop/db`, as people write it."""
-    return (
-        f"{ref.kind.name} `{ref.namespace}/{ref.name}`"
-        if ref.namespace
-        else (f"{ref.kind.name} `{ref.name}`")
-    )
+    """`Secret shop/db`, as people write it; a kind that calls itself the cluster's is in none."""
+    is_wide = ref.kind.name.startswith("Cluster") and ref.kind.name != "Cluster"
+    inside = "" if is_wide or not ref.namespace else f"{ref.namespace}/"
+    return f"{ref.kind.name} `{inside}{ref.name}`"
 
 
 def turn(step: Step | None) -> str:

@@ -290,6 +290,14 @@ def operator_before_certificates(scene: Scene) -> Iterator[Remark]:
             )
 
 
+def _is_near(scene: Scene, actor: Actor, maker: Actor) -> bool:
+    """Whether both begin together for sure, or one behind the other without a gate between."""
+    mine, theirs = scene.step_of(actor), scene.step_of(maker)
+    if mine is None or theirs is None:
+        return False
+    return mine.id == theirs.id or scene.order.is_behind(mine.id, theirs.id)
+
+
 def _takes_certificate(actor: Actor) -> bool:
     notes = mapping(actor.body, "metadata", "annotations")
     return actor.ref.kind.group == "admissionregistration.k8s.io" and INJECTS in notes
@@ -298,7 +306,7 @@ def _takes_certificate(actor: Actor) -> bool:
 @rule(
     "ORD056",
     "A task starts beside what it calls",
-    Severity.WARNING,
+    Severity.ERROR,
     why="nothing brings the one before the other: whether it works is a matter of luck",
     fix="put the task behind what it calls, or let it try for longer (`backoffLimit`)",
 )
@@ -323,5 +331,6 @@ def task_beside(scene: Scene) -> Iterator[Remark]:
                 ),
                 "with `backoffLimit: 0` the first failure is the last",
             ),
+            severity=Severity.ERROR if _is_near(scene, actor, maker) else Severity.WARNING,
             semantics=(actor.unit.policy.semantics.name,),
         )

@@ -66,7 +66,9 @@ class LintReport:
 
     @property
     def has_errors(self) -> bool:
-        return any(one.severity is Severity.ERROR for one in self.findings)
+        """Whether something cannot work; where somebody asked, also on an empty cluster."""
+        lacks = any(not one.is_root for one in self.greenfield or ())
+        return lacks or any(one.severity is Severity.ERROR for one in self.findings)
 
     def count(self, severity: Severity) -> int:
         return sum(one.severity is severity for one in self.findings)

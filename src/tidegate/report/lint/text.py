@@ -133,7 +133,8 @@ def _greenfield(report: LintReport) -> Iterator[str]:
     if not others:
         yield "greenfield: an empty cluster can be brought up from this repository"
     else:
-        yield f"greenfield: an empty cluster lacks {len(others)} that nobody here brings"
+        things = "1 thing" if len(others) == 1 else f"{len(others)} things"
+        yield f"greenfield: an empty cluster lacks {things} that nobody here brings"
     for title, found in (("", others), ("trust roots, which somebody brings by hand", roots)):
         if title and found:
             yield f"  {title}:"
