@@ -61,7 +61,8 @@ async def test_without_a_file_all_is_as_by_default(tidegate: Tidegate, repo: Pat
     assert ran.lines[0] == "# there is no tidegate.yaml"
     assert ran.lines[1:3] == ["clusters: {}      # default", "repositories: {}  # default"]
     (document,) = read(ran.stdout, "")
-    mappings, lists = ("clusters", "repositories", "settings"), ("charts", "entries", "ignore")
+    mappings = ("clusters", "repositories", "settings", "lint")
+    lists = ("charts", "entries", "ignore")
     assert document.body == {key: {} for key in mappings} | {key: [] for key in lists}
 
 
@@ -82,7 +83,8 @@ async def test_the_text_says_the_same_again_and_names_each_line(
     assert "\x1b" not in first.stdout
     noted = [line.rpartition("  # ") for line in first.lines[1:] if "  # " in line]
     assert [note for *_, note in noted] == [
-        *("line 2", "line 3", "line 4", "line 6", "line 7", "line 7", "line 8", "line 9", "line 9")
+        *("line 2", "line 3", "line 4", "line 6", "line 7", "line 7", "line 8", "line 9", "line 9"),
+        "default",
     ]
     assert len({line.index("  # line ") for line in first.lines if "  # line " in line}) == 1
 

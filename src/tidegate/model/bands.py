@@ -41,7 +41,7 @@ class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     label: str = ""
-    domain_label: str = "domain"
+    domain_label: str = msgspec.field(default="domain", name="domainLabel")
     domains: dict[str, tuple[int, ...]] = {}
     bands: tuple[Band, ...] = USUAL
     empty: tuple[int, ...] = EMPTY

@@ -77,6 +77,7 @@ class LintConfig(msgspec.Struct, frozen=True, kw_only=True):
     ignore: tuple[IgnoredRule, ...] = ()
     severity: Mapping[str, Severity] = {}
     bands: Bands = Bands()
+    where: Place | None = None
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):

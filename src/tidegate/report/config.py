@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, foreign
-from tidegate.model.config import CONFIG_FILE, Config
+from tidegate.model.bands import Bands
+from tidegate.model.config import CONFIG_FILE, Config, LintConfig
 from tidegate.model.objects import Json
 
 Part = tuple[Json, Place]
@@ -44,6 +47,24 @@ def _rows(config: Config) -> Iterator[Row]:
     yield from _key("entries: []", [([one.text], one.where) for one in config.entries])
     yield from _key("ignore: []", [([one.text], one.where) for one in config.ignore])
     yield from _key("settings: {}", [({one.name: one.value}, one.where) for one in config.settings])
+    yield from _key("lint: {}", [*_lint(config.lint)])
+
+
+def _lint(lint: LintConfig) -> Iterator[Part]:
+    if lint.where is None:
+        return
+    ignored: list[Json] = [
+        {"rule": one.rule, "paths": [*one.paths], "reason": one.reason} for one in lint.ignore
+    ]
+    told: dict[str, Json] = {
+        "ignore": ignored,
+        "severity": {code: level.value for code, level in lint.severity.items()},
+    }
+    if lint.bands != Bands():
+        told["bands"] = msgspec.to_builtins(lint.bands)
+    for key, value in told.items():
+        if value:
+            yield {key: value}, lint.where
 
 
 def _key(empty: str, parts: Sequence[Part]) -> Iterator[Row]:

@@ -15,5 +15,7 @@ def explain(code: str) -> None:
       tidegate explain ORD003
     """
     from tidegate.flows.lint import page_of
+    from tidegate.report.lint.page import page_lines
 
-    click.echo(page_of(code).rstrip())
+    for line in page_lines(page_of(code)):
+        click.echo(line)

@@ -158,11 +158,9 @@ def junit_text(report: LintReport) -> Iterator[str]:
 
 def _junit_case(one: Finding) -> Iterator[str]:
     place = one.where or Place("")
+    spot = f"{place.name}:{place.line}" if place.line else place.name or one.code
     name = f"{one.code}: {foreign(one.sentence)}"
-    spot = f" file={_attribute(place.name)}" if place.name else ""
-    line = f' line="{place.line}"' if place.line else ""
-    group = _attribute(one.code if not place.name else f"{place.name}")
-    yield f"    <testcase name={_attribute(name)} classname={group}{spot}{line}>"
+    yield f"    <testcase name={_attribute(name)} classname={_attribute(spot)}>"
     body = escape(_clean(f"{place}\n{_words(one)}"))
     if one.severity is Severity.NOTE:
         yield f"      <system-out>{body}</system-out>"
