@@ -15,6 +15,7 @@ from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
 from tidegate.model.plan import Deed
 from tidegate.model.reading import listed, mapping, part, text
+from tidegate.model.unit import UnitId
 
 OWN_GROUPS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 _REMOTE = re.compile(r"://|^git@|^[\w-]+(?:\.[\w-]+)+/|\?ref=|^github\.com")
@@ -49,9 +50,11 @@ def missing_entry(scene: Scene) -> Iterator[Remark]:
                 if target.startswith("..") or target == "." or target in scene.files:
                     continue
                 if target not in scene.folders:
+                    is_local = str(path[0]).endswith("Generator")
                     yield Remark(
                         sentence=f"`{entry}` is not there",
                         at=Mark(document, path),
+                        severity=Severity.WARNING if is_local else Severity.ERROR,
                         why=f"`{file.name}` names it, and kustomize refuses the whole overlay",
                     )
 
@@ -107,8 +110,9 @@ def octal_phase(scene: Scene) -> Iterator[Remark]:
 def two_owners(scene: Scene) -> Iterator[Remark]:
     for actors in scene.by_identity.values():
         owners = {one.unit.id: one for one in actors if _is_owned(one)}
-        if len(owners) < 2:  # noqa: PLR2004
-            continue
+        roots = {_root(scene, one) for one in owners}
+        if len(owners) < 2 or len(roots) > 1:  # noqa: PLR2004
+            continue  # what begins elsewhere may be for another cluster
         first, *others = owners.values()
         refuses = any(one.unit.policy.refuses_shared for one in owners.values())
         is_shared = first.is_a("", "Namespace")
@@ -119,6 +123,15 @@ def two_owners(scene: Scene) -> Iterator[Remark]:
             also=(Mark(first.document),),
             severity=severity,
         )
+
+
+def _root(scene: Scene, name: UnitId) -> UnitId:
+    """Where the units begin that bring it."""
+    seen = {name}
+    while (parent := scene.units[name].parent) and parent in scene.units and parent not in seen:
+        name = parent
+        seen.add(name)
+    return name
 
 
 def _is_owned(actor: Actor) -> bool:

@@ -208,6 +208,8 @@ def needless_wave(scene: Scene) -> Iterator[Remark]:
             mine = {numbers[one.id] for one in waves if one.wave <= early.wave}
             if needs.get(numbers[late.id], set()) & mine or _has_tasks(cast, early, late):
                 continue
+            if any(numbers[late.id] in needs.get(one, ()) for one in mine):
+                continue  # they are the wrong way round, and that is told
             first = _first(cast, late)
             if first is not None:
                 yield Remark(
