@@ -182,7 +182,7 @@ def test_what_cannot_be_had_is_told_once_and_is_nobodys_mistake(tmp_path: Path) 
     assert "  and 3 more" in ran.stdout.splitlines()
 
 
-def test_an_empty_cluster_lacks_what_nobody_brings(tmp_path: Path) -> None:
+def test_an_empty_cluster_lacks_what_nobody_brings() -> None:
     certificate = ROOT / "examples" / "certificate"
 
     lacking = tidegate("lint", certificate, "--greenfield", "-o", "json")

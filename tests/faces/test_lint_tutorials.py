@@ -38,6 +38,15 @@ def mend(page: Path, folder: Path) -> None:
     (folder / file).write_text(text.replace(old, new))
 
 
+def rule_of(page: Path) -> str:
+    return str(RULE.findall(page.read_text())[0])
+
+
+def given_in(folder: Path) -> Path | None:
+    """What is in the cluster already, where the repository says so."""
+    return next(folder.glob("given.yaml"), None)
+
+
 def test_every_broken_repository_has_its_tutorial() -> None:
     assert {page.stem for page in TUTORIALS} == {
         one.name for one in BROKEN.iterdir() if one.is_dir()
@@ -46,7 +55,7 @@ def test_every_broken_repository_has_its_tutorial() -> None:
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 async def test_lint_names_the_mistake_and_one_edit_mends_it(page: Path, tmp_path: Path) -> None:
-    code = RULE.findall(page.read_text())[0]
+    code = rule_of(page)
     folder = Path(shutil.copytree(BROKEN / page.stem, tmp_path / page.stem))
 
     before = await lint_at(folder)
@@ -62,8 +71,7 @@ async def test_lint_names_the_mistake_and_one_edit_mends_it(page: Path, tmp_path
 async def test_what_is_mended_comes_to_its_end(page: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(BROKEN / page.stem, tmp_path / page.stem))
     mend(page, folder)
-    given = folder / "given.yaml"
-    target = Target(simulation=Simulation(scenario=given if given.exists() else None))
+    target = Target(simulation=Simulation(scenario=given_in(folder)))
 
     (run,) = await simulate(
         Pointed(what=str(folder)),

@@ -47,7 +47,8 @@ spec:
 
 def config_map(name: str, note: str = "", *, kind: str = "ConfigMap", inside: str = "shop") -> str:
     data = "data: {colour: blue}" if kind == "ConfigMap" else "stringData: {password: change-me}"
-    return f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}, namespace: {inside}{note}}}\n{data}\n"
+    metadata = f"metadata: {{name: {name}, namespace: {inside}{note}}}"
+    return f"apiVersion: v1\nkind: {kind}\n{metadata}\n{data}\n"
 
 
 def service(name: str, note: str = "", *, inside: str = "shop") -> str:
@@ -70,7 +71,7 @@ def pods(  # noqa: PLR0913 - all that a pod is made of
     inside: str = "shop",
     spec: str = "",
 ) -> str:
-    """A Deployment or a Job: what it reads, whom it calls, and whom its init containers wait for."""
+    """A Deployment or a Job: what it reads, whom it calls, whom its init containers wait for."""
     is_job = kind == "Job"
     group = "batch/v1" if is_job else "apps/v1"
     selector = "" if is_job else f"  selector: {{matchLabels: {{app: {name}}}}}\n"

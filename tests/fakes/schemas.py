@@ -33,6 +33,16 @@ def json_flaws(value: Json, schema: Schema, root: Schema, path: str = "$") -> It
     if isinstance(kind, str) and not isinstance(value, TYPES[kind]):
         yield f"{path} is no {kind}"
         return
+    yield from _scalar(value, schema, path)
+    yield from _several(value, schema, root, path)
+    if isinstance(value, dict):
+        yield from _object(value, schema, root, path)
+    if isinstance(value, list) and isinstance(items := schema.get("items"), dict):
+        for at, one in enumerate(value):
+            yield from json_flaws(one, items, root, f"{path}[{at}]")
+
+
+def _scalar(value: Json, schema: Schema, path: str) -> Iterator[str]:
     if "enum" in schema and value not in cast("list[Json]", schema["enum"]):
         yield f"{path} is not one of {schema['enum']}"
     pattern = schema.get("pattern")
@@ -41,12 +51,6 @@ def json_flaws(value: Json, schema: Schema, root: Schema, path: str = "$") -> It
     least = schema.get("minimum")
     if isinstance(least, int) and isinstance(value, int) and value < least:
         yield f"{path} is less than {least}"
-    yield from _several(value, schema, root, path)
-    if isinstance(value, dict):
-        yield from _object(value, schema, root, path)
-    if isinstance(value, list) and isinstance(items := schema.get("items"), dict):
-        for at, one in enumerate(value):
-            yield from json_flaws(one, items, root, f"{path}[{at}]")
 
 
 def _several(value: Json, schema: Schema, root: Schema, path: str) -> Iterator[str]:

@@ -58,12 +58,17 @@ class Asking:
 
 async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Asking) -> LintReport:
     """All that is to be said, what hurts most first."""
-    config = config_at(Path(pointed.what)) if Path(pointed.what).exists() else Config()
+    config = _config_of(pointed)
     async with open_found(pointed, target, setting) as (session, found):
         looks = [await _look(one, session, asking) for one in found.apart()]
         places = Places(found.scan.root)
         report = _together(looks, found, config, places, asking)
         return _with_baseline(report, asking, places)
+
+
+def _config_of(pointed: Pointed) -> Config:
+    path = Path(pointed.what)
+    return config_at(path) if path.exists() else Config()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which step comes behind which: questions about a plan, each answered by looking at a part of it."""
+"""Which step comes behind which: questions about a plan that look at a part of it each."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Identity = tuple[str, str, str, str, str]
 
 
 class Way(NamedTuple):
-    """Why something that is wanted never comes: the edge that it begins with, and what is between."""
+    """Why something that is wanted never comes: the edge it begins with, and what is between."""
 
     edge: int
     between: tuple[str, ...]

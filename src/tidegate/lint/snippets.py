@@ -8,7 +8,7 @@ from tidegate.model.paths import Step, parse_path
 
 
 def snippets(kind: Kind, row: Row) -> str:
-    """Lua for argocd-cm, and below it CEL for a Flux Kustomization. Empty where it cannot be said."""
+    """Lua for argocd-cm, below it CEL for a Flux Kustomization. Empty where it cannot be said."""
     checks = [one for one in row.ready_when if not one.equals and not one.at_least]
     if len(checks) != len(row.ready_when) or any(one.matches for one in checks):
         return ""

@@ -188,7 +188,7 @@ def unreached_application(scene: Scene) -> Iterator[Remark]:
         if parents and not brings and name not in parents:
             own = scene.unit_objects.get(name)
             yield Remark(
-                sentence=f"`{name}` is brought by nobody, and lies among what `{parents[0]}` brings",
+                sentence=f"`{name}` is brought by nobody, beside what `{parents[0]}` brings",
                 at=Mark(own) if own is not None else unit.where,
                 semantics=("argocd",),
             )

@@ -66,9 +66,11 @@ def _entries(document: Document) -> Iterator[tuple[FieldPath, str]]:
             yield from _local((key, at), one)
     for at, one in enumerate(listed(document.body, "patches")):
         yield from _local(("patches", at, "path"), part(one, "path"))
-    for at, one in enumerate(listed(document.body, "patchesStrategicMerge")):
-        if isinstance(one, str) and "\n" not in one and ":" not in one:
-            yield from _local(("patchesStrategicMerge", at), one)
+    yield from _generated(document)
+
+
+def _generated(document: Document) -> Iterator[tuple[FieldPath, str]]:
+    """The files that settings and Secrets are generated from."""
     for kind in ("configMapGenerator", "secretGenerator"):
         for at, one in enumerate(listed(document.body, kind)):
             for key in ("files", "envs"):

@@ -106,7 +106,7 @@ def early_expression(scene: Scene) -> Iterator[Remark]:
                     " and asks for no generation",
                     at=Mark(own, ("spec", "dependsOn", at, "readyExpr")),
                     severity=Severity.NOTE,
-                    why="with an expression Flux does not look at Ready itself: what the unit before"
+                    why="with an expression Flux does not look at Ready: what the unit before"
                     " said of its last revision counts",
                     semantics=("flux",),
                 )

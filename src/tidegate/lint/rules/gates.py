@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tidegate.lint.cast import Cast, cast_of, is_asked, needs_ready
 from tidegate.lint.pods import claims_of
@@ -91,7 +91,7 @@ def _unbound(scene: Scene, claim: Actor, step: Step, cls: Actor, pods: list[Acto
     "ORD010",
     "A gate that never gates",
     Severity.WARNING,
-    why="Argo CD has no health check for this kind, and takes it for healthy as soon as it is there",
+    why="Argo CD has no health check for this kind, and takes it for healthy once it is there",
     fix="add a health check to argocd-cm",
 )
 def gate_without_check(scene: Scene) -> Iterator[Remark]:
@@ -196,27 +196,28 @@ def needless_wave(scene: Scene) -> Iterator[Remark]:
         after, before = scene.graph.nodes[edge.after], scene.graph.nodes[edge.before]
         if NOWHERE not in {after.step, before.step}:
             needs.setdefault(after.step, set()).add(before.step)
-    numbers = scene.graph.step_numbers
     for unit, steps in scene.order.by_unit.items():
         planned = scene.order.units.get(unit)
         if planned is None or planned.policy.order is not Order.WAVES or unit not in scene.whole:
             continue
         waves = [one for one in steps if one.phase == "sync" and one.batches]
-        for early, late in itertools.pairwise(waves):
-            if early.wave == late.wave:
-                continue
-            mine = {numbers[one.id] for one in waves if one.wave <= early.wave}
-            if needs.get(numbers[late.id], set()) & mine or _has_tasks(cast, early, late):
-                continue
-            if any(numbers[late.id] in needs.get(one, ()) for one in mine):
-                continue  # they are the wrong way round, and that is told
+        for at, (early, late) in enumerate(pairwise(waves)):
             first = _first(cast, late)
-            if first is not None:
+            if first is not None and _is_needless(cast, waves[: at + 1], late, needs):
                 yield Remark(
                     sentence=f"nothing in {turn(late)} of `{unit}` needs anything of"
                     f" {turn(early)}, as far as is known",
                     at=Mark(first.document),
                 )
+
+
+def _is_needless(cast: Cast, before: list[Step], late: Step, needs: dict[int, set[int]]) -> bool:
+    """What is the wrong way round is told by others; so are parts of one wave."""
+    numbers = cast.graph.step_numbers
+    mine, own = {numbers[one.id] for one in before}, numbers[late.id]
+    if before[-1].wave == late.wave or _has_tasks(cast, before[-1], late):
+        return False
+    return not needs.get(own, set()) & mine and not any(own in needs.get(one, ()) for one in mine)
 
 
 def _has_tasks(cast: Cast, *steps: Step) -> bool:

@@ -79,7 +79,7 @@ def _short_lived(actor: Actor) -> Iterator[Remark]:
             sentence=f"{name(actor.ref)} removes itself {life} s after its end,"
             " and Argo CD makes it again",
             at=Mark(actor.document, ("spec", "ttlSecondsAfterFinished")),
-            why="Git still has it, so that it is missing: a sync that heals runs it again and again",
+            why="Git still has it, so that it is missing: a sync that heals runs it over and over",
             fix="make it a hook, which is not kept, or leave `ttlSecondsAfterFinished` out",
             semantics=("argocd",),
         )

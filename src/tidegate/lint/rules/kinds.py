@@ -202,14 +202,8 @@ def unserved_kind(scene: Scene) -> Iterator[Remark]:
                 at=Mark(actor.document, ("kind",)),
                 also=(Mark(operator.document),),
                 story=(
-                    (
-                        f"`{actor.unit.id}` has no definition of {actor.ref.kind.name}: the operator"
-                        f" makes it when it runs"
-                    ),
-                    (
-                        "Argo CD asks the API server about all objects first, and is told that there"
-                        " is no such kind"
-                    ),
+                    (f"nothing here defines {actor.ref.kind.name}: its operator does when it runs"),
+                    ("Argo CD asks about all objects first, and hears that there is no such kind"),
                     "the sync ends before the operator is applied",
                 ),
                 severity=Severity.WARNING,

@@ -132,7 +132,7 @@ def hook_before_producer(scene: Scene) -> Iterator[Remark]:
     "ORD005",
     "Pods wait for what a later hook does",
     Severity.ERROR,
-    why="PostSync begins when everything before it is healthy, and the pods are not before PostSync",
+    why="PostSync begins when all before it is healthy, and the pods are not before PostSync",
     fix="make the hook a Sync hook in an earlier wave",
 )
 def pods_wait_for_later_hook(scene: Scene) -> Iterator[Remark]:

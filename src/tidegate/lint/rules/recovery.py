@@ -33,8 +33,8 @@ def key_by_hand(scene: Scene) -> Iterator[Remark]:
         if secret and key not in known | told:
             told.add(key)
             yield Remark(
-                sentence=f"`{unit}` decrypts with Secret `{unit.namespace}/{secret}`, which somebody"
-                " brings by hand",
+                sentence=f"somebody brings Secret `{unit.namespace}/{secret}` by hand: `{unit}`"
+                " decrypts with it",
                 at=Mark(own, ("spec", "decryption", "secretRef")),
             )
 
