@@ -10,6 +10,7 @@ from bench import (
     door,
     engine,
     jq,
+    lint,
     live,
     live_rollout,
     living,
@@ -21,7 +22,7 @@ from bench import (
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, discovery, render, lua, jq),
+    *(documents, sandbox, living, units, discovery, lint, render, lua, jq),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -60,7 +60,7 @@ async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Askin
     """All that is to be said, what hurts most first."""
     config = _config_of(pointed)
     async with open_found(pointed, target, setting) as (session, found):
-        looks = [await _look(one, session, asking) for one in found.apart()]
+        looks = [await look(one, session, asking) for one in found.apart()]
         places = Places(found.scan.root)
         report = _together(looks, found, config, places, asking)
         return _with_baseline(report, asking, places)
@@ -80,7 +80,8 @@ class _Look:
     findings: tuple[Finding, ...]
 
 
-async def _look(found: Found, session: Session, asking: Asking) -> _Look:
+async def look(found: Found, session: Session, asking: Asking) -> _Look:
+    """What rules say of units that are rendered already."""
     findings: tuple[Finding, ...] = ()
     graphed: Graphed | None = None
     families, manual = _started(found.families)
