@@ -1,4 +1,4 @@
-"""All rules over units that are rendered already: CPU time of one core, at three sizes.
+"""All rules over units that are rendered already: CPU time of one core, at several sizes.
 
 Ten objects are a unit: an account, a Secret, a Service, ConfigMaps, and in a second wave a
 Deployment that reads and calls some of them. The cost per object must not grow with their number.
@@ -19,7 +19,7 @@ from tidegate.flows.render import own_setting
 from tidegate.flows.session import Target
 from tidegate.flows.wiring import Simulation
 
-SIZES = (100, 1_000)
+SIZES = (100, 1_000, 5_000)
 """Units; each has ten objects."""
 URL = "https://git.example.com/shop/platform.git"
 UNIT = """apiVersion: argoproj.io/v1alpha1

@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_struct
 from tidegate.documents import Document
 from tidegate.documents import read as read_documents
 from tidegate.errors import DocumentError, Place
-from tidegate.files import StrayPathError, follow
+from tidegate.files import StrayPathError, Within
 from tidegate.flows.config import config_at
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
@@ -72,6 +72,7 @@ def look_around(
     scan, files = found.scan, frozenset(found.scan.files)
     has_check = _checks(session, found.settings)
     actors = tuple(actor for one in read for actor in _actors(one, files))
+    sealed, octals = _texts(scan)
     graph = _checked(graphed.graph, actors, has_check) if graphed else Graph()
     scene = Scene(
         actors=actors,
@@ -85,9 +86,9 @@ def look_around(
         unit_objects=dict(_own_objects(found)),
         overlays=tuple(_files(scan, scan.overlays.values())),
         sealings=tuple(_files(scan, _named(scan, SOPS_RULES))),
-        sealed=tuple(_sealed(scan)),
+        sealed=sealed,
         values=tuple(_files(scan, _named(scan, "values.yaml"))),
-        octals=tuple(_octals(scan)),
+        octals=octals,
         documents={one.manifests.unit.id: one.rendered.documents for one in read},
         hidden=frozenset(
             (spot.cluster, *identity(spot.ref)) for one in read for spot, _ in one.hidden()
@@ -264,29 +265,35 @@ def _named(scan: Scan, name: str) -> list[str]:
 def _content(scan: Scan, name: str) -> bytes:
     """The text of a file; nothing where it cannot be read."""
     try:
-        return follow(scan.root / name, scan.root).read_bytes()[:LARGEST]
+        with Within(scan.root).open(name) as file:
+            return file.read(LARGEST)
     except (OSError, StrayPathError, ValueError):
         return b""
 
 
-def _sealed(scan: Scan) -> Iterator[SceneFile]:
-    """Files that SOPS has encrypted."""
-    for name in scan.files:
-        if name.endswith(TEXTS) and scan.is_below(name) and _SEAL.search(_content(scan, name)):
-            yield from _files(scan, [name])
-
-
-def _octals(scan: Scan) -> Iterator[Octal]:
-    """Phases without quotes that begin with a zero, in whichever file."""
+def _texts(scan: Scan) -> tuple[tuple[SceneFile, ...], tuple[Octal, ...]]:
+    """Encrypted files, and phases in whichever file; each file is read once."""
+    sealed: list[SceneFile] = []
+    octals: list[Octal] = []
     for name in scan.files:
         if not name.endswith(TEXTS) or not scan.is_below(name):
             continue
         content = _content(scan, name)
-        for found in _OCTAL.finditer(content):
-            line = content.count(b"\n", 0, found.start()) + 1
-            column = found.start(1) - content.rfind(b"\n", 0, found.start(1))
-            key = found[1].decode()
-            yield Octal(key, found[2].decode(), Place(name, line, column, key))
+        if b"sops" in content and _SEAL.search(content):
+            sealed += _files(scan, [name])
+        octals += _octals(name, content)
+    return tuple(sealed), tuple(octals)
+
+
+def _octals(name: str, content: bytes) -> Iterator[Octal]:
+    """Phases without quotes that begin with a zero."""
+    if b": 0" not in content:
+        return
+    for found in _OCTAL.finditer(content):
+        line = content.count(b"\n", 0, found.start(1)) + 1
+        column = found.start(1) - content.rfind(b"\n", 0, found.start(1))
+        key = found[1].decode()
+        yield Octal(key, found[2].decode(), Place(name, line, column, key))
 
 
 def _files(scan: Scan, names: Iterable[str]) -> Iterator[SceneFile]:

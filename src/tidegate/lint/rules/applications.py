@@ -180,12 +180,12 @@ def unreached_application(scene: Scene) -> Iterator[Remark]:
     for name, unit in scene.units.items():
         if name.kind == "Application" and unit.where and unit.parent and unit.parent.kind:
             folders.setdefault(_folder(unit.where.name), []).append(unit.parent)
+    bringing = {one.parent for one in scene.units.values()}
     for name, unit in scene.units.items():
         if name.kind != "Application" or unit.parent is not None or unit.where is None:
             continue
         parents = folders.get(_folder(unit.where.name), [])
-        brings = any(one.parent == name for one in scene.units.values())
-        if parents and not brings and name not in parents:
+        if parents and name not in bringing:
             own = scene.unit_objects.get(name)
             yield Remark(
                 sentence=f"`{name}` is brought by nobody, beside what `{parents[0]}` brings",

@@ -205,15 +205,13 @@ def _decoded(value: Json) -> str:
     fix="look at the templates: the annotation is not written, or switched off",
 )
 def lost_waves(scene: Scene) -> Iterator[Remark]:
+    charts: dict[str, list[Actor]] = {}
+    for one in scene.actors if scene.values else ():
+        folder, found, _ = f"/{one.document.place.name}".rpartition("/templates/")
+        if found:
+            charts.setdefault(folder.removeprefix("/"), []).append(one)
     for file in scene.values:
-        folder = posixpath.dirname(file.name)
-        actors = [
-            one
-            for one in scene.actors
-            if one.document.place.name.startswith(
-                f"{folder}/templates/" if folder else "templates/"
-            )
-        ]
+        actors = charts.get(posixpath.dirname(file.name), [])
         if not actors or any(
             WAVE in mapping(one.body, "metadata", "annotations") for one in actors
         ):

@@ -12,7 +12,7 @@ from tidegate.lint.scene import Actor, Scene
 from tidegate.lint.snippets import snippets
 from tidegate.lint.words import name, some, turn
 from tidegate.model.finding import Severity
-from tidegate.model.graph import NOWHERE, NodeKind
+from tidegate.model.graph import NOWHERE
 from tidegate.model.operators import Effect
 from tidegate.model.plan import Step
 from tidegate.model.policy import Order
@@ -220,16 +220,16 @@ def _is_needless(cast: Cast, before: list[Step], late: Step, needs: dict[int, se
     return not needs.get(own, set()) & mine and not any(own in needs.get(one, ()) for one in mine)
 
 
+OWN = ("Application", "ApplicationSet", "Kustomization", "HelmRelease", "AppProject")
+
+
 def _has_tasks(cast: Cast, *steps: Step) -> bool:
     """Jobs and units do what no reference tells."""
-    ids = {one.id for one in steps}
-    numbers = {cast.graph.step_numbers[one] for one in ids}
-    own = ("Application", "ApplicationSet", "Kustomization", "HelmRelease", "AppProject")
+    numbers = (cast.graph.step_numbers[one.id] for one in steps)
+    nodes = (cast.graph.nodes[one] for number in numbers for one in cast.graph.steps[number].nodes)
     return any(
-        node.kind is NodeKind.OBJECT
-        and node.step in numbers
-        and (node.is_task or node.hook or (node.ref is not None and node.ref.kind.name in own))
-        for node in cast.graph.nodes
+        node.is_task or node.hook or (node.ref is not None and node.ref.kind.name in OWN)
+        for node in nodes
     )
 
 

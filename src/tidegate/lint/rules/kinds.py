@@ -61,7 +61,7 @@ def circle_of_units(scene: Scene) -> Iterator[Remark]:
         for unit in scene.units.values()
     }
     told: set[frozenset[UnitId]] = set()
-    for unit in after:
+    for unit in _unstartable(after):
         circle = _shortest_circle(unit, after)
         if not circle or frozenset(circle) in told:
             continue
@@ -84,6 +84,22 @@ def circle_of_units(scene: Scene) -> Iterator[Remark]:
                 for one, other in zip(circle, (*circle[1:], circle[0]), strict=True)
             ),
         )
+
+
+def _unstartable(after: Mapping[UnitId, list[UnitId | None]]) -> list[UnitId]:
+    """Those that are in a circle, or wait for one: what is left when all start that can."""
+    left = {unit: len(set(before)) for unit, before in after.items()}
+    waiting: dict[UnitId | None, list[UnitId]] = {}
+    for unit, before in after.items():
+        for one in set(before):
+            waiting.setdefault(one, []).append(unit)
+    free = [unit for unit, count in left.items() if not count]
+    for unit in free:  # it grows meanwhile
+        for one in waiting.get(unit, ()):
+            left[one] -= 1
+            if not left[one]:
+                free.append(one)
+    return [unit for unit, count in left.items() if count]
 
 
 def _shortest_circle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) -> list[UnitId]:
