@@ -9,6 +9,7 @@ from bench import (
     documents,
     door,
     engine,
+    graph,
     jq,
     lint,
     live,
@@ -22,7 +23,7 @@ from bench import (
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, discovery, lint, render, lua, jq),
+    *(documents, sandbox, living, units, discovery, render, lua, jq, graph, lint),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

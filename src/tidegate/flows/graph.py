@@ -85,13 +85,20 @@ async def make_graph(
         return craft.script(one, body, now) is not None or craft.judge(one, body, now).checked
 
     wanted = _wanted(members, planned)
-    graph = build_graph(wanted, planned.plan, ground, unread=unread, is_checked=is_checked)
+    owns = {one.entry: one.own.body for one in families if one.own is not None}
+    graph = build_graph(
+        wanted, planned.plan, ground, unread=unread, is_checked=is_checked, owns=owns
+    )
     return Graphed(graph, planned, circle)
 
 
 def _homes(units: Sequence[Unit]) -> Iterator[str]:
-    """The namespaces in which the engines look for the units that nobody brings."""
-    return (one.id.namespace for one in units if one.parent is None and one.id.kind)
+    """The namespaces in which the engines look for units that no other unit of theirs brings."""
+    return (
+        one.id.namespace
+        for one in units
+        if one.id.kind and (one.parent is None or not one.parent.kind)
+    )
 
 
 async def plan_families(
@@ -177,14 +184,18 @@ def tell_graph(graphed: Graphed, question: Question, simulation: Simulation | No
 
 
 def find_inverted(graph: Graph) -> frozenset[int]:
-    """The places of edges whose consumer cannot do without, and comes first."""
+    """The places of edges whose consumer cannot do without, and comes before all who bring it."""
     reach = Reach(graph)
-    return frozenset(
-        at
-        for at, edge in enumerate(graph.edges)
-        if not (edge.optional or edge.absent or edge.effect is Effect.NOTHING)
-        and standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
-    )
+    wants: dict[int, list[int]] = {}
+    for at, edge in enumerate(graph.edges):
+        if not (edge.optional or edge.absent or edge.effect is Effect.NOTHING):
+            wants.setdefault(edge.want, []).append(at)
+
+    def is_late(at: int) -> bool:
+        edge = graph.edges[at]
+        return standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
+
+    return frozenset(at for mine in wants.values() if all(map(is_late, mine)) for at in mine)
 
 
 def _critical(graphed: Graphed, simulation: Simulation | None) -> list[CriticalStep]:

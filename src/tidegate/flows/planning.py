@@ -18,6 +18,7 @@ from tidegate.flows.rendering.outcome import notes_of
 from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
 from tidegate.flows.sharing import refuse_shared
+from tidegate.graph.declared import precedences_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifest, Manifests
@@ -125,7 +126,8 @@ async def make_plan(
     reading = await _read_all(members, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty)]
     known = {one.unit.id for one in wanted}
-    plan = build_plan([_met(one, known) for one in wanted], budget=budget)
+    met = [_met(one, known) for one in wanted]
+    plan = build_plan(met, precedences_of(met), budget=budget)
     if resources:
         plan = select(plan, resources)
     await refuse_shared(plan, session)

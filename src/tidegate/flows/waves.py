@@ -13,7 +13,7 @@ from tidegate.flows.graph import plan_families
 from tidegate.flows.planning import Planned, Read
 from tidegate.flows.session import Session
 from tidegate.flows.units import unit_rows
-from tidegate.graph.build import place_of
+from tidegate.graph.placing import place_of
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.plan import Deed
 from tidegate.model.reading import mapping

@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     strength: Strength = Strength.SOFT
     absent: bool = False
     name: str = ""
+    certain: bool = True
 
 
 Answer = tuple[Asked, Sequence[Supplier]]
@@ -51,12 +52,22 @@ def asked_by(
         yield from _of_its_kind(ref.kind, cluster, supply, ground)
     elif name == SERVICE:
         yield from _selected(ref, body, cluster, supply)
-    for one in ground.naming.mentions_of(body, ref.kind, pods):
+    for one in _each_once(ground.naming.mentions_of(body, ref.kind, pods)):
         if name not in ground.engines or one.kind not in UNITS:
             yield from _mentioned(one, cluster, supply, ground)
     for dialling in dialled_by(ref, body, pods, cluster, supply, ground):
         yield _dialled(dialling, cluster, supply)
     yield from _told_in_notes(ref, body, cluster, supply, ground)
+
+
+def _each_once(mentions: Iterable[Mention]) -> Iterator[Mention]:
+    """Rows about references and those of operators may speak of the same field."""
+    seen: set[tuple[object, ...]] = set()
+    for one in mentions:
+        key = (*one[:4], one.effect, one.until, one.keys, one.optional)
+        if key not in seen:
+            seen.add(key)
+            yield one
 
 
 def _told_in_notes(
@@ -120,7 +131,9 @@ def _mentioned(one: Mention, cluster: str, supply: Supply, ground: Ground) -> It
 
 def _dialled(one: Dialling, cluster: str, supply: Supply) -> Answer:
     ref = Ref(_kind(*SERVICE), one.namespace, one.name)
-    asked = Asked(ref, Tie.HOST, one.effect, Until.SERVING, one.field)
+    asked = Asked(
+        ref, Tie.HOST, one.effect, Until.SERVING, one.field, one.port, certain=one.certain
+    )
     return asked, supply.find(cluster, *SERVICE, one.namespace, one.name)
 
 

@@ -6,28 +6,26 @@ and their references do.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
 from tidegate.errors import Place
 from tidegate.graph.asking import Asked, ask_for_groups, asked_by
+from tidegate.graph.declared import obeys_annotations
 from tidegate.graph.ground import Ground
+from tidegate.graph.placing import StepIndex, place_of
 from tidegate.graph.supply import Supplier, Supply
 from tidegate.knowledge.naming import Body, Pods
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, GraphStep, NodeKind, Tie
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect, Until
-from tidegate.model.plan import Deed, Plan, items_of
-from tidegate.model.policy import Order
+from tidegate.model.plan import Deed, Plan
+from tidegate.model.reading import text
 from tidegate.model.unit import Strength, Unit, UnitId
-
-_ORIGIN = re.compile(
-    r"(?P<name>.*?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?(?: \((?P<field>.*)\))?"
-)
 
 
 def build_graph(
@@ -37,16 +35,19 @@ def build_graph(
     *,
     unread: Iterable[UnitId] = (),
     is_checked: IsChecked | None = None,
+    owns: Mapping[UnitId, Body] = MappingProxyType({}),
 ) -> Graph:
     """The graph of these units, in the order that the plan gives them.
 
     The plan may be of a part: what stands in no step of it is in no step of the graph. Without
-    `is_checked`, the rules of each unit can tell of every kind when an object is ready.
+    `is_checked`, the rules of each unit can tell of every kind when an object is ready. `owns` are
+    the own objects of units that nobody brings: what these name, their units need.
     """
     growing = _Growing(ground, tuple(wanted), plan, is_checked)
     growing.place()
     growing.tie_units()
     growing.tie_objects()
+    growing.tie_owns(owns)
     known = tuple(dict.fromkeys((*unread, *growing.unknown)))
     return Graph(
         nodes=tuple(growing.nodes),
@@ -57,6 +58,7 @@ def build_graph(
     )
 
 
+MOST_ALTERNATIVES = 8
 IsChecked = Callable[[Unit, Body], bool]
 """Whether the rules of a unit can tell when objects of this body's kind are ready."""
 
@@ -90,7 +92,7 @@ class _Growing:
         self._supply = Supply(ground)
         self._ask_checked = is_checked
         self._checked: dict[tuple[str, str, str, str], bool] = {}
-        self._stands = _Standing(plan)
+        self._stands = StepIndex(plan)
         self._bodies: list[_Body] = []
         self._units: dict[UnitId, int] = {}
         self._outside: dict[tuple[str, ...], int] = {}
@@ -208,12 +210,12 @@ class _Growing:
                 self.nodes[after].where,
                 until=Until.READY,
                 field=("metadata", "annotations", annotation),
-                in_force=_obeys_annotations(units[after]),
+                in_force=obeys_annotations(units[after]),
             )
 
     def _want(self, side: _Side, asked: Asked, suppliers: Sequence[Supplier]) -> None:
         """One edge for each that brings it, or one to what nobody brings."""
-        others = [one for one in suppliers if one.number != side.number]
+        others = self._nearest(side, suppliers)
         if suppliers and not others:
             return  # it brings that itself
         number = self._wants
@@ -238,10 +240,31 @@ class _Growing:
                     lacks_key=bool(lacks),
                     optional=asked.optional,
                     absent=asked.absent,
+                    certain=asked.certain,
                     in_force=asked.strength is Strength.SOFT or _obeys(side.unit, asked.tie),
                     where=side.where,
                 )
             )
+
+    def tie_owns(self, owns: Mapping[UnitId, Body]) -> None:
+        """What units need by their own objects, where nobody writes these."""
+        for one in (one.unit for one in self._wanted if one.unit.id in owns):
+            body, number = owns[one.id], self._units[one.id]
+            kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+            ref = Ref(kind, one.id.namespace, one.id.name)
+            if self._supply.find(one.id.cluster, *_parts(ref))[0].number == number:
+                asked = asked_by(ref, body, None, one.id.cluster, self._supply, self._ground)
+                for need, suppliers in asked:
+                    self._want(_Side(number, one, one.where), need, suppliers)
+
+    def _nearest(self, side: _Side, suppliers: Sequence[Supplier]) -> list[Supplier]:
+        """Those of others. Of many, its own unit's, or those that come first: one is enough."""
+        others = [one for one in suppliers if one.number != side.number]
+        if len(others) <= MOST_ALTERNATIVES:
+            return others
+        own = [one for one in others if self.nodes[one.number].unit == side.unit.id]
+        first = sorted(others, key=lambda one: self.nodes[one.number].step)
+        return (own or first)[:MOST_ALTERNATIVES]
 
     def _missing_node(self, asked: Asked, asker: GraphNode) -> int:
         if asked.ref is None:
@@ -335,48 +358,9 @@ class _Side(NamedTuple):
     where: Place | None
 
 
-class _Standing:
-    """In which step of the plan an object stands, and whether others wait for it there."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._items: dict[tuple[UnitId, Ref, str], tuple[int, bool]] = {}
-        self._spots: dict[tuple[UnitId, str, int, str], int] = {}
-        for at, step in enumerate(plan.steps):
-            self._spots.setdefault((step.unit, step.phase, step.wave, step.stage), at)
-            for item in items_of(step):
-                if item.deed is not Deed.AWAIT:
-                    self._items[step.unit, item.ref, step.phase] = (at, item.gates)
-
-    def of(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:
-        found = self._items.get((unit.id, manifest.ref, manifest.phase))
-        if found is not None:
-            return found
-        # The own object of a unit may be skipped; it has its place all the same.
-        stage = "rest" if unit.policy.order is Order.STAGES else ""
-        spot = (unit.id, str(manifest.phase), manifest.wave, stage)
-        return self._spots.get(spot, NOWHERE), False
-
-
-def place_of(origin: str, unit: Unit) -> Place | None:
-    """Where an object stands; a template of a chart is looked for in the repository."""
-    found = _ORIGIN.fullmatch(origin)
-    if found is None or not found["name"]:
-        return None
-    name, line = found["name"], int(found["line"] or 0)
-    chart = unit.sources[0].path if len(unit.sources) == 1 else "."
-    if not line and name.startswith(("templates/", "crds/")) and chart not in {"", "."}:
-        name = f"{chart}/{name}"
-    return Place(name, line, int(found["column"] or 0), found["field"] or "")
-
-
 def _parts(ref: Ref) -> tuple[str, str, str, str]:
     return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
 
 
 def _obeys(unit: Unit, tie: Tie) -> bool:
-    return tie is not Tie.ANNOTATION or _obeys_annotations(unit)
-
-
-def _obeys_annotations(unit: Unit) -> bool:
-    """Annotations of others than Argo CD and Helm order objects by our own rules alone."""
-    return unit.policy.semantics.name == "tidegate"
+    return tie is not Tie.ANNOTATION or obeys_annotations(unit)

@@ -9,12 +9,19 @@ kapp.k14s.io/change-rule: upsert after upserting example.com/db
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from tidegate.knowledge.naming import Body
+from tidegate.model.manifest import Manifest, Manifests
+from tidegate.model.objects import Spot
 from tidegate.model.operators import Until
+from tidegate.model.plan import Precedence
 from tidegate.model.reading import mapping
+from tidegate.model.semantics import TIDEGATE
+from tidegate.model.unit import Unit
 
 OURS = "tidegate.dev/depends-on"
 CLI_UTILS = "config.kubernetes.io/depends-on"
@@ -27,6 +34,8 @@ _OURS = re.compile(
 _RULE = re.compile(
     r"(?P<deed>upsert|delete)\s+(?P<side>after|before)\s+(?P<other>upserting|deleting)\s+(?P<group>\S+)"
 )
+MARKS = (b"/depends-on", b"kapp.k14s.io/change-")
+"""One of these stands in every object that says something here."""
 PARTS_OF_A_NAMESPACED = 5
 PARTS_OF_A_WIDE = 3
 
@@ -103,6 +112,60 @@ def rules_of(body: Body) -> Iterator[ChangeRule | Misread]:
             yield Misread(key, str(said))
         elif found["deed"] == "upsert" and found["other"] == "upserting":
             yield ChangeRule(key, found["group"], found["side"] == "after")
+
+
+def precedences_of(wanted: Iterable[Manifests]) -> list[Precedence]:
+    """What annotations declare between objects of a plan, where the rules of their unit obey them.
+
+    What nobody in the plan brings cannot be put in order, and is missing. What is asked not to be
+    there is no matter of order either.
+    """
+    known: dict[tuple[str, str, str, str], dict[str, Spot]] = {}
+    groups: dict[str, list[Spot]] = {}
+    said: list[tuple[Spot, Manifest, Body]] = []
+    for one in wanted:
+        cluster, obeys = one.unit.destination.cluster, obeys_annotations(one.unit)
+        for manifest in one.manifests:
+            ref, spot = manifest.ref, Spot(cluster, manifest.ref)
+            names = (cluster, ref.kind.name, ref.namespace, ref.name)
+            known.setdefault(names, {})[ref.kind.group] = spot
+            if obeys and any(mark in manifest.body for mark in MARKS):
+                body: Body = msgspec.json.decode(manifest.body)
+                said.append((spot, manifest, body))
+                for group in groups_of(body):
+                    groups.setdefault(group, []).append(spot)
+    pairs = [pair for one in said for pair in _pairs(*one, known, groups)]
+    return [
+        Precedence(before=before, after=after, where=where)
+        for before, after, where in dict.fromkeys(pairs)
+        if before != after
+    ]
+
+
+def _pairs(
+    own: Spot,
+    manifest: Manifest,
+    body: Body,
+    known: Mapping[tuple[str, str, str, str], Mapping[str, Spot]],
+    groups: Mapping[str, list[Spot]],
+) -> Iterator[tuple[Spot, Spot, str]]:
+    for one in pointers_of(body, own.ref.namespace):
+        if isinstance(one, Misread) or one.absent:
+            continue
+        for home in dict.fromkeys((one.namespace, "")):
+            found = known.get((own.cluster, one.kind, home, one.name), {})
+            for group, spot in found.items():
+                if one.group in (None, group):
+                    yield spot, own, manifest.origin
+    for rule in rules_of(body):
+        for other in groups.get(rule.group, ()) if isinstance(rule, ChangeRule) else ():
+            ends = (other, own) if isinstance(rule, ChangeRule) and rule.is_after else (own, other)
+            yield *ends, manifest.origin
+
+
+def obeys_annotations(unit: Unit) -> bool:
+    """Annotations of others than Argo CD and Helm order objects by our own rules alone."""
+    return unit.policy.semantics.name == TIDEGATE.name
 
 
 def _kapp(body: Body, name: str) -> list[tuple[str, object]]:

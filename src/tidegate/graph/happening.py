@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tidegate.graph.reach import Reach, Standing, standing
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
 from tidegate.model.operators import Effect, Until
 
@@ -55,10 +56,15 @@ class Happening:
 
 
 def take_apart(graph: Graph, *, greenfield: bool = False) -> Happening:
-    """The moments of a graph. In a `greenfield`, what nobody brings never comes."""
-    found = Happening()
+    """The moments of a graph. In a `greenfield`, what nobody brings never comes.
+
+    A word that may be a host is none while no such Service is there: nobody waits for one that
+    comes later.
+    """
+    found, reach = Happening(), Reach(graph)
     for at, edge in enumerate(graph.edges):
-        _take_edge(graph, at, edge, found, greenfield=greenfield)
+        if edge.certain or not _comes_later(graph, reach, edge):
+            _take_edge(graph, at, edge, found, greenfield=greenfield)
     for step in graph.steps:
         found.all_of[BEGUN, step.number] = []
         over = found.all_of[OVER, step.number] = [((BEGUN, step.number), None)]
@@ -74,6 +80,10 @@ def take_apart(graph: Graph, *, greenfield: bool = False) -> Happening:
     for node in graph.nodes:
         _take_node(node, found)
     return found
+
+
+def _comes_later(graph: Graph, reach: Reach, edge: GraphEdge) -> bool:
+    return standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
 
 
 def _take_node(node: GraphNode, found: Happening) -> None:

@@ -17,6 +17,7 @@ from tidegate.knowledge.hosts import (
     does_poll,
     hosts_in,
     is_own_address,
+    port_of,
     service_of,
 )
 from tidegate.knowledge.naming import Body, Pods
@@ -43,6 +44,8 @@ class Dialling(NamedTuple):
     name: str
     field: FieldPath
     effect: Effect
+    port: str = ""
+    certain: bool = True
 
 
 class _Seen(NamedTuple):
@@ -74,9 +77,13 @@ def dialled_by(
         if ground.is_given("", "Service", one.namespace, one.name):
             continue
         known = best.get((one.namespace, one.name))
-        if known is None or (known.effect is Effect.NOTHING and one.effect is not Effect.NOTHING):
+        if known is None or _weight(one) > _weight(known):
             best[one.namespace, one.name] = one
     yield from best.values()
+
+
+def _weight(one: Dialling) -> tuple[bool, bool]:
+    return (one.effect is not Effect.NOTHING, one.certain)
 
 
 def _of_pods(
@@ -94,7 +101,8 @@ def _of_pods(
                 for host in hosts_in(written, variable, aliases, ground.telemetry):
                     meant = service_of(host, ref.namespace, seen)
                     if meant and not supply.is_own(cluster, meant, ref.namespace, pods.labels):
-                        yield Dialling(*meant, field, effect)
+                        port = port_of(host, written)
+                        yield Dialling(*meant, field, effect, port, host.sure)
 
 
 def _hosts(
@@ -131,7 +139,7 @@ def _of_texts(
             for host in addresses_in(written, ground.telemetry):
                 meant = _meant(host, ref, seen)
                 if meant:
-                    yield Dialling(*meant, field, Effect.NOTHING)
+                    yield Dialling(*meant, field, Effect.NOTHING, port_of(host, written))
 
 
 def _meant(host: Host, ref: Ref, seen: _Seen) -> tuple[str, str] | None:

@@ -55,9 +55,10 @@ def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Lack:
             for at in graph.needed_by[node.number]
             if graph.edges[at].key == key
         )
+        is_port = through is not None and through.kind.name == "Service"
         return Lack(
-            kind=LackKind.KEY,
-            name=f"{path_text((key,))} of {through}",
+            kind=LackKind.PORT if is_port else LackKind.KEY,
+            name=f"{'port ' if is_port else ''}{path_text((key,))} of {through}",
             node=node.number,
             cluster=node.cluster,
             ref=through,

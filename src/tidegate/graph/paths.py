@@ -33,13 +33,14 @@ def critical_path(graph: Graph, took: Took, pause: Pause = lambda _: Ms(0)) -> l
     entering = _entering(graph)
     ends: list[int] = [0] * len(graph.steps)
     came: list[int] = [NOWHERE] * len(graph.steps)
+    last = NOWHERE
     for step in _in_order(graph):
         for before in entering[step]:
             rest = pause(before) if _is_one_unit(graph, before, step) else 0
             if ends[before] + rest > ends[step] or came[step] == NOWHERE:
                 ends[step], came[step] = max(ends[step], ends[before] + rest), before
         ends[step] += spans[step][0]
-    last = max(range(len(ends)), key=lambda at: (ends[at], -at), default=NOWHERE)
+        last = step if last == NOWHERE or ends[step] >= ends[last] else last
     path: list[CriticalStep] = []
     while last != NOWHERE:
         span, slowest = spans[last]

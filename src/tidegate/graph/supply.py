@@ -13,7 +13,7 @@ from tidegate.knowledge.settings import has_open_keys, keys_of
 from tidegate.model.graph import SpotKey
 from tidegate.model.objects import Kind
 from tidegate.model.operators import ServedBy
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import mapping, mappings, text
 
 SERVERS = frozenset({("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet")})
 HOLDERS = frozenset({("", "Secret"), ("", "ConfigMap")})
@@ -175,10 +175,20 @@ class Supply:
 
 
 def _keys(name: KindName, body: Body) -> frozenset[str] | None:
-    """The keys of what holds some; None where nobody knows them."""
+    """The keys of what holds some, and the ports of a Service; None where nobody knows them."""
+    if name == SERVICE:
+        return _ports(body)
     if name not in HOLDERS or has_open_keys(body):
         return None
     return frozenset(keys_of(body))
+
+
+def _ports(service: Body) -> frozenset[str] | None:
+    """A Service without an address of its own answers at whichever port its pods do."""
+    spec = mapping(service, "spec")
+    is_bare = spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName"
+    ports = mappings(spec, "ports")
+    return None if is_bare or not ports else frozenset(str(one.get("port")) for one in ports)
 
 
 def _words_of(workload: Body) -> set[str]:

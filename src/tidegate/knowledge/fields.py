@@ -89,7 +89,9 @@ def _at(body: Json, place: str | int) -> Json:
 def _chosen(body: Json, key: str, value: str) -> int:
     """The place of the first item whose key has this value; -1 where there is none."""
     items = body if isinstance(body, list) else []
-    fits = (at for at, one in enumerate(items) if isinstance(one, dict) and one.get(key) == value)
+    fits = (
+        at for at, one in enumerate(items) if isinstance(one, dict) and str(one.get(key)) == value
+    )
     return next(fits, -1)
 
 

@@ -131,6 +131,17 @@ def service_of(host: Host, home: str, known: Services) -> tuple[str, str] | None
     return None
 
 
+def port_of(host: Host, written: str) -> str:
+    """The port that a text names behind a host; empty where it names none, or several."""
+    found = {one[1] for one in _behind(host.name).finditer(written)}
+    return found.pop() if len(found) == 1 else ""
+
+
+@cache
+def _behind(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.-]){re.escape(name)}:(\d{{2,5}})(?!\d)")
+
+
 def does_poll(container: Json, polls: tuple[str, ...]) -> bool:
     """Whether a command waits for what it calls, rather than fail."""
     words = command_of(container)

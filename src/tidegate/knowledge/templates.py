@@ -234,7 +234,8 @@ def _option(arguments: Json, name: str) -> Json:
     for at, word in enumerate(words):
         flag, sign, value = word.lstrip("-").partition("=")
         if word.startswith("-") and flag == name:
-            return value if sign else next(iter(words[at + 1 :]), None)
+            said = value if sign else next(iter(words[at + 1 :]), "")
+            return None if "$(" in said else said  # a variable, which nobody knows here
     return None
 
 

@@ -110,9 +110,9 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     `want`: edges of one node with the same number are alternatives: one of them is enough.
     `field`: the path in `after` that says so. `through`: what is needed, where `before` is not that
-    itself but makes it, or answers for it; with `key`, that key of it. `until`: what is asked of
-    it: to be there, ready, or serving. A node does without what is `optional`; so it does where the
-    `effect` is nothing. `in_force`: the rules that the unit runs by obey it.
+    itself but makes it, or answers for it; with `key`, that key of it, or that port. `until`: what
+    is asked of it: to be there, ready, or serving. A node does without what is `optional`; so it
+    does where the `effect` is nothing. `in_force`: the rules that the unit runs by obey it.
     """
 
     before: int
@@ -131,6 +131,8 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     absent: bool = False
     """It is asked not to be there."""
     in_force: bool = True
+    certain: bool = True
+    """Else it is a guess: a word that may be a host, and is one where such a Service is there."""
     where: Place | None = None
     """Where that is said: the place of `after`, unless something else says it."""
 
@@ -236,6 +238,7 @@ class LackKind(StrEnum):
     SECRET = "Secret"  # noqa: S105 - it is a kind
     CONFIG_MAP = "ConfigMap"
     KEY = "key"
+    PORT = "port"
     SERVICE = "Service"
     ACCOUNT = "service account"
     UNIT = "unit"

@@ -16,7 +16,10 @@ from tidegate.model.operators import (
     Need,
     Operator,
     Pace,
+    PodsRow,
+    ProducerRow,
     Product,
+    ReferenceRow,
     Row,
     ServedBy,
     ServiceProduct,
@@ -24,11 +27,12 @@ from tidegate.model.operators import (
     Workload,
 )
 
-PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md").read_text()
+PAGE_PLACE = Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md"
+PAGE = PAGE_PLACE.read_text()
 
 
-def first_cells(title: str) -> list[str]:
-    table = PAGE.split(f"| {title} |", 1)[1].split("\n\n", 1)[0]
+def first_cells(title: str, page: str = PAGE) -> list[str]:
+    table = page.split(f"| {title} |", 1)[1].split("\n\n", 1)[0]
     return [line.split(" | ")[0] for line in table.splitlines()[2:]]
 
 
@@ -52,6 +56,30 @@ def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> Non
     shown = [key for cell in first_cells(title) for key in re.findall(r"`(\w+)`", cell)]
 
     assert sorted(shown) == sorted(field.encode_name for field in msgspec.structs.fields(noun))
+
+
+REFERENCES = (PAGE_PLACE.parent / "references.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("title", "noun"),
+    [
+        ("key of a reference", ReferenceRow),
+        ("key of a row about pods", PodsRow),
+        ("key of a producer", ProducerRow),
+    ],
+)
+def test_the_page_about_references_lists_every_key(title: str, noun: type[msgspec.Struct]) -> None:
+    shown = [key for cell in first_cells(title, REFERENCES) for key in re.findall(r"`(\w+)`", cell)]
+
+    assert sorted(shown) == sorted(field.encode_name for field in msgspec.structs.fields(noun))
+
+
+def test_the_example_about_references_can_be_read() -> None:
+    (example,) = re.findall(r"```yaml\n(.+?)```", REFERENCES, re.DOTALL)
+    known = read_knowledge(example.encode(), "page.md")
+
+    assert (len(known.references), len(known.pods), len(known.producers)) == (1, 1, 1)
 
 
 def test_the_page_lists_every_operator_with_its_namespace_and_its_kinds() -> None:

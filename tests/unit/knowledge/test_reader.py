@@ -90,8 +90,8 @@ def test_an_empty_file_has_no_rows() -> None:
             ROW.replace("Done}", '"${up(name)}"}'),
             (
                 "operators.path rows.yaml:9:5 (rows[0].stages[0].writes)"
-                " there is no function `up`, only count, lower, members, namespace_of, service,"
-                " text"
+                " there is no function `up`, only count, group_of, lower, members,"
+                " namespace_of, option, service, text"
             ),
         ),
         (

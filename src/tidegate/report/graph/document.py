@@ -111,6 +111,7 @@ def _edge(one: GraphEdge, *, is_inverted: bool) -> Body:
         "lacksKey": one.lacks_key,
         "optional": one.optional,
         "inForce": one.in_force,
+        "certain": one.certain,
         "inverted": is_inverted,
         "place": str(one.where) if one.where else None,
     }

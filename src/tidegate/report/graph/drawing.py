@@ -1,11 +1,13 @@
 """A picture as SVG: our own, without anything from elsewhere.
 
 Boxes stand in columns, each behind those that it waits for. A column that is too high goes on
-beside itself. Arrows go from the right edge of one to the left edge of another.
+beside itself, and columns that are too many go on below, as lines of a text do. Arrows go from the
+right edge of one to the left edge of another, below the boxes; those that are wrong lie above.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -15,9 +17,11 @@ from tidegate.report.graph.picture import OUTSIDE, Picture, PictureBox, PictureT
 
 WIDE, LINE, HEAD, WAVE = 300, 18, 30, 20
 GAP_X, GAP_Y, MARGIN, PAD = 90, 26, 24, 8
-TALLEST = 1500
-LETTERS = 42
+TALLEST, COLUMNS, GAP_BANDS = 1200, 5, 60
+LETTERS, HEAD_LETTERS = 40, 38
 """So many letters of a label fit into a box."""
+MOST_LABELS = 12
+"""Arrows with the same words: beyond, they are told only when somebody points at one."""
 STYLE = """\
 text{font:12px ui-sans-serif,system-ui,sans-serif;fill:var(--ink)}
 .head{font-weight:600}.wave{font-size:11px;fill:var(--soft)}
@@ -25,7 +29,7 @@ text{font:12px ui-sans-serif,system-ui,sans-serif;fill:var(--ink)}
 .outside .box{fill:var(--out);stroke-dasharray:5 4}
 .band{fill:var(--band)}
 .tie{fill:none;stroke:var(--tie);stroke-width:1.4}
-.parent{stroke:var(--line);stroke-width:1}.soft{stroke-dasharray:5 4}
+.parent{stroke:var(--line);stroke-width:1;opacity:.6}.soft{stroke-dasharray:5 4}
 .wrong{stroke:var(--bad);stroke-width:2}.label{font-size:10px;fill:var(--soft)}
 .label.bad{fill:var(--bad)}
 svg{--ink:#1b2733;--soft:#5b6b7a;--box:#fff;--line:#a9b6c2;--band:#eef2f6;--out:#fff8e6;\
@@ -68,10 +72,16 @@ def svg_lines(picture: Picture) -> Iterator[str]:
     yield f"<style>{STYLE}</style>"
     yield _heads()
     yield '<rect width="100%" height="100%" fill="var(--page)"/>'
+    said = Counter(tie.label for tie in picture.ties)
+    ties = sorted(picture.ties, key=lambda one: not one.is_parent)
+    for tie in ties:
+        if not tie.is_wrong:
+            yield from _tie_lines(tie, layout, is_told=said[tie.label] <= MOST_LABELS)
     for one in picture.boxes:
         yield from _box_lines(one, layout)
-    for tie in sorted(picture.ties, key=lambda one: one.is_wrong):
-        yield from _tie_lines(tie, layout)
+    for tie in ties:
+        if tie.is_wrong:
+            yield from _tie_lines(tie, layout, is_told=True)
     yield "</svg>"
 
 
@@ -99,21 +109,21 @@ def _lay_out(picture: Picture) -> _Layout:
     for tie in picture.ties:
         before.setdefault(_home(tie.after), []).append(_home(tie.before))
     boxes: dict[str, _Rect] = {}
-    x, bottom = MARGIN, 0
-    for column in sorted(columns):
-        mine = sorted(columns[column], key=lambda box: _pull(box, before, boxes))
-        y = MARGIN
-        for box in mine:
-            height = _height(box)
-            if y > MARGIN and y + height > TALLEST:
-                x, y = x + WIDE + GAP_X // 2, MARGIN
-            boxes[box.key] = _Rect(x, y, height)
-            y += height + GAP_Y
+    slots = [slot for column in sorted(columns) for slot in _slots(columns[column], before)]
+    top, right = MARGIN, 0
+    for start in range(0, len(slots), COLUMNS):
+        bottom = top
+        for number, slot in enumerate(slots[start : start + COLUMNS]):
+            x, y = MARGIN + number * (WIDE + GAP_X), top
+            right = max(right, x + WIDE)
+            for box in slot:
+                boxes[box.key] = _Rect(x, y, _height(box))
+                y += _height(box) + GAP_Y
             bottom = max(bottom, y)
-        x += WIDE + GAP_X
+        top = bottom + GAP_BANDS
     items = {key: rect for box in picture.boxes for key, rect in _item_rects(box, boxes[box.key])}
-    width = max(x - GAP_X + MARGIN, 2 * MARGIN + WIDE)
-    return _Layout(boxes, items, width, max(bottom - GAP_Y + MARGIN, 2 * MARGIN))
+    width = max(right, MARGIN + WIDE) + GAP_X
+    return _Layout(boxes, items, width, max(top - GAP_BANDS, MARGIN) + MARGIN)
 
 
 def _home(key: str) -> str:
@@ -121,12 +131,18 @@ def _home(key: str) -> str:
     return key.partition("n")[0]
 
 
-def _pull(
-    box: PictureBox, before: dict[str, list[str]], placed: dict[str, _Rect]
-) -> tuple[float, str]:
-    """Boxes stand beside those that they wait for."""
-    seen = [placed[one].middle for one in before.get(box.key, ()) if one in placed]
-    return (sum(seen) / len(seen) if seen else 0.0, box.label)
+def _slots(mine: list[PictureBox], before: dict[str, list[str]]) -> Iterator[list[PictureBox]]:
+    """A column, in as many parts as its height asks for; who waits for the same stands together."""
+    slot: list[PictureBox] = []
+    height = 0
+    for box in sorted(mine, key=lambda box: (sorted(before.get(box.key, ())), box.label)):
+        if slot and height + _height(box) > TALLEST:
+            yield slot
+            slot, height = [], 0
+        slot.append(box)
+        height += _height(box) + GAP_Y
+    if slot:
+        yield slot
 
 
 def _item_rects(box: PictureBox, at: _Rect) -> Iterator[tuple[str, _Rect]]:
@@ -146,7 +162,7 @@ def _box_lines(box: PictureBox, layout: _Layout) -> Iterator[str]:
     yield f'<g class="unit{kind}" data-key="{box.key}">'
     yield f"<title>{_text(f'{box.label} {box.where}'.strip())}</title>"
     yield (f'<rect class="box" x="{at.x}" y="{at.y}" width="{WIDE}" height="{at.height}" rx="6"/>')
-    yield f'<text class="head" x="{at.x + PAD}" y="{at.y + 20}">{_fit(box.label)}</text>'
+    yield from _head_lines(box, at)
     y = at.y + HEAD
     for wave in box.waves:
         band = f'x="{at.x + 4}" y="{y}" width="{WIDE - 8}"'
@@ -164,7 +180,18 @@ def _box_lines(box: PictureBox, layout: _Layout) -> Iterator[str]:
     yield "</g>"
 
 
-def _tie_lines(tie: PictureTie, layout: _Layout) -> Iterator[str]:
+def _head_lines(box: PictureBox, at: _Rect) -> Iterator[str]:
+    """The name of a unit; at the right, where there is room, what it is."""
+    name = box.unit.name if box.unit else box.label
+    y = at.y + 20
+    yield f'<text class="head" x="{at.x + PAD}" y="{y}">{_fit(name, HEAD_LETTERS)}</text>'
+    what = box.label.removesuffix(name).rstrip("/")
+    if what and len(name) + len(what) < HEAD_LETTERS:
+        end = f'x="{at.x + WIDE - PAD}" y="{y}" text-anchor="end"'
+        yield f'<text class="wave" {end}>{_text(what)}</text>'
+
+
+def _tie_lines(tie: PictureTie, layout: _Layout, *, is_told: bool) -> Iterator[str]:
     start, end = layout.find(tie.before), layout.find(tie.after)
     if start is None or end is None:
         return
@@ -175,7 +202,7 @@ def _tie_lines(tie: PictureTie, layout: _Layout) -> Iterator[str]:
     ends = f'data-before="{tie.before}" data-after="{tie.after}"'
     yield f'<path class="{" ".join(classes)}" d="{path}" marker-end="url(#m-{mark})" {ends}>'
     yield f"<title>{_text(tie.title or tie.label)}</title></path>"
-    if tie.label and (tie.is_wrong or tie.after in layout.boxes):
+    if tie.label and is_told and (tie.is_wrong or tie.after in layout.boxes):
         bad = " bad" if tie.is_wrong else ""
         x, y = middle
         yield f'<text class="label{bad}" x="{x}" y="{y - 3}">{_fit(tie.label, 24)}</text>'
@@ -189,6 +216,12 @@ def _curve(start: _Rect, end: _Rect, *, is_item: bool) -> tuple[str, tuple[int, 
         x2, bow = end.x + WIDE, 26 + min(abs(y2 - y1) // 8, 40)
         path = f"M{x1},{y1} C{x1 + bow},{y1} {x2 + bow},{y2} {x2},{y2}"
         return path, (x1 + bow // 2, (y1 + y2) // 2)
+    if end.x < start.x and end.y > start.y + start.height and end.height > LINE:
+        # It goes on in the line of boxes below: from the foot of one to the head of the other.
+        x1, x2, y1, y2 = start.x + WIDE // 2, end.x + WIDE // 2, start.y + start.height, end.y
+        bend = max((y2 - y1) // 2, 30)
+        path = f"M{x1},{y1} C{x1},{y1 + bend} {x2},{y2 - bend} {x2},{y2}"
+        return path, ((x1 + x2) // 2, (y1 + y2) // 2)
     if end.x < start.x:
         x1, x2 = start.x, end.x + WIDE
         bend = max((x1 - x2) // 2, 30)

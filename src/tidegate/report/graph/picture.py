@@ -29,6 +29,8 @@ from tidegate.report.rollout.names import name_step
 CROWD = 8
 """So many objects of one kind in one wave are still drawn one by one."""
 OUTSIDE = "outside"
+MOST_FROM_OUTSIDE = 3
+"""So many arrows from one thing outside are drawn; of more, the list says who needs it."""
 QUIET = frozenset({Tie.NAMESPACE, Tie.DEFINITION, Tie.OPERATOR, Tie.SELECTS})
 """Ties that a drawing tells only where they go wrong: there are too many of them."""
 
@@ -275,7 +277,7 @@ def _is_drawn(graph: Graph, edge: GraphEdge) -> bool:
     """What happens anyway is not drawn."""
     before = graph.nodes[edge.before]
     if before.kind is NodeKind.OUTSIDE:
-        return edge.tie not in QUIET
+        return edge.tie not in QUIET and len(graph.needed_by[before.number]) <= MOST_FROM_OUTSIDE
     return edge.tie not in QUIET and (edge.effect is not Effect.NOTHING or edge.tie is Tie.HOST)
 
 

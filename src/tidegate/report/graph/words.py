@@ -18,11 +18,13 @@ from tidegate.model.graph import (
     Wait,
 )
 from tidegate.model.operators import Effect
+from tidegate.model.plan import Because
 from tidegate.model.unit import UnitId
 from tidegate.report.graph.picture import GraphStory
 from tidegate.report.rollout.names import count, fold, name_from, name_step, seconds
 
 MOST_ASKERS = 3
+Waves = dict[tuple[UnitId, UnitId], str]
 QUIET = frozenset({Tie.NAMESPACE, Tie.DEFINITION, Tie.SELECTS})
 """Ties that are told only where nobody brings what is needed, or it comes too late."""
 
@@ -36,20 +38,23 @@ def graph_lines(story: GraphStory) -> Iterator[str]:
     if story.path is not None:
         yield from path_lines(graph, story.path)
         return
+    waves = _waves(graph)
     steps: dict[UnitId, list[GraphStep]] = {}
     for step in graph.steps:
         steps.setdefault(step.unit, []).append(step)
     for name in (*steps, *(one for one in graph.units if one not in steps)):
         unit = graph.units.get(name)
         if unit is not None and story.is_shown(name):
-            yield from _unit_lines(story, unit, steps.get(name, []))
+            yield from _unit_lines(story, unit, steps.get(name, []), waves)
             yield ""
     yield from _found_lines(story)
 
 
-def _unit_lines(story: GraphStory, unit: GraphNode, steps: list[GraphStep]) -> Iterator[str]:
+def _unit_lines(
+    story: GraphStory, unit: GraphNode, steps: list[GraphStep], waves: Waves
+) -> Iterator[str]:
     graph = story.graph
-    after = ", ".join(_after(graph, unit))
+    after = ", ".join(_after(graph, unit, waves))
     yield f"{unit.name}{': ' if after else ''}{after}"
     if unit.unit in graph.unread:
         yield "  (not all of its objects are known)"
@@ -62,13 +67,32 @@ def _unit_lines(story: GraphStory, unit: GraphNode, steps: list[GraphStep]) -> I
             yield from _need_lines(story, node)
 
 
-def _after(graph: Graph, unit: GraphNode) -> Iterator[str]:
+def _after(graph: Graph, unit: GraphNode, waves: Waves) -> Iterator[str]:
     for at in graph.needs[unit.number]:
         edge = graph.edges[at]
         other = graph.nodes[edge.before]
         own, there = unit.unit, other.unit
         name = name_from(own, there) if own and there else other.name
-        yield f"brought by {name}" if edge.tie is Tie.PARENT else f"after {name} ({edge.tie})"
+        if edge.tie is Tie.PARENT:
+            wave = waves.get((own, there)) if own and there else None
+            yield f"brought by {name}{f' in {wave}' if wave else ''}"
+        elif edge.tie is Tie.DEPENDS_ON:
+            yield f"after {name} ({edge.tie})"
+        else:
+            yield f"needs {name} ({edge.tie})"
+
+
+def _waves(graph: Graph) -> Waves:
+    """By unit and parent, the wave in which it begins, where waves order that."""
+    found: Waves = {}
+    for link in graph.order:
+        if link.because is Because.PARENT:
+            before, after = (
+                graph.steps[graph.step_numbers[end]] for end in (link.before, link.after)
+            )
+            if not before.stage:
+                found.setdefault((after.unit, before.unit), name_step(before))
+    return found
 
 
 def _need_lines(story: GraphStory, node: GraphNode) -> Iterator[str]:
@@ -85,7 +109,9 @@ def _need(graph: Graph, edge: GraphEdge, before: GraphNode, *, is_late: bool) ->
     what = f"{edge.through} from {before.name}" if edge.through else before.name
     notes = [str(edge.tie)]
     if edge.key:
-        notes.append(f"key {edge.key}")
+        notes.append(f"{'port' if edge.tie is Tie.HOST else 'key'} {edge.key}")
+    if edge.lacks_key:
+        notes.append("which it has not got")
     if before.kind is NodeKind.OUTSIDE:
         notes.append("nobody brings it")
     elif is_late:

@@ -1,0 +1,133 @@
+"""A repository that is rendered already becomes a graph, and the graph is asked everything.
+
+Every ten objects are an app and a unit of its own: account, Secret, Service, ConfigMaps with hosts
+in them, a custom resource that makes a Secret, and a Deployment that names all of it and dials the
+next app. A root brings all units, each tenth in a wave of its own. CPU time is that of one core.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from tidegate.flows.graph import find_inverted, ground_of
+from tidegate.graph.build import build_graph
+from tidegate.graph.circles import find_circles
+from tidegate.graph.missing import missing
+from tidegate.model.graph import Graph
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Json
+from tidegate.model.plan import Plan
+from tidegate.plan.build import build_plan
+from tidegate.testing import Body
+from tidegate.testing.builders import a_config_map, a_unit, an_object
+
+PER_APP = 10
+SIZES = (100, 1_000, 5_000)
+"""Apps, and so units."""
+RESOURCE = "external-secrets.io/v1 ExternalSecret"
+Got = TypeVar("Got")
+
+
+def a_workload(name: str, following: str) -> Body:
+    container: Json = {
+        "name": "app",
+        "image": f"registry.example.com/team/{name}:1",
+        "envFrom": [{"configMapRef": {"name": f"{name}-0"}}, {"secretRef": {"name": name}}],
+        "env": [
+            {"name": "UPSTREAM_URL", "value": f"http://{following}.default.svc:80/"},
+            {
+                "name": "PASSWORD",
+                "valueFrom": {"secretKeyRef": {"name": f"{name}-made", "key": "password"}},
+            },
+        ],
+    }
+    pod: Json = {
+        "serviceAccountName": name,
+        "containers": [container],
+        "volumes": [{"name": "settings", "configMap": {"name": f"{name}-1"}}],
+    }
+    template: Json = {"metadata": {"labels": {"app": name}}, "spec": pod}
+    spec: Json = {"selector": {"matchLabels": {"app": name}}, "template": template}
+    return an_object("apps/v1 Deployment", name, spec=spec)
+
+
+def an_app(number: int, of: int) -> Manifests:
+    name, following = f"app-{number}", f"app-{(number + 1) % of}"
+    service: Body = {"selector": {"app": name}, "ports": [{"port": 80}]}
+    made: Body = {
+        "secretStoreRef": {"kind": "ClusterSecretStore", "name": "vault"},
+        "target": {"name": f"{name}-made"},
+        "data": [{"secretKey": "password", "remoteRef": {"key": name}}],
+    }
+    first = (
+        an_object("v1 ServiceAccount", name),
+        an_object("v1 Secret", name, stringData={"token": "simulated"}),
+        an_object("v1 Service", name, spec=service),
+        an_object(RESOURCE, name, spec=made),
+        *(
+            a_config_map(f"{name}-{part}", text=f"url: http://{following}.default.svc:80/")
+            for part in range(PER_APP - 5)
+        ),
+    )
+    waits = (f"app-{number - 1}",) if number % PER_APP else ()
+    return a_unit(first, (a_workload(name, following),), name=name, after=waits)
+
+
+def repository(apps: int) -> tuple[list[Manifests], Plan]:
+    units = [an_app(number, apps) for number in range(apps)]
+    return units, build_plan(units, budget=lambda _: None)
+
+
+def ask_all(graph: Graph) -> int:
+    return len(find_inverted(graph)) + len(find_circles(graph)) + len(missing(graph))
+
+
+def measure() -> dict[str, float]:
+    """The cost of an object at each size, and the largest beside the smallest."""
+    ground = ground_of(None)
+    figures: dict[str, float] = {}
+    per_object: list[float] = []
+    for apps in SIZES:
+        units, plan = repository(apps)
+        objects = apps * PER_APP
+        graph, built = timed(lambda: build_graph(units, plan, ground))  # noqa: B023 - called at once
+        _, asked = timed(lambda: ask_all(graph))  # noqa: B023 - called at once
+        parsed = bare(units)
+        name = f"{objects:,} objects in {apps:,} units"
+        figures[f"{name}, build CPU s"] = built
+        figures[f"{name}, ask CPU s"] = asked
+        figures[f"{name}, build + ask / parsing them"] = (built + asked) / parsed
+        per_object.append((built + asked) / objects)
+    figures["cost of an object, largest / smallest"] = per_object[-1] / per_object[0]
+    figures["10,000 objects, MiB of the graph"] = weight(*repository(1_000))
+    return figures
+
+
+def bare(units: list[Manifests]) -> float:
+    """What reading the same texts alone costs."""
+    bodies = [one.body for unit in units for one in unit.manifests]
+    _, spent = timed(lambda: [msgspec.json.decode(body) for body in bodies])
+    return spent
+
+
+def weight(units: list[Manifests], plan: Plan) -> float:
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    graph = build_graph(units, plan, ground_of(None))
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (after - before) / 2**20 if graph.nodes else 0.0
+
+
+def timed(work: Callable[[], Got]) -> tuple[Got, float]:
+    gc.collect()
+    start = time.process_time()
+    got = work()
+    return got, time.process_time() - start

@@ -1,0 +1,51 @@
+"""Where objects stand: in which step of the plan, and in which file."""
+
+from __future__ import annotations
+
+import re
+
+from tidegate.errors import Place
+from tidegate.model.graph import NOWHERE
+from tidegate.model.manifest import Manifest
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Deed, Plan, items_of
+from tidegate.model.policy import Order
+from tidegate.model.unit import Unit, UnitId
+
+_ORIGIN = re.compile(
+    r"(?P<name>.*?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?(?: \((?P<field>.*)\))?"
+)
+
+
+class StepIndex:
+    """In which step of the plan an object stands, and whether others wait for it there."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._items: dict[tuple[UnitId, Ref, str], tuple[int, bool]] = {}
+        self._spots: dict[tuple[UnitId, str, int, str], int] = {}
+        for at, step in enumerate(plan.steps):
+            self._spots.setdefault((step.unit, step.phase, step.wave, step.stage), at)
+            for item in items_of(step):
+                if item.deed is not Deed.AWAIT:
+                    self._items[step.unit, item.ref, step.phase] = (at, item.gates)
+
+    def of(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:
+        found = self._items.get((unit.id, manifest.ref, manifest.phase))
+        if found is not None:
+            return found
+        # The own object of a unit may be skipped; it has its place all the same.
+        stage = "rest" if unit.policy.order is Order.STAGES else ""
+        spot = (unit.id, str(manifest.phase), manifest.wave, stage)
+        return self._spots.get(spot, NOWHERE), False
+
+
+def place_of(origin: str, unit: Unit) -> Place | None:
+    """Where an object stands; a template of a chart is looked for in the repository."""
+    found = _ORIGIN.fullmatch(origin)
+    if found is None or not found["name"]:
+        return None
+    name, line = found["name"], int(found["line"] or 0)
+    chart = unit.sources[0].path if len(unit.sources) == 1 else "."
+    if not line and name.startswith(("templates/", "crds/")) and chart not in {"", "."}:
+        name = f"{chart}/{name}"
+    return Place(name, line, int(found["column"] or 0), found["field"] or "")

@@ -1,0 +1,94 @@
+"""What the graph calls a circle hangs or fails in the sandbox, and what it calls free passes.
+
+Random units: Secrets, ConfigMaps and Services that come in any wave, workloads and Jobs that name
+them, some of them hooks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from tidegate.flows.entering import open_found
+from tidegate.flows.graph import make_graph
+from tidegate.flows.pointing import Pointed
+from tidegate.flows.render import own_setting
+from tidegate.flows.session import Target
+from tidegate.flows.simulate import simulate
+from tidegate.flows.wiring import Simulation
+from tidegate.graph.circles import find_circles
+from tidegate.model.event import Result
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
+
+WAVES = (0, 1, 2, 3)
+HOOKS = ("PreSync", "Sync", "PostSync")
+SEEDS = range(20)
+TARGET = Target(simulation=Simulation())
+
+
+def head(kind: str, name: str, wave: int, hook: str = "") -> str:
+    api = {"Deployment": "apps/v1", "Job": "batch/v1"}.get(kind, "v1")
+    notes = f'argocd.argoproj.io/sync-wave: "{wave}"'
+    notes += f", argocd.argoproj.io/hook: {hook}" if hook else ""
+    metadata = f"{{name: {name}, namespace: default, annotations: {{{notes}}}}}"
+    return f"apiVersion: {api}\nkind: {kind}\nmetadata: {metadata}\n"
+
+
+def pods(labels: str, container: str, *, ends: bool = False) -> str:
+    restart = "      restartPolicy: Never\n" if ends else ""
+    return (
+        f"  template:\n    metadata: {{labels: {{{labels}}}}}\n    spec:\n{restart}"
+        f"      containers:\n      - {{name: app, image: app{container}}}\n"
+    )
+
+
+def a_repository(seed: int) -> str:
+    dice = random.Random(seed)
+    texts, named = [], list[str]()
+    for number in range(dice.randint(1, 2)):
+        texts.append(head("Secret", f"s{number}", dice.choice(WAVES)) + "stringData: {a: b}\n")
+        named.append(f", envFrom: [{{secretRef: {{name: s{number}}}}}]")
+        texts.append(head("ConfigMap", f"c{number}", dice.choice(WAVES)) + "data: {a: b}\n")
+        named.append(f", envFrom: [{{configMapRef: {{name: c{number}}}}}]")
+    for number in range(dice.randint(0, 2)):
+        name = f"d{number}"
+        service = f"spec: {{selector: {{app: {name}}}, ports: [{{port: 80}}]}}\n"
+        texts.append(head("Service", name, dice.choice(WAVES)) + service)
+        own = dice.choice(["", *named])
+        spec = f"spec:\n  selector: {{matchLabels: {{app: {name}}}}}\n"
+        texts.append(
+            head("Deployment", name, dice.choice(WAVES)) + spec + pods(f"app: {name}", own)
+        )
+        named.append(f", env: [{{name: DB_HOST, value: {name}}}]")
+        named.append(f", command: [sh, -c, 'until nc -z {name} 80; do sleep 1; done']")
+    for number in range(dice.randint(2, 5)):
+        hook = dice.choice(["", "", *HOOKS])
+        spec = "spec:\n  backoffLimit: 1\n"
+        job = head("Job", f"j{number}", dice.choice(WAVES), hook) + spec
+        texts.append(job + pods("a: b", dice.choice(named), ends=True))
+    return "---\n".join(texts)
+
+
+async def compare(folder: Path, rules: Semantics) -> tuple[bool, bool]:
+    """Whether the graph has no circle, and whether the sandbox comes to an end."""
+    pointed = Pointed(what=str(folder), words={"namespace": "default", "name": "app"})
+    setting = own_setting(offline=True)
+    async with open_found(pointed, TARGET, setting) as (session, found):
+        graphed = await make_graph(found.one, session, rules)
+    (run,) = await simulate(pointed, [rules], TARGET, setting, until=Ms(30 * MINUTE))
+    return not find_circles(graphed.graph), run.result is Result.PASSED
+
+
+@pytest.mark.parametrize("rules", [TIDEGATE, ARGOCD], ids=lambda one: one.name)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_circle_never_passes_and_what_is_free_of_them_does(
+    seed: int, rules: Semantics, tmp_path: Path
+) -> None:
+    (tmp_path / "all.yaml").write_text(a_repository(seed))
+
+    is_free, passes = asyncio.run(compare(tmp_path, rules))
+    assert is_free is passes

@@ -1,0 +1,272 @@
+"""What objects ask for, and who brings it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.graph.repository import edges_of, graph_of, graph_of_text, manifests_of, unit_of
+from tidegate.graph.missing import missing
+from tidegate.model.graph import NodeKind, Tie
+from tidegate.model.operators import Effect, Until
+from tidegate.model.semantics import ARGOCD
+from tidegate.model.unit import Strength
+
+POD = """\
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: acme/web
+"""
+WEB = f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web}}
+spec:
+{POD}"""
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+"""
+
+
+def together(*texts: str) -> str:
+    return "---\n".join(texts)
+
+
+def lacking(text: str) -> list[str]:
+    return [one.name for one in missing(graph_of_text(together(NAMESPACE, text)))]
+
+
+def test_a_namespace_of_the_repository_is_needed_and_every_clusters_own_is_not() -> None:
+    graph = graph_of_text(together(NAMESPACE, WEB))
+    everywhere = WEB.replace("{name: web}", "{name: web, namespace: kube-system}", 1)
+
+    edge = edges_of(graph, "Deployment shop/web")["Namespace shop"]
+    assert (edge.tie, edge.effect) == (Tie.NAMESPACE, Effect.REFUSED)
+    assert graph.nodes[edge.before].kind is NodeKind.OBJECT
+    assert edges_of(graph_of_text(everywhere), "Deployment kube-system/web") == {}
+
+
+def test_a_key_that_a_secret_has_not_got_is_missing() -> None:
+    env = "        env:\n        - {name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}\n"
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: x}\n"
+
+    assert lacking(together(WEB + env, secret)) == ["user of Secret shop/db"]
+    assert lacking(together(WEB + env, secret.replace("password", "user"))) == []
+
+
+def test_what_is_optional_is_not_missing() -> None:
+    env = "        envFrom:\n        - secretRef: {name: db, optional: true}\n"
+    graph = graph_of_text(together(NAMESPACE, WEB + env))
+
+    assert missing(graph) == ()
+    assert edges_of(graph, "Deployment shop/web")["Secret shop/db"].optional
+
+
+@pytest.mark.parametrize(
+    ("container", "effect"),
+    [
+        ("command: [psql, -h, db]", Effect.FAILS),
+        ("command: [sh, -c, 'until nc -z db 5432; do sleep 1; done']", Effect.HELD),
+    ],
+)
+def test_a_task_fails_without_the_service_that_it_calls_unless_it_waits(
+    container: str, effect: Effect
+) -> None:
+    job = WEB.replace("apps/v1", "batch/v1").replace("Deployment", "Job") + f"        {container}\n"
+    service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
+
+    edge = edges_of(graph_of_text(together(job, service)), "Job shop/web")["Service shop/db"]
+    assert (edge.tie, edge.effect, edge.until) == (Tie.HOST, effect, Until.SERVING)
+
+
+def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not() -> None:
+    call = "        env: [{name: DB_HOST, value: db.data.svc}]\n"
+    init = WEB.replace("      containers:", "      initContainers:")
+
+    served = edges_of(graph_of_text(WEB + call), "Deployment shop/web")["Service data/db"]
+    begun = edges_of(graph_of_text(init + call), "Deployment shop/web")["Service data/db"]
+    assert (served.effect, begun.effect) == (Effect.NOTHING, Effect.HELD)
+    assert served.field[-4:] == ("containers", 0, "env", 0)
+
+
+@pytest.mark.parametrize(
+    ("port", "lacks"), [("80", []), ("8080", ["port 8080 of Service shop/db"])]
+)
+def test_a_port_that_a_service_has_not_got_is_missing(port: str, lacks: list[str]) -> None:
+    call = f"        env: [{{name: DB_URL, value: 'http://db.shop:{port}/'}}]\n"
+    service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
+
+    assert lacking(together(WEB + call, service)) == lacks
+    assert (
+        lacking(together(WEB + call, service.replace("spec: {", "spec: {clusterIP: None, "))) == []
+    )
+
+
+def test_a_workload_does_not_call_itself() -> None:
+    call = "        env: [{name: DB_HOST, value: web}]\n"
+    graph = graph_of_text(together(WEB + call, SERVICE))
+
+    assert Tie.HOST not in {edge.tie for edge in graph.edges}
+    edge = edges_of(graph, "Service shop/web")["Deployment shop/web"]
+    assert (edge.tie, edge.until) == (Tie.SELECTS, Until.READY)
+
+
+def test_a_url_in_a_custom_resource_or_a_config_map_names_a_service() -> None:
+    policy = """\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: backups}
+spec:
+  rules:
+  - context:
+    - apiCall: {service: {url: "http://pvc-plumber.volsync.svc.cluster.local/exists"}}
+"""
+    settings = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: 'see http://web/'}\n"
+    )
+    graph = graph_of_text(together(policy, settings, SERVICE))
+
+    assert "Service volsync/pvc-plumber" in edges_of(graph, "ClusterPolicy backups")
+    assert edges_of(graph, "ConfigMap shop/web")["Service shop/web"].field == ("data", "a")
+
+
+CERTIFICATE = """\
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: web}
+spec: {secretName: web-tls, issuerRef: {kind: ClusterIssuer, name: acme}}
+"""
+ISSUER = """\
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: acme}
+spec: {selfSigned: {}}
+"""
+MANAGER = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cert-manager, namespace: cert-manager}
+spec:
+  template:
+    spec: {containers: [{name: c, image: "quay.io/jetstack/cert-manager-controller:v1"}]}
+"""
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: certificates.cert-manager.io}
+spec: {group: cert-manager.io, names: {kind: Certificate, plural: certificates}, scope: Namespaced}
+"""
+
+
+def test_a_certificate_needs_its_issuer_its_operator_and_its_definition() -> None:
+    graph = graph_of_text(together(CERTIFICATE, ISSUER, MANAGER, DEFINITION))
+    found = edges_of(graph, "Certificate shop/web")
+
+    issuer = found["ClusterIssuer acme"]
+    assert (issuer.until, issuer.effect) == (Until.READY, Effect.HELD)
+    assert found["Deployment cert-manager/cert-manager"].tie is Tie.OPERATOR
+    definition = found["CustomResourceDefinition certificates.cert-manager.io"]
+    assert definition.tie is Tie.DEFINITION
+    assert graph.nodes[definition.before].kind is NodeKind.OBJECT
+
+
+def test_a_certificate_makes_the_secret_that_a_pod_mounts() -> None:
+    volume = "      volumes: [{name: tls, secret: {secretName: web-tls}}]\n"
+    graph = graph_of_text(together(WEB + volume, CERTIFICATE))
+
+    edge = edges_of(graph, "Deployment shop/web")["Secret shop/web-tls"]
+    assert graph.nodes[edge.before].name == "Certificate shop/web"
+
+
+def test_a_kind_that_a_template_defines_needs_no_definition_of_its_own() -> None:
+    template = """\
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: k8srequiredlabels}
+spec: {crd: {spec: {names: {kind: K8sRequiredLabels}}}}
+"""
+    constraint = """\
+apiVersion: constraints.gatekeeper.sh/v1beta1
+kind: K8sRequiredLabels
+metadata: {name: team}
+"""
+    names = lacking(together(template, constraint))
+
+    assert "CustomResourceDefinition k8srequiredlabels.constraints.gatekeeper.sh" not in names
+    assert "CustomResourceDefinition constrainttemplates.templates.gatekeeper.sh" in names
+
+
+def noted(text: str, name: str, said: str) -> str:
+    return text.replace("{name: web}", f'{{name: web, annotations: {{{name}: "{said}"}}}}', 1)
+
+
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "until"),
+    [
+        ("tidegate.dev/depends-on", "ConfigMap/shop/first", Until.READY),
+        ("tidegate.dev/depends-on", "ConfigMap/first@present", Until.EXISTS),
+        ("config.kubernetes.io/depends-on", "/namespaces/shop/ConfigMap/first", Until.READY),
+    ],
+)
+def test_an_annotation_declares_an_edge(name: str, said: str, until: Until) -> None:
+    graph = graph_of_text(together(noted(WEB, name, said), CONFIG))
+
+    edge = edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"]
+    assert (edge.tie, edge.strength, edge.until) == (Tie.ANNOTATION, Strength.HARD, until)
+    assert edge.in_force
+    assert edge.field == ("metadata", "annotations", name)
+
+
+def test_argo_cd_does_not_obey_annotations_of_others() -> None:
+    web = noted(WEB, "tidegate.dev/depends-on", "ConfigMap/shop/first")
+    graph = graph_of_text(together(web, CONFIG), rules=ARGOCD)
+
+    assert not edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].in_force
+
+
+def test_what_is_asked_not_to_be_there_is_not_missing() -> None:
+    web = noted(WEB, "tidegate.dev/depends-on", "Job/shop/old@absent")
+
+    assert lacking(web) == []
+
+
+def test_change_rules_of_kapp_are_edges() -> None:
+    config = CONFIG.replace(
+        "{name: first}", '{name: first, annotations: {kapp.k14s.io/change-group: "shop/first"}}'
+    )
+    web = noted(WEB, "kapp.k14s.io/change-rule", "upsert after upserting shop/first")
+    graph = graph_of_text(together(web, config))
+
+    assert edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].tie is Tie.CHANGE_RULE
+
+
+def test_units_that_depend_and_what_nobody_is() -> None:
+    graph = graph_of(
+        manifests_of(unit_of("database"), NAMESPACE),
+        manifests_of(unit_of("app", depends=("database",)), WEB),
+    )
+
+    edge = edges_of(graph, "shop/app")["shop/database"]
+    assert (edge.tie, edge.strength) == (Tie.DEPENDS_ON, Strength.HARD)
+    assert edges_of(graph, "Deployment shop/web")["Namespace shop"].effect is Effect.REFUSED
+
+
+def test_of_a_kind_with_two_makers_one_is_enough() -> None:
+    env = "        envFrom:\n        - secretRef: {name: web-tls}\n"
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web-tls}\n"
+    graph = graph_of_text(together(WEB + env, CERTIFICATE, secret))
+
+    found = [
+        one for one in graph.edges if one.tie is Tie.REFERENCE and one.field[-1] == "secretRef"
+    ]
+    assert len(found) == 2
+    assert len({one.want for one in found}) == 1

@@ -1,0 +1,185 @@
+"""Where steps stand to each other, circles, the critical path, and why somebody waits."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.graph.repository import (
+    graph_of,
+    graph_of_text,
+    ground,
+    manifests_of,
+    node,
+    unit_of,
+)
+from tidegate.graph.build import build_graph
+from tidegate.graph.circles import find_circles
+from tidegate.graph.paths import critical_path, why
+from tidegate.graph.reach import Reach
+from tidegate.model.graph import Graph, GraphStep
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.plan import Edge
+from tidegate.model.semantics import ARGOCD
+from tidegate.model.unit import UnitId
+from tidegate.plan.build import build_plan
+
+MOST = 14
+
+
+def steps_with(edges: set[tuple[int, int]]) -> Graph:
+    unit = UnitId.plain("", "u")
+    steps = tuple(
+        GraphStep(
+            number=at,
+            id=str(at),
+            unit=unit,
+            phase="sync",
+            wave=at,
+            stage="",
+            part=0,
+            nodes=(),
+            last=False,
+            is_gated=True,
+        )
+        for at in range(MOST)
+    )
+    return Graph(steps=steps, order=tuple(Edge(str(one), str(other)) for one, other in edges))
+
+
+pairs = st.tuples(st.integers(0, MOST - 1), st.integers(0, MOST - 1)).filter(
+    lambda pair: pair[0] < pair[1]
+)
+
+
+@given(st.sets(pairs, max_size=40))
+def test_a_step_is_behind_those_that_lead_to_it_and_no_others(edges: set[tuple[int, int]]) -> None:
+    behind = {at: {at} for at in range(MOST)}
+    for at in reversed(range(MOST)):
+        for one, other in edges:
+            if one == at:
+                behind[at] |= behind[other]
+    reach = Reach(steps_with(edges))
+
+    for one in range(MOST):
+        for other in range(MOST):
+            assert reach.is_behind(other, one) is (other != one and other in behind[one])
+
+
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, annotations: {argocd.argoproj.io/sync-wave: "%s"}}
+"""
+MOUNTS = """\
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, annotations: {argocd.argoproj.io/sync-wave: "1"}}
+spec:
+  template:
+    spec:
+      containers: [{name: web, image: acme/web}]
+      volumes: [{name: settings, configMap: {name: settings}}]
+"""
+
+
+def test_a_config_map_that_a_later_wave_makes_is_a_circle() -> None:
+    (circle,) = find_circles(graph_of_text(CONFIG % 5 + MOUNTS))
+
+    assert circle.waits[0].why == (
+        "waits for ConfigMap shop/settings (spec.template.spec.volumes[0].configMap)"
+    )
+    assert find_circles(graph_of_text(CONFIG % 1 + MOUNTS)) == ()
+
+
+def test_a_kind_that_nobody_can_judge_holds_nothing() -> None:
+    unit = unit_of("app", rules=ARGOCD)
+    text = CONFIG % 5 + MOUNTS
+    known = [manifests_of(unit, text)]
+    plan = build_plan(known, budget=lambda _: Ms(0))
+    graph = build_graph(known, plan, ground(), is_checked=lambda _unit, _body: False)
+
+    assert find_circles(graph) == ()
+
+
+def test_units_that_depend_on_each_other_are_a_circle() -> None:
+    first = manifests_of(unit_of("first", depends=("second",)), CONFIG % 0)
+    second = manifests_of(unit_of("second", depends=("first",)), "")
+    plan = build_plan([manifests_of(unit_of("first"), CONFIG % 0)], budget=lambda _: Ms(0))
+
+    (circle,) = find_circles(build_graph([first, second], plan, ground()))
+    assert [f"{one.who} {one.why}" for one in circle.waits] == [
+        "shop/first depends on shop/second",
+        "shop/second depends on shop/first",
+    ]
+
+
+def test_a_service_answers_when_its_workload_is_ready() -> None:
+    job = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: app, image: acme/app, env: [{name: DB_HOST, value: db}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: db}
+spec: {selector: {app: db}, ports: [{port: 5432}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: db, image: postgres}]}
+"""
+    (circle,) = find_circles(graph_of_text(job, rules=ARGOCD))
+
+    told = [f"{one.who} {one.why}" for one in circle.waits]
+    assert told[0] == (
+        "Job shop/migrate calls Service shop/db (spec.template.spec.containers[0].env[0])"
+    )
+    assert "presync wave 0 of shop/app is over when Job shop/migrate is ready" in told
+
+
+def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
+    slow = manifests_of(unit_of("slow"), CONFIG % 0 + MOUNTS)
+    quick = manifests_of(unit_of("quick"), CONFIG.replace("settings", "other") % 0)
+    last = manifests_of(
+        unit_of("last", depends=("slow", "quick")), CONFIG.replace("settings", "last") % 0
+    )
+    graph = graph_of(slow, quick, last)
+
+    path = critical_path(graph, lambda one: Ms(5 * SECOND if one.name.startswith("Dep") else 0))
+    assert [graph.steps[one.step].id for one in path] == [
+        "shop/slow/sync/0",
+        "shop/slow/sync/1",
+        "shop/last/sync/0",
+    ]
+    assert path[-1].until == 5 * SECOND
+    assert graph.nodes[path[1].slowest].name == "Deployment shop/web"
+
+
+def test_why_one_waits_for_another_is_the_shortest_chain() -> None:
+    graph = graph_of(
+        manifests_of(unit_of("database"), CONFIG % 0),
+        manifests_of(unit_of("app", depends=("database",)), MOUNTS.removeprefix("---\n")),
+    )
+    web, settings = node(graph, "Deployment shop/web"), node(graph, "ConfigMap shop/settings")
+
+    (wait,) = why(graph, web.number, settings.number)
+    assert (wait.who, wait.why) == (
+        "Deployment shop/web",
+        "needs ConfigMap shop/settings (reference)",
+    )
+    assert why(graph, settings.number, web.number) == []
+    (unit,) = why(graph, node(graph, "shop/app").number, node(graph, "shop/database").number)
+    assert unit.why == "needs shop/database (dependsOn)"

@@ -1,0 +1,184 @@
+"""What objects name, and what is made of them: every row about references and producers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidegate.documents.reader import read_value
+from tidegate.knowledge.fields import find_all, parse_places
+from tidegate.knowledge.naming import Body, Mention, Naming
+from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.settings import keys_of
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.operators import Knowledge, ReferenceRow
+from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.schema.builtin import served_kinds, shape_of
+from tidegate.schema.shape import Shape
+
+DATA = Path(__file__).parents[2] / "data"
+KNOWN = builtin()
+NAMING = Naming.of(KNOWN)
+
+
+def entries(name: str) -> list[Body]:
+    found: Json = read_value((DATA / name).read_bytes(), name)
+    return mappings(found)
+
+
+REFERENCES = entries("references.yaml")
+PRODUCERS = entries("producers.yaml")
+
+
+def kind_of(body: Body) -> Kind:
+    return Kind.of(text(body, "apiVersion"), text(body, "kind"))
+
+
+def mentions(naming: Naming, body: Body) -> list[Mention]:
+    kind = kind_of(body)
+    return list(naming.mentions_of(body, kind, naming.pods_of(body, kind)))
+
+
+def told(one: Mention) -> str:
+    group = f"{one.group} " if one.group else ""
+    home = f"{one.namespace}/" if one.namespace else ""
+    key = f" key {one.keys[0]}" if one.keys else ""
+    return f"{group}{one.kind} {home}{one.name}{key}: {one.effect}, {one.until}"
+
+
+@pytest.mark.parametrize("entry", REFERENCES)
+def test_an_object_names_what_its_fields_say(entry: Body) -> None:
+    body = mapping(entry, "object")
+
+    assert [told(one) for one in mentions(NAMING, body)] == listed(entry, "names")
+
+
+@pytest.mark.parametrize("row", KNOWN.references)
+def test_each_row_about_references_has_an_entry(row: ReferenceRow) -> None:
+    alone = Naming.of(Knowledge(references=(row,), pods=KNOWN.pods))
+
+    for at in row.at:
+        only = Naming.of(
+            Knowledge(references=(_at(row, at),), pods=KNOWN.pods),
+        )
+        assert any(mentions(only, mapping(one, "object")) for one in REFERENCES), at
+    assert any(mentions(alone, mapping(one, "object")) for one in REFERENCES)
+
+
+def _at(row: ReferenceRow, at: str) -> ReferenceRow:
+    fields = {name: getattr(row, name) for name in row.__struct_fields__}
+    return ReferenceRow(**{**fields, "at": (at,)})
+
+
+@pytest.mark.parametrize("entry", PRODUCERS)
+def test_an_object_makes_what_its_producers_say(entry: Body) -> None:
+    body = mapping(entry, "object")
+    found = []
+    for one in NAMING.products_of(body, kind_of(body)):
+        metadata = mapping(one.body, "metadata")
+        ref = Ref(kind_of(one.body), text(metadata, "namespace"), text(metadata, "name"))
+        keys = ", ".join(sorted(keys_of(one.body)))
+        found.append(f"{ref}: {keys}" if keys else str(ref))
+
+    assert found == listed(entry, "makes")
+
+
+def test_each_producer_has_an_entry() -> None:
+    seen = {(kind_of(mapping(one, "object"))) for one in PRODUCERS if listed(one, "makes")}
+    groups = {(kind.group, kind.name) for kind in seen}
+
+    assert all(any((row.group, kind) in groups for kind in row.kinds) for row in KNOWN.producers)
+
+
+BUILT_IN = {(one.kind.group, one.kind.name): one.kind for one in served_kinds()}
+NATIVE = [
+    (kind, at)
+    for row in KNOWN.references
+    for at in row.at
+    for kind in ([BUILT_IN["", "Pod"]] if row.pods else [])
+    + [BUILT_IN[row.of_group, name] for name in row.of_kinds if (row.of_group, name) in BUILT_IN]
+]
+
+
+@pytest.mark.parametrize(("kind", "at"), NATIVE)
+def test_a_path_into_a_kind_of_kubernetes_is_one_of_its_fields(kind: Kind, at: str) -> None:
+    shape = shape_of(kind)
+    assert shape is not None
+    if kind.name == "Pod" and not at.startswith("metadata"):
+        shape = shape.fields["spec"]()
+    for number, steps in enumerate(parse_places(at).parts):
+        shape = _item(shape) if number else shape
+        for step in steps:
+            shape = _inside(shape, str(step))
+
+
+def _item(shape: Shape) -> Shape:
+    assert shape.items is not None
+    return shape.items()
+
+
+def _inside(shape: Shape, name: str) -> Shape:
+    if name in shape.fields:
+        return shape.fields[name]()
+    assert shape.values is not None, name
+    return shape.values()
+
+
+def test_optional_is_told() -> None:
+    body: Body = {
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "template": {
+                "spec": {
+                    "containers": [{"envFrom": [{"secretRef": {"name": "db", "optional": True}}]}]
+                }
+            }
+        },
+    }
+    kind = Kind("apps", "v1", "Deployment")
+    (one,) = NAMING.mentions_of(body, kind, NAMING.pods_of(body, kind))
+
+    assert one.optional
+    assert one.field == (*("spec", "template", "spec", "containers", 0, "envFrom", 0, "secretRef"),)
+
+
+def test_a_need_of_a_row_knows_its_field_and_item() -> None:
+    body: Body = {
+        "metadata": {"name": "apps", "namespace": "flux-system"},
+        "spec": {"dependsOn": [{"name": "a"}, {"name": "b"}]},
+    }
+    kind = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization")
+
+    assert [(one.name, one.field) for one in NAMING.mentions_of(body, kind)] == [
+        ("a", ("spec", "dependsOn", 0, "name")),
+        ("b", ("spec", "dependsOn", 1, "name")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("a.b[*].c", [(("a", "b", 0, "c"), 1), (("a", "b", 1, "c"), 2)]),
+        ("a.d.*", [(("a", "d", "x"), 3), (("a", "d", "y"), 4)]),
+        ("a.**.*Ref", [(("a", "e", 0, "someRef"), {"name": "n"})]),
+        ("a.missing[*].c", []),
+        ("a.b[c=2].c", [(("a", "b", 1, "c"), 2)]),
+    ],
+)
+def test_paths_lead_to_many_places(path: str, found: list[object]) -> None:
+    body: Json = {
+        "a": {
+            "b": [{"c": 1}, {"c": 2}],
+            "d": {"x": 3, "y": 4},
+            "e": [{"someRef": {"name": "n"}}],
+        }
+    }
+
+    assert list(find_all(body, path)) == found
+
+
+@pytest.mark.parametrize("path", ["", "[*].a", "a.**.b.c", "a b"])
+def test_what_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match=r"no path|is empty"):
+        parse_places(path)
