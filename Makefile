@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test properties test-kube kube-up kube-down check fmt charts picture schemas traces golden bench
+.PHONY: help setup demo examples test properties test-kube kube-up kube-down check fmt charts picture schemas traces golden bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,10 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY) ## roll out a small shop on a simulated cluster, twice
 	@$(BIN)/python -m examples.demo
+
+examples: $(READY) ## make the keys and sealed files of the examples; they stay on this machine
+	@$(BIN)/python -m examples.seal examples/fineract
+	@$(BIN)/python -m examples.encrypt examples/layers
 
 test: check ## everything that needs no cluster
 	$(BIN)/python -m pytest -q -n 2 -m "not kube"

@@ -8,22 +8,14 @@ number of one that is written elsewhere. One schema a line.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 
-from plane.binaries.build import cache_home, say_on_stderr
-from plane.binaries.recipe import BUILD_ENVIRONMENT, read_recipe
-from plane.binaries.toolchain import find_go
-from plane.errors import PlaneError
+from plane.binaries.modules import fetch_module
 from tidegate.documents import read
-from tidegate.errors import foreign
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, mappings, text
 from tidegate.schema.dialects import FILE, NESTED
@@ -85,33 +77,10 @@ def main() -> None:
 
 def read_definitions() -> Iterator[tuple[str, Schema]]:
     """Every CRD of the modules, each with the module it is from."""
-    go = find_go(
-        read_recipe().go,
-        home=cache_home(),
-        search=os.environ.get("PATH", os.defpath),
-        say=say_on_stderr,
-    )
     for module, files in MODULES:
-        for file in sorted(_fetch(go, module).glob(files)):
+        for file in sorted(fetch_module(module).glob(files)):
             for document in read(file.read_bytes(), file.name):
                 yield module, document.body
-
-
-def _fetch(go: Path, module: str) -> Path:
-    """Where a module lies, fetched if need be."""
-    with tempfile.TemporaryDirectory() as nowhere:  # A module around us would have a say.
-        ended = subprocess.run(
-            [go, "mod", "download", "-json", module],
-            capture_output=True,
-            check=False,
-            cwd=nowhere,
-            env={**os.environ, **BUILD_ENVIRONMENT},
-        )
-    told: Json = msgspec.json.decode(ended.stdout or b"{}")
-    if ended.returncode:
-        problem = text(told, "Error") or ended.stderr.decode()
-        raise PlaneError("plane.schemas", f"no module `{module}`: {foreign(problem)}")
-    return Path(text(told, "Dir"))
 
 
 def rows_of(definitions: Iterable[tuple[str, Schema]]) -> list[Row]:

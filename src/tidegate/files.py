@@ -106,6 +106,11 @@ class Within:
                 raise
         return open_file(follow(self._root / name, self._root))
 
+    def names(self, path: str) -> list[str]:
+        """What lies in a directory. Raises OSError and StrayPathError."""
+        folder = tidy(path)
+        return os.listdir(self._folder("" if folder == "." else folder))  # noqa: PTH208  (it is hot)
+
     def _folder(self, folder: str) -> str:
         known = self._folders.get(folder)
         if known is None:

@@ -43,7 +43,7 @@ async def harbour(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]
         (harbour.shop / "rest.yaml").write_text(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rest}\n"
         )
-        ran = await harbour.run("sync")
+        ran = await harbour.run("sync", "--yes")
         assert ran.code == 0, ran.stdout + ran.stderr
         yield harbour
 
@@ -67,10 +67,10 @@ async def test_a_namespace_goes_with_its_contents_only_with_leave(
         (harbour.shop / f"{name}.yaml").unlink()
     before = len(harbour.writes())
 
-    pruned = await harbour.run("sync", "--prune")
+    pruned = await harbour.run("sync", "--yes", "--prune")
     deleted = await harbour.run("delete", "--yes")
     untouched = len(harbour.writes())
-    agreed = await harbour.run("sync", "--prune", "--yes-delete-contents")
+    agreed = await harbour.run("sync", "--yes", "--prune", "--yes-delete-contents")
 
     loss = f"takes an object of others along: ConfigMap {place}/theirs;"
     assert [(ran.code, loss in ran.stdout) for ran in (pruned, deleted)] == [(3, True)] * 2
@@ -91,7 +91,7 @@ async def test_an_empty_directory_prunes_nothing_without_leave(harbour: Harbour)
         path.unlink()
     before = len(harbour.writes())
 
-    ran = await harbour.run("sync", "--prune")
+    ran = await harbour.run("sync", "--yes", "--prune")
 
     assert (ran.code, len(harbour.writes())) == (3, before)
     assert "`--allow-empty` goes on" in ran.stderr

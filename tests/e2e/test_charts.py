@@ -71,7 +71,7 @@ def assert_in_order(harbour: Harbour, written: list[Deed]) -> None:
 async def test_a_chart_comes_in_order_is_upgraded_once_and_goes_in_reverse(
     harbour: Harbour,
 ) -> None:
-    first = await harbour.run("sync", *MIGRATES)
+    first = await harbour.run("sync", "--yes", *MIGRATES)
 
     assert first.code == 0, first.stdout + first.stderr
     brought = deeds(harbour)
@@ -79,12 +79,12 @@ async def test_a_chart_comes_in_order_is_upgraded_once_and_goes_in_reverse(
     assert sorted({deed.wave for deed in brought}) == [-3, -2, -1, 0]
     assert [deed.verb for deed in brought if deed.wave == -1] == ["patch"]
 
-    unchanged = await harbour.run("sync", *MIGRATES)
+    unchanged = await harbour.run("sync", "--yes", *MIGRATES)
 
     assert unchanged.code == 0, unchanged.stdout + unchanged.stderr
     assert deeds(harbour, after=len(brought)) == []
 
-    second = await harbour.run("sync", *NEXT, "--prune")
+    second = await harbour.run("sync", "--yes", *NEXT, "--prune")
 
     assert second.code == 0, second.stdout + second.stderr
     changed = deeds(harbour, after=len(brought))
@@ -110,7 +110,9 @@ async def test_a_migration_before_its_database_fails_and_both_are_named(
     values = ("migration.hook=argocd", "migration.allowHookBeforeDatabase=true")
     options = [word for value in values for word in ("--set", value)]
     async with open_harbour(bare_plane, tmp_path, files=chart, scenario=scenario) as harbour:
-        ran = await harbour.run("sync", *options, "--set", "migration.activeDeadlineSeconds=5")
+        ran = await harbour.run(
+            "sync", "--yes", *options, "--set", "migration.activeDeadlineSeconds=5"
+        )
 
     place = harbour.namespace
     assert ran.code == 4, ran.stdout + ran.stderr

@@ -42,7 +42,7 @@ async def harbour(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Har
     async with open_harbour(bare_plane, tmp_path) as harbour:
         harbour.slow_database(2)
         (harbour.shop / "farewell.yaml").write_text(FAREWELL)
-        ran = await harbour.run("sync")
+        ran = await harbour.run("sync", "--yes")
         assert ran.code == 0, ran.stdout + ran.stderr
         yield harbour
 

@@ -72,7 +72,16 @@ class Fleet:
     async def killed(self, verb: str, *, after: str, times: int) -> None:
         """Run a verb and kill it when it has told something so often."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tidegate", verb, *map(str, self._words), "-o", "json"),
+            *(
+                sys.executable,
+                "-m",
+                "tidegate",
+                verb,
+                *map(str, self._words),
+                "--yes",
+                "-o",
+                "json",
+            ),
             env={"PATH": os.environ["PATH"], "HOME": str(self.repository.root.parent)},
             stdout=PIPE,
             stderr=PIPE,
@@ -145,7 +154,7 @@ def shop(fleet: Fleet, **more: bool) -> None:
 async def test_three_levels_come_in_order_and_a_second_run_writes_nothing(fleet: Fleet) -> None:
     shop(fleet)
 
-    first = await fleet.run("sync")
+    first = await fleet.run("sync", "--yes")
 
     assert first.code == 0, first.stdout + first.stderr
     at = fleet.firsts()
@@ -154,7 +163,7 @@ async def test_three_levels_come_in_order_and_a_second_run_writes_nothing(fleet:
     units = {name for _, name in fleet.writes() if name.startswith("applications/")}
     assert len(units) == (4 if fleet.served else 0)
     before = fleet.writes()
-    again = await fleet.run("sync")
+    again = await fleet.run("sync", "--yes")
     assert (again.code, fleet.writes()) == (0, before), again.stdout + again.stderr
     status = await fleet.run("status")
     assert status.lines[-1].endswith("0 not as wanted, 0 not healthy"), status.stdout
@@ -162,12 +171,12 @@ async def test_three_levels_come_in_order_and_a_second_run_writes_nothing(fleet:
 
 async def test_a_change_behind_unchanged_children_is_brought_at_once(fleet: Fleet) -> None:
     shop(fleet)
-    first = await fleet.run("sync")
+    first = await fleet.run("sync", "--yes")
     before = len(fleet.writes())
     fleet.repository.put("clusters/main/end.yaml", setting("end", "shop", wave=2, to="2"))
     fleet.repository.put("red/all.yaml", deployment("red-web", to="2"), setting("red-late", wave=1))
 
-    second = await fleet.run("sync")
+    second = await fleet.run("sync", "--yes")
 
     assert (first.code, second.code) == (0, 0), second.stdout + second.stderr
     assert fleet.writes()[before:] == [
@@ -181,7 +190,7 @@ async def test_a_rollout_that_is_killed_again_and_again_comes_to_the_same_end(fl
     for told, times in (("object.written", 1), ("hook.finished", 1), ("unit.ended", 2)):
         await fleet.killed("sync", after=told, times=times)
 
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     at = fleet.firsts()
@@ -199,7 +208,7 @@ async def test_a_child_that_fails_holds_what_is_behind_it_until_it_is_mended(fle
     bad["spec"]["template"]["metadata"] = {"annotations": {"test.tidegate.dev/outcome": "fail"}}  # type: ignore[index,call-overload]
     fleet.repository.put("red/all.yaml", bad, setting("red-late", wave=1))
 
-    failed = await fleet.run("sync")
+    failed = await fleet.run("sync", "--yes")
 
     assert failed.code == 4, failed.stdout + failed.stderr
     behind = {"configmaps/red-late", "configmaps/blue-early", "deployments/blue-web"}
@@ -207,7 +216,7 @@ async def test_a_child_that_fails_holds_what_is_behind_it_until_it_is_mended(fle
     assert set(fleet.firsts()) == OBJECTS - behind - {"deployments/red-web"} | {"jobs/red-job"}
     before = len(fleet.writes())
     fleet.repository.put("red/all.yaml", deployment("red-web"), setting("red-late", wave=1))
-    mended = await fleet.run("sync")
+    mended = await fleet.run("sync", "--yes")
     assert mended.code == 0, mended.stdout + mended.stderr
     done = {name for _, name in fleet.writes()[before:]} - {"applications/blue"}
     assert done == behind | {"deployments/red-web", "jobs/red-job"}
@@ -218,7 +227,7 @@ async def test_a_repository_goes_in_reverse_across_its_children(
     fleet: Fleet, *, finalizer: bool
 ) -> None:
     shop(fleet, finalizer=finalizer)
-    brought = await fleet.run("sync")
+    brought = await fleet.run("sync", "--yes")
     before = len(fleet.writes())
 
     gone = await fleet.run("delete", "--yes")
@@ -235,12 +244,12 @@ async def test_a_repository_goes_in_reverse_across_its_children(
 
 async def test_a_child_that_leaves_git_takes_along_what_it_has_brought(fleet: Fleet) -> None:
     shop(fleet, finalizer=True)
-    first = await fleet.run("sync")
+    first = await fleet.run("sync", "--yes")
     before = len(fleet.writes())
     fleet.repository.drop("teams/red.yaml")
     planned = await fleet.run("plan")
 
-    second = await fleet.run("sync")
+    second = await fleet.run("sync", "--yes")
 
     assert (first.code, second.code) == (0, 0), second.stdout + second.stderr
     assert "2 to prune" in planned.stdout or "3 to prune" in planned.stdout, planned.stdout
@@ -249,7 +258,7 @@ async def test_a_child_that_leaves_git_takes_along_what_it_has_brought(fleet: Fl
     own = ["applications/red"] if fleet.served else []
     assert gone == [*own, "configmaps/red-late", "deployments/red-web"]
     known = len(fleet.writes())
-    again = await fleet.run("sync")
+    again = await fleet.run("sync", "--yes")
     assert "has left Git" not in again.stderr
     assert (again.code, len(fleet.writes())) == (0, known), again.stdout + again.stderr
 
@@ -258,11 +267,11 @@ async def test_what_a_child_without_a_finalizer_has_brought_stays_and_is_told(
     fleet: Fleet,
 ) -> None:
     shop(fleet)
-    await fleet.run("sync")
+    await fleet.run("sync", "--yes")
     before = len(fleet.writes())
     fleet.repository.drop("teams/red.yaml")
 
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "what it has brought stays: " in ran.stderr
@@ -281,12 +290,12 @@ async def test_units_of_flux_wait_for_those_they_depend_on(fleet: Fleet) -> None
     repository.put("data/all.yaml", deployment("data"))
     repository.put("web/all.yaml", setting("web"))
 
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert list(fleet.firsts()) == ["namespaces/shop", "deployments/data", "configmaps/web"]
     before = fleet.writes()
-    again = await fleet.run("sync")
+    again = await fleet.run("sync", "--yes")
     assert (again.code, fleet.writes()) == (0, before), again.stdout + again.stderr
 
 
@@ -304,7 +313,7 @@ async def test_a_unit_of_flux_that_fails_holds_those_that_depend_on_it(fleet: Fl
     repository.put("web/all.yaml", setting("web"))
     repository.put("other/all.yaml", setting("other"))
 
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 4, ran.stdout + ran.stderr
     assert set(fleet.firsts()) == {"namespaces/shop", "jobs/data", "configmaps/other"}
@@ -314,7 +323,7 @@ async def test_a_cluster_that_nobody_has_named_is_refused(fleet: Fleet) -> None:
     fleet.repository.put("root.yaml", application("root", "web", cluster="east"))
     fleet.repository.put("web/all.yaml", setting("web"))
 
-    ran = await fleet.run("sync")
+    ran = await fleet.run("sync", "--yes")
 
     assert ran.code == 3
     assert "units are for clusters that nobody has named here: `east`" in ran.stderr

@@ -32,7 +32,7 @@ async def test_an_object_is_judged_by_the_rules_of_its_kind(site: Site, tmp_path
     kubeconfig = site.kubeconfig()
     async with site.desk(kubeconfig) as desk:
         place = ("--kubeconfig", kubeconfig, "--namespace", desk.namespace)
-        await Tidegate(tmp_path).run("sync", unit, *place, "--timeout", "1s")
+        await Tidegate(tmp_path).run("sync", "--yes", unit, *place, "--timeout", "1s")
 
         ran = await Tidegate(tmp_path).run("status", unit, *place)
 

@@ -51,12 +51,12 @@ async def test_the_first_example_comes_in_order_and_a_second_run_writes_nothing(
 ) -> None:
     harbour.slow_database(2)
 
-    ran = await harbour.run("sync")
+    ran = await harbour.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert_in_order(harbour)
     written = len(harbour.writes())
-    again = await harbour.run("sync")
+    again = await harbour.run("sync", "--yes")
     assert again.code == 0, again.stdout + again.stderr
     assert "nothing changed: looked at 10 objects" in again.stdout
     assert len(harbour.writes()) == written
@@ -65,7 +65,7 @@ async def test_the_first_example_comes_in_order_and_a_second_run_writes_nothing(
 async def test_without_waves_the_migration_fails_because_its_database_is_not_there(
     harbour: Harbour,
 ) -> None:
-    ran = await harbour.run("sync", "--ignore-waves")
+    ran = await harbour.run("sync", "--yes", "--ignore-waves")
 
     assert ran.code == 4, ran.stdout + ran.stderr
     end = ran.stdout[ran.stdout.index("✗") :]
@@ -78,22 +78,22 @@ async def test_a_rollout_that_is_killed_goes_on_and_what_left_git_is_pruned(
     harbour: Harbour,
 ) -> None:
     harbour.slow_database(2)
-    killed = await harbour.start("sync", "-o", "json")
+    killed = await harbour.start("sync", "--yes", "-o", "json")
     assert killed.stdout is not None
     while json.loads(await killed.stdout.readline())["told"] != "gate.waiting":
         pass
     killed.kill()
     assert await killed.wait() == -signal.SIGKILL
 
-    ran = await harbour.run("sync")
+    ran = await harbour.run("sync", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert_in_order(harbour)
     for name in ("ingress", "redis", "redis-service"):
         (harbour.shop / f"{name}.yaml").unlink()
     before = len(harbour.writes())
-    kept = await harbour.run("sync")
-    pruned = await harbour.run("sync", "--prune")
+    kept = await harbour.run("sync", "--yes")
+    pruned = await harbour.run("sync", "--yes", "--prune")
     assert (kept.code, pruned.code) == (0, 0), pruned.stdout + pruned.stderr
     told = [(verb, name) for verb, name, _ in harbour.here(harbour.writes()[before:])]
     assert told[0] == ("delete", "ingresses/shop")
@@ -108,7 +108,7 @@ async def test_an_encrypted_file_that_no_key_opens_is_refused_and_nothing_is_wri
     rule = ("--encrypted-regex", "^(data|stringData)$")
     path.write_bytes(encrypt(path, plain, AgeKey.generate(), *rule))
 
-    ran = await harbour.run("sync")
+    ran = await harbour.run("sync", "--yes")
 
     assert ran.code == 3, ran.stdout + ran.stderr
     assert "sealed.yaml" in ran.stderr
@@ -122,7 +122,7 @@ async def test_a_namespace_that_is_not_there_is_told_before_anything_is_written(
     before = len(harbour.writes())
     harbour.namespace = "nowhere"
 
-    ran = await harbour.run("sync")
+    ran = await harbour.run("sync", "--yes")
 
     assert ran.code == 3, ran.stdout + ran.stderr
     assert "there is no namespace `nowhere`, nor does the plan bring it" in ran.stdout

@@ -76,8 +76,8 @@ async def test_a_directory_goes_to_both_clusters_and_a_second_run_writes_nothing
     )
     command = Tidegate(unit.parent)
 
-    first = await command.run("sync", unit, *place)
-    second = await command.run("sync", unit, *place)
+    first = await command.run("sync", "--yes", unit, *place)
+    second = await command.run("sync", "--yes", unit, *place)
     status = await command.run("status", unit, *place[:-2])
     gone = await command.run("delete", unit, *place, "--yes")
 
@@ -104,9 +104,9 @@ async def test_units_go_to_the_clusters_that_they_name(
     named = ("--cluster", "here=context-here", "--cluster", "there=context-there")
     command = Tidegate(tmp_path / "home")
 
-    refused = await command.run("sync", repository.root, *login, *named[:2])
-    first = await command.run("sync", repository.root, *login, *named)
-    second = await command.run("sync", repository.root, *login, *named)
+    refused = await command.run("sync", "--yes", repository.root, *login, *named[:2])
+    first = await command.run("sync", "--yes", repository.root, *login, *named)
+    second = await command.run("sync", "--yes", repository.root, *login, *named)
     gone = await command.run("delete", repository.root, *login, *named, "--yes")
 
     assert refused.code == 3

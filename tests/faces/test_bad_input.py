@@ -181,14 +181,14 @@ def nobody_listens() -> str:
         return f"https://127.0.0.1:{probe.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("verb", ["sync", "plan", "status"])
+@pytest.mark.parametrize("verb", ["sync --yes", "plan", "status"])
 def test_a_cluster_that_does_not_answer_is_told_and_the_sandbox_is_offered(
     verb: str, tmp_path: Path
 ) -> None:
     server = nobody_listens()
     config = kubeconfig(tmp_path, server)
 
-    ran = tidegate(verb, FIRST, "--kubeconfig", config)
+    ran = tidegate(*verb.split(), FIRST, "--kubeconfig", config)
 
     assert ran.returncode == 5
     assert ran.stderr.startswith(f"error[cluster.unreachable]: connecting to `{server}`: ")

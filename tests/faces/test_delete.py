@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.tidegate_runs import kubeconfig, tidegate
+
 UNIT = "default/shop"
 SETTING = """\
 apiVersion: v1
@@ -71,7 +73,7 @@ def test_where_nothing_lives_there_is_nothing_to_delete(shop: Path) -> None:
     asked, unasked = run(shop), run(shop, "--yes")
 
     assert [(one.returncode, one.stdout, one.stderr) for one in (asked, unasked)] == [
-        (0, "nothing to delete\n", "")
+        (0, "target: simulated cluster\nnothing to delete\n", "")
     ] * 2
 
 
@@ -80,29 +82,24 @@ def test_hooks_do_not_run_where_there_is_nothing_to_delete(shop: Path) -> None:
 
     ran = run(shop, "--yes")
 
-    assert (ran.returncode, ran.stdout) == (0, "nothing to delete\n")
+    assert (ran.returncode, ran.stdout) == (0, "target: simulated cluster\nnothing to delete\n")
 
 
-def test_it_shows_what_goes_and_does_as_it_is_told(shop: Path) -> None:
-    agreed, declined = (run(shop, *scenario(shop), given=answer) for answer in ("y\n", "n\n"))
-
-    shown = (
-        "  wave 2   delete  ConfigMap default/late\n  wave -1  delete  ConfigMap default/early\n"
-    )
-    assert agreed.stderr.startswith(f"{shown}Delete 2 objects?")
-    assert agreed.returncode == 0
-    assert "rollout" in agreed.stdout
-    assert "passed" in agreed.stdout
-    assert declined.stderr.startswith(f"{shown}Delete 2 objects?")
-    assert declined.stderr.endswith("nothing was deleted\n")
-    assert (declined.returncode, declined.stdout) == (130, "")
-
-
-def test_where_nobody_answers_nothing_is_deleted(shop: Path) -> None:
+def test_a_simulated_cluster_is_nothing_to_ask_about(shop: Path) -> None:
     ran = run(shop, *scenario(shop))
 
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("target: simulated cluster\n")
+    assert "passed" in ran.stdout
+
+
+def test_where_nobody_can_be_asked_nothing_is_deleted(shop: Path, tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path, "https://127.0.0.1:1")
+
+    ran = tidegate("delete", shop, "--kubeconfig", config)
+
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "--yes deletes without asking" in ran.stderr
+    assert "--yes goes on without asking" in ran.stderr
 
 
 def test_events_tell_the_last_wave_first(shop: Path) -> None:
@@ -112,14 +109,6 @@ def test_events_tell_the_last_wave_first(shop: Path) -> None:
     pruned = [one["ref"]["name"] for one in events if one["told"] == "object.pruned"]
     assert (ran.returncode, ran.stderr) == (0, "")
     assert pruned == ["late", "early"]
-
-
-def test_a_hook_is_shown_as_what_runs(shop: Path) -> None:
-    (shop / "hook.yaml").write_text(HOOK)
-
-    ran = run(shop, *scenario(shop), given="n\n")
-
-    assert ran.stderr.startswith("  PreDelete  run     Job default/goodbye\n")
 
 
 @pytest.mark.parametrize(

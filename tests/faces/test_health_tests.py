@@ -101,7 +101,7 @@ def test_a_test_without_a_body_is_refused(tmp_path: Path) -> None:
     assert "inputPath" in ended.stderr
 
 
-@pytest.mark.skipif(shipped.folder() is None, reason="Go has not fetched Argo CD")
+@pytest.mark.kube
 def test_the_scripts_that_argo_cd_ships_pass_their_own_tests() -> None:
     ended = run(str(shipped.folder()))
 

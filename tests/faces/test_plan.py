@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
 
@@ -74,3 +78,48 @@ def test_a_chart_sees_the_version_of_the_cluster_it_is_planned_for(tmp_path: Pat
 
     assert '"version": "v1.36.4"' in planned.stdout, planned.stderr
     assert "version: v1.36.0" in rendered.stdout, rendered.stderr
+
+
+def test_what_is_piped_in_is_a_file_of_manifests(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tidegate", "plan", "-"],
+        input=config_map("web", wave="2") + "---\n" + config_map("soon"),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split()[-1] for line in ran.stdout.splitlines() if " create " in line] == [
+        "default/soon",
+        "default/web",
+    ]
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_is_wrong_in_what_is_piped_in_has_its_line() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tidegate", "plan", "-"],
+        input=config_map("web") + "---\nkind: [\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert "  at stdin.yaml:8" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((FIRST, "--set", "a=b"), "error[words.values]: values are for a chart"),
+        (("",), "PATH: it is empty"),
+    ],
+)
+def test_words_that_mean_nothing_here_are_refused(words: tuple[str, ...], told: str) -> None:
+    ran = tidegate("plan", *words)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert told in ran.stderr

@@ -157,6 +157,7 @@ def test_a_whole_rollout_ends_with_every_step_and_a_summary() -> None:
 
         assert code == 0
         assert [row.split("  ")[0] for row in program.vt.screen] == [
+            "target: simulated cluster",
             "✓ wave -3",
             "✓ wave -2",
             "✓ wave -1",

@@ -118,7 +118,7 @@ def test_a_dry_run_shows_the_plan_and_begins_nothing() -> None:
     ran = tidegate("sync", FIRST, "--sandbox", "--dry-run")
 
     assert ran.returncode == 0
-    assert ran.stdout == tidegate("plan", FIRST).stdout
+    assert ran.stdout.splitlines()[1:] == tidegate("plan", FIRST).stdout.splitlines()[1:]
     assert "rollout" not in ran.stdout
 
 
@@ -151,3 +151,24 @@ def test_a_dry_run_as_json_is_the_document_of_the_plan() -> None:
     planned = tidegate("plan", FIRST, "-o", "json")
 
     assert (dry.returncode, dry.stdout) == (0, planned.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--scenario", "examples/first/app.yaml"), "--scenario is for a simulated cluster"),
+        (("--pace", "20"), "--pace is for a simulated cluster"),
+        (("--seed", "1"), "--seed is for a simulated cluster"),
+        (("--sandbox", "--context", "prod"), "--context is for a real cluster"),
+        (("--sandbox", "--cluster", "east=prod-east"), "--cluster NAME=CONTEXT is for a real"),
+        (("--sandbox", "--pace", "-1"), "--pace"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+def test_words_for_one_kind_of_cluster_are_refused_with_the_other(
+    words: tuple[str, ...], told: str
+) -> None:
+    ran = tidegate("sync", FIRST, *words)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert told in ran.stderr

@@ -213,7 +213,7 @@ def test_an_expression_that_does_not_end_is_refused_before_the_first_write(shop:
 
     ran = run(shop, *theirs, "--ignore-differences", ignored)
 
-    assert (ran.returncode, ran.stdout) == (3, "")
+    assert (ran.returncode, ran.stdout) == (3, "target: simulated cluster\n")
     assert ran.stderr.startswith("error[dialect.jq.timeout]: `if .data then stderr | repeat(empty)")
     assert "at objects.yaml:5:1\n" in ran.stderr
     assert "hunter2" not in ran.stderr

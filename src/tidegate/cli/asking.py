@@ -12,10 +12,18 @@ from click.core import ParameterSource
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.generator_data import read_generator_data
-from tidegate.flows.pointing import Pointed, Words, read_ignores, refuse_nowhere, with_options
+from tidegate.flows.pointing import (
+    STDIN,
+    Pointed,
+    Words,
+    read_ignores,
+    refuse_nowhere,
+    standard_input,
+    with_options,
+)
 from tidegate.flows.render import own_setting
 from tidegate.flows.rendering import Setting
-from tidegate.flows.session import Session, Target, open_session
+from tidegate.flows.session import Session, Target
 from tidegate.flows.wiring import Simulation
 from tidegate.model.identity import Identity
 from tidegate.model.policy import Order, Policy
@@ -24,22 +32,14 @@ Answer = TypeVar("Answer")
 COMMANDLINE = ParameterSource.COMMANDLINE
 PLAIN = ("name", "namespace", "values", "parameters", "sync_options", "ignore_waves")
 """What is said of a plain unit, and of nothing else."""
-
-
-def in_session(told: Given, ask: Callable[[Session], Awaitable[Answer]]) -> Answer:
-    """Ask the clusters that are chosen, and let go of them."""
-
-    async def asked() -> Answer:
-        async with open_session(target_of(told), setting_of(told)) as session:
-            return await ask(session)
-
-    return asyncio.run(asked())
+SIMULATED = ("scenario", "profile", "operators", "seed", "pace")
+"""What is said of a simulated cluster, and of nothing else."""
 
 
 def in_found(
     pointed: Pointed, told: Given, ask: Callable[[Session, Found], Awaitable[Answer]]
 ) -> Answer:
-    """The same about what is pointed at, as it is for these clusters."""
+    """Ask about what is pointed at, as it is for the clusters that are chosen; let go of them."""
 
     async def asked() -> Answer:
         async with open_found(pointed, target_of(told), setting_of(told)) as (session, found):
@@ -49,7 +49,8 @@ def in_found(
 
 
 def target_of(told: Given) -> Target:
-    """The clusters that are chosen."""
+    """The clusters that are chosen: simulated ones, or those of a kubeconfig."""
+    _refuse_both(told)
     return Target(
         kubeconfig=told.get("kubeconfig"),
         context=told.get("context"),
@@ -57,6 +58,21 @@ def target_of(told: Given) -> Target:
         simulation=simulation_of(told) if told.get("sandbox") else None,
         health_rules=told.get("health_rules"),
     )
+
+
+def _refuse_both(told: Given) -> None:
+    """Raise where something is said of a real cluster and something of a simulated one."""
+    context = click.get_current_context()
+    options = {one.name: one.opts[-1] for one in context.command.params}
+    said = {one for one in options if context.get_parameter_source(one or "") is COMMANDLINE}
+    if "sandbox" not in said:
+        for name in (one for one in SIMULATED if one in said and "sandbox" in options):
+            problem = f"{options[name]} is for a simulated cluster: add --sandbox"
+            raise click.UsageError(problem)
+        return
+    if (real := said & {"context", "kubeconfig"}) or any(dict(told.get("clusters", ())).values()):
+        name = options[min(real)] if real else "--cluster NAME=CONTEXT"
+        raise click.UsageError(f"{name} is for a real cluster, and --sandbox is a simulated one")
 
 
 def simulation_of(told: Given) -> Simulation:
@@ -74,10 +90,14 @@ def setting_of(told: Given) -> Setting:
 
 
 def pointed_of(what: str, told: Given, *, checks: bool = True) -> Pointed:
-    """What the user points at, and what is said of it.
+    """What the user points at, and what is said of it; `-` is what is piped in.
 
     Raises where nothing is there, before anybody is asked for more, if it `checks` that.
     """
+    if not what:
+        raise click.BadParameter("it is empty", param_hint="PATH")
+    if what == STDIN:
+        what = click.get_current_context().with_resource(standard_input())
     pointed = Pointed(
         what=what,
         words=words_of(told),

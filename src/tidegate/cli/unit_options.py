@@ -192,7 +192,12 @@ PRUNING = (
 )
 WATCHING = (
     options.timeout,
-    click.option("--pace", type=float, default=None, help="Simulated seconds in one of ours."),
+    click.option(
+        "--pace",
+        type=click.FloatRange(min=0),
+        default=None,
+        help="Seconds of a simulated cluster in one of ours; 0 is as fast as it goes.",
+    ),
     options.text_or_json,
 )
 CONTENTS = (

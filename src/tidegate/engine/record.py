@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -314,7 +315,7 @@ class Record:
         return tuple(StoredLine(ref, self.entries[ref]) for ref in sorted(refs))
 
     def _number(self, ref: Ref) -> int:
-        return zlib.crc32(msgspec.json.encode(ref)) % max(1, self._head.parts)
+        return _digest(ref) % max(1, self._head.parts)
 
     def _part(self, number: int, *, of: int = 0) -> Ref:
         name = f"{self.ref.name}.{of or self._head.parts}.{number}"
@@ -331,3 +332,9 @@ class Record:
         """The Secrets that hold it, itself first; none where nothing is stored."""
         parts = (self._part(number) for number in range(self._stored.parts))
         return (self.ref, *parts) if self._version else ()
+
+
+@lru_cache(maxsize=100_000)
+def _digest(ref: Ref) -> int:
+    """The same in every process, as a hash is not."""
+    return zlib.crc32(msgspec.json.encode(ref))

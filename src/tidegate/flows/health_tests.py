@@ -42,7 +42,7 @@ class ScriptTest(msgspec.Struct, frozen=True):
         return self.wanted == self.said and not self.problem
 
 
-class _Asked(NamedTuple):
+class _HealthCase(NamedTuple):
     """A test as it is written: the body, the script of its folder, what it should say."""
 
     body: Path
@@ -59,7 +59,7 @@ async def run_tests(folder: Path) -> list[ScriptTest]:
         return [await _run(lua, one, rules) for one in asked]
 
 
-def _tests_below(folder: Path) -> list[_Asked]:
+def _tests_below(folder: Path) -> list[_HealthCase]:
     files = sorted(folder.rglob(TESTS))
     if not files:
         problem = f"there is no {TESTS} in it"
@@ -68,13 +68,13 @@ def _tests_below(folder: Path) -> list[_Asked]:
     return [one for file in files for one in _tests_of(file.resolve(), shown=file)]
 
 
-def _key_of(asked: _Asked) -> str:
+def _key_of(asked: _HealthCase) -> str:
     """`group/kind`, from the names of the folders; `_` stands for any text."""
     *_, group, kind = Path(asked.script.where.name if asked.script.where else "").parent.parts
     return "/".join("*" + name[1:] if name.startswith("_") else name for name in (group, kind))
 
 
-def _tests_of(file: Path, *, shown: Path) -> Iterator[_Asked]:
+def _tests_of(file: Path, *, shown: Path) -> Iterator[_HealthCase]:
     place = file.with_name(SCRIPT)
     content = content_of(str(place)).decode(errors="replace")
     script = Script(content, open_libs=True, where=Place(str(place)))
@@ -85,7 +85,7 @@ def _tests_of(file: Path, *, shown: Path) -> Iterator[_Asked]:
             if not path:
                 raise _incomplete(document)
             wanted = text(status, "status"), text(status, "message")
-            yield _Asked(shown.parent / path, script, wanted)
+            yield _HealthCase(shown.parent / path, script, wanted)
 
 
 def _any_case(test: dict[str, Json]) -> dict[str, Json]:
@@ -98,7 +98,7 @@ def _incomplete(document: Document) -> DocumentError:
     return DocumentError("documents.incomplete", problem, where=document.place)
 
 
-async def _run(lua: LuaWorkers, asked: _Asked, rules: LuaRules) -> ScriptTest:
+async def _run(lua: LuaWorkers, asked: _HealthCase, rules: LuaRules) -> ScriptTest:
     place, wanted = str(asked.body), asked.wanted
     documents = read(content_of(place), place)
     if not documents:

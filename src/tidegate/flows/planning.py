@@ -229,7 +229,7 @@ def _met(wanted: Manifests, known: Collection[UnitId]) -> Manifests:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _ReadUnits:
     """What units ask for, those of which that is not known, and what is said of these."""
 
     read: tuple[Read, ...]
@@ -242,7 +242,7 @@ async def read_members(members: Iterable[Member], session: Session) -> tuple[Rea
     return (await _read_all(members, session)).read
 
 
-async def _read_all(members: Iterable[Member], session: Session) -> _Reading:
+async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
     """Raises where what the user points at could not be rendered or read.
 
     A unit of a repository that could not is at fault, and so is what it would bring.
@@ -275,7 +275,7 @@ async def _read_all(members: Iterable[Member], session: Session) -> _Reading:
         else:
             faulty[unit.id] = member
             findings += faults_of(unit, found)
-    return _Reading(tuple(read), tuple(faulty.values()), tuple(findings))
+    return _ReadUnits(tuple(read), tuple(faulty.values()), tuple(findings))
 
 
 def _attempt(

@@ -6,7 +6,9 @@ written as kustomize takes it, of an artifact in a registry, or with `chart` of 
 
 from __future__ import annotations
 
-from contextlib import closing
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -39,9 +41,11 @@ from tidegate.model.source import (
     SourceRef,
 )
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+from tidegate.render.scratch import scratch_directory
 from tidegate.source.semver import read_range, read_version
 
 PACKED_CHART = ".tgz"
+STDIN, STDIN_FILE = "-", "stdin/stdin.yaml"
 USUAL = frozenset(
     [
         "base",
@@ -244,6 +248,17 @@ def _values(text: str) -> ValuesFile | ValuesAddress:
         return ValuesAddress(text)
     place = Path(text).resolve()
     return ValuesFile(place.name, root=str(place.parent))
+
+
+@contextmanager
+def standard_input() -> Iterator[str]:
+    """What somebody pipes in, as a file of manifests that is gone afterwards."""
+    content = sys.stdin.buffer.read()
+    with scratch_directory() as folder:
+        file = folder / STDIN_FILE  # in a directory whose name is the same each time
+        file.parent.mkdir()
+        file.write_bytes(content)
+        yield str(file)
 
 
 def root_of(path: Path) -> Path:

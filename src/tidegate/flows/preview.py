@@ -40,6 +40,8 @@ class Preview:
     differences: dict[Spot, Difference]
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
+    digest: str = ""
+    """Of what Git says, whatever lives."""
 
     @property
     def has_changes(self) -> bool:
@@ -98,7 +100,7 @@ async def preview_with_lives(
             if spot in found:
                 found[spot] = mask_fields(found[spot], fields)
     notes = (*planned.notes, *await find_contents(plan, session))
-    return Preview(plan, found, notes, planned.findings), lives
+    return Preview(plan, found, notes, planned.findings, planned.plan.digest), lives
 
 
 def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:

@@ -10,8 +10,8 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,10 +21,18 @@ from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
-from tidegate.flows.wiring import Simulation, Worker, known_to, make_living, open_world
+from tidegate.flows.wiring import (
+    Simulation,
+    Worker,
+    find_target,
+    known_to,
+    make_living,
+    open_world,
+)
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.model.objects import Served
+from tidegate.source.urls import without_password
 from tidegate.world.ask import ask
 from tidegate.world.calls import Http, Kinds
 from tidegate.world.exchange import Exchange
@@ -58,6 +66,21 @@ class Target:
     def contexts(self) -> dict[str, str | None]:
         """By the name of a cluster, its context."""
         return dict(self.clusters) or {"": self.context}
+
+
+def name_target(target: Target) -> list[str]:
+    """Each cluster as people know it, found as it will be found."""
+    if target.simulation is not None:
+        return [f"simulated cluster {name}".rstrip() for name in target.contexts]
+    with _offering_another():
+        found = {
+            name: find_target(context, kubeconfig=target.kubeconfig)
+            for name, context in target.contexts.items()
+        }
+    return [
+        f"{name + ': ' if name else ''}context {one.name}, {without_password(one.server)}"
+        for name, one in found.items()
+    ]
 
 
 @dataclass(slots=True)
@@ -127,10 +150,17 @@ async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterat
     if target.simulation is not None:
         yield make_living(target.simulation, workers, clusters=target.contexts)
         return
-    try:
+    with _offering_another():
         contexts = target.contexts
         async with open_world(contexts, kubeconfig=target.kubeconfig, workers=workers) as world:
             yield world
+
+
+@contextmanager
+def _offering_another() -> Iterator[None]:
+    """Where there is no cluster, a simulated one may do."""
+    try:
+        yield
     except (ClusterError, ConfigError) as error:
         if error.code in NOT_THERE:
             offer = "`tidegate sync --sandbox` needs no cluster"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tidegate.errors import PlanError
 from tidegate.flows.entering import Found
 from tidegate.flows.journal import forget_unit
 from tidegate.flows.orphans import with_orphans
@@ -12,6 +13,7 @@ from tidegate.flows.planning import Planned, make_plan
 from tidegate.flows.rendering import refuse_unsound
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding
+from tidegate.model.plan import Plan
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
 
@@ -34,6 +36,14 @@ async def prepare(
     if not resources:
         planned = await with_orphans(planned, session)
     return Prepared(planned, (*found.findings, *planned.findings), planned.faults)
+
+
+def refuse_other(plan: Plan, shown: str) -> None:
+    """Raise a PlanError where somebody agreed to a plan, and it is no longer this one."""
+    if shown and shown != plan.digest:
+        problem = "what was shown is not what would be rolled out any more"
+        hint = "nothing was written; run the command again, and look at what it shows"
+        raise PlanError("plan.moved", problem, hint=hint)
 
 
 def refuse_unknown(

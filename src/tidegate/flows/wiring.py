@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tidegate.errors import ClusterError, Place
+from tidegate.flows.rendering.capabilities import read_version
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.world.ask import ask
@@ -21,13 +20,9 @@ from tidegate.world.facts import NotServed, Outcome, Said, is_refusal
 from tidegate.world.protocol import World
 from tidegate.world.refusals import refusal_error
 
-
-class _Version(msgspec.Struct, rename="camel"):
-    git_version: str
-
-
 if TYPE_CHECKING:
     from tidegate.knowledge.catalogue import KnownRows
+    from tidegate.kube.access.context import KubeTarget
     from tidegate.model.operators import Knowledge, Operator
     from tidegate.sandbox.operators.given import Seat
     from tidegate.sandbox.physics.profile import Profile
@@ -52,12 +47,10 @@ async def open_world(
 
     `watching`: how long servers are asked to keep a watch open; they end it in good order then.
     """
-    from tidegate.kube.config import load_target
     from tidegate.kube.world import KubeWorld
 
     targets = {
-        name: load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
-        for name, context in contexts.items()
+        name: find_target(context, kubeconfig=kubeconfig) for name, context in contexts.items()
     }
     async with KubeWorld(targets, watching=watching, workers=workers) as world:
         for name, target in targets.items():
@@ -67,16 +60,21 @@ async def open_world(
         yield world
 
 
+def find_target(context: str | None, *, kubeconfig: str | None = None) -> KubeTarget:
+    """The cluster of a context, by default the current one, as kubectl finds it."""
+    from tidegate.kube.config import load_target
+
+    return load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
+
+
 def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
     """Raise what is wrong with the way to a cluster, before anything is asked of it."""
     if is_refusal(outcome) and not isinstance(outcome, NotServed):
         raise refusal_error(outcome, f"connecting to `{server}`", where=where)
-    try:
-        msgspec.json.decode(outcome.body if isinstance(outcome, Said) else b"", type=_Version)
-    except msgspec.DecodeError:
+    if not (isinstance(outcome, Said) and read_version(outcome.body)):
         problem = f"what answers at `{server}` is not a Kubernetes API server"
         hint = "check `server` of this cluster"
-        raise ClusterError("cluster.foreign", problem, where=where, hint=hint) from None
+        raise ClusterError("cluster.foreign", problem, where=where, hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -27,7 +28,7 @@ METHODS = {
     calls.Verb.DELETE: "DELETE",
 }
 
-Query = list[tuple[str, str | int]]
+Query = tuple[tuple[str, str | int], ...]
 
 
 class HttpRequest(NamedTuple):
@@ -47,23 +48,26 @@ def get_request(request: calls.Get, served: Served) -> HttpRequest:
 
 
 def list_request(request: calls.List, served: Served) -> HttpRequest:
-    query: Query = [("limit", request.limit), ("continue", request.resume)]
+    query: Query = (("limit", request.limit), ("continue", request.resume))
     return _collection(request.selection, served, query, METADATA_LIST)
 
 
 def watch_request(request: calls.Watch, served: Served, *, seconds: int) -> HttpRequest:
-    query: Query = [
+    query: Query = (
         ("watch", "1"),
         ("allowWatchBookmarks", "true"),
         ("timeoutSeconds", str(seconds)),
         ("resourceVersion", request.since),
-    ]
+    )
     return _collection(request.selection, served, query, METADATA_OBJECT)
 
 
 def logs_request(request: calls.Logs, served: Served) -> HttpRequest:
-    query: Query = [("container", request.container), ("tailLines", request.tail)]
-    query.append(("previous", "true" if request.previous else ""))
+    query: Query = (
+        ("container", request.container),
+        ("tailLines", request.tail),
+        ("previous", "true" if request.previous else ""),
+    )
     path = object_path(served, request.ref.namespace, request.ref.name, "log")
     return HttpRequest("GET", _with_query(path, query), "*/*")
 
@@ -80,12 +84,17 @@ def write_request(write: calls.Write, served: Served) -> HttpRequest:
 
 def object_path(served: Served, namespace: str, name: str, subresource: str = "") -> str:
     """Where an object, or all of its kind, is found."""
+    path = _collection_path(served, namespace)
+    return path + "".join("/" + quote(part, safe="") for part in (name, subresource) if part)
+
+
+@lru_cache
+def _collection_path(served: Served, namespace: str) -> str:
     kind = served.kind
     parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
     if served.namespaced and namespace:
         parts += ["namespaces", namespace]
-    parts += [part for part in (served.plural, name, subresource) if part]
-    return "/" + "/".join(quote(part, safe="") for part in parts)
+    return "/" + "/".join(quote(part, safe="") for part in (*parts, served.plural))
 
 
 def _collection(
@@ -93,23 +102,28 @@ def _collection(
 ) -> HttpRequest:
     accept = metadata_form if selection.view is calls.View.METADATA else JSON
     path = object_path(served, selection.namespace, "")
-    selecting: Query = [("labelSelector", selection.labels), ("fieldSelector", selection.fields)]
-    return HttpRequest("GET", _with_query(path, [*selecting, *query]), accept)
+    selecting: Query = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
+    return HttpRequest("GET", _with_query(path, selecting + query), accept)
 
 
 def _writing(write: calls.Write) -> Query:
-    return [
+    return (
         ("fieldManager", write.manager),
         ("force", "true" if write.force else ""),
         ("dryRun", "All" if write.dry_run else ""),
         ("fieldValidation", "Strict" if write.strict else "Warn"),
-    ]
+    )
 
 
 def _with_query(path: str, query: Query) -> str:
+    said = _encoded(query)
+    return f"{path}?{said}" if said else path
+
+
+@lru_cache
+def _encoded(query: Query) -> str:
     """What is not said is left out."""
-    said = [(key, value) for key, value in query if value]
-    return f"{path}?{urlencode(said)}" if said else path
+    return urlencode([(key, value) for key, value in query if value])
 
 
 def _content_type(write: calls.Write) -> str:

@@ -7,7 +7,6 @@ here outlives the process.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import stat
@@ -20,8 +19,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 MOST_KEYS = 4096
-MOST_AT_ONCE = 1000
-"""Paths that are looked at without leaving the event loop; they take about a millisecond."""
 RACE = 2_000_000_000
 """Nanoseconds. What changed just now may change again without a new time: clocks of file systems
 are that coarse."""
@@ -79,30 +76,24 @@ class KnownKeys:
         self._most = most
         self._known: OrderedDict[bytes, tuple[Footprint, str]] = OrderedDict()
 
-    async def find(self, asked: bytes, make: Callable[[Footprint], str]) -> str:
+    def find(self, asked: bytes, make: Callable[[Footprint], str]) -> str:
         """The key of what is asked: known, or made anew from what lies there now.
 
         What is asked may hold values that nobody should keep, so only its digest is kept.
         """
         name = hashlib.sha256(asked).digest()
         footprint, key = self._known.get(name, (None, ""))
-        if footprint is not None and await _still_holds(footprint):
+        if footprint is not None and footprint.still_holds():
             self._known.move_to_end(name)
             return key
         footprint = Footprint()
-        key = await asyncio.to_thread(make, footprint)
+        key = make(footprint)
         self._known.pop(name, None)
         if footprint.is_settled(self._now()):
             self._known[name] = (footprint, key)
         if len(self._known) > self._most:
             self._known.popitem(last=False)
         return key
-
-
-async def _still_holds(footprint: Footprint) -> bool:
-    if len(footprint.seen) > MOST_AT_ONCE:
-        return await asyncio.to_thread(footprint.still_holds)
-    return footprint.still_holds()
 
 
 def is_link(signs: Signs) -> bool:

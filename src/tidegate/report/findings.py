@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec import structs
+
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
@@ -14,15 +16,18 @@ def is_error(finding: Finding) -> bool:
 
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Each once, errors first, in the order of their places."""
+    """Each once, errors first, in the order of their places; the same of several places is one."""
     ranks = {severity: rank for rank, severity in enumerate(Severity)}
     ordered = sorted(
         dict.fromkeys(findings), key=lambda one: (ranks[one.severity], str(one.where), one.code)
     )
+    places: dict[Finding, list[Finding]] = {}
     for one in ordered:
+        places.setdefault(structs.replace(one, where=None), []).append(one)
+    for one, same in places.items():
         yield f"{one.severity.value}[{one.code}]: {foreign(one.sentence)}"
-        if one.where is not None:
-            yield f"  at {foreign(str(one.where))}"
+        for where in (each.where for each in same if each.where is not None):
+            yield f"  at {foreign(str(where))}"
         if one.why:
             yield f"  why: {foreign(one.why)}"
         if one.fix:

@@ -33,7 +33,7 @@ async def fetch_local(source: LocalSource, access: Access, *, strip: int = 0) ->
         problem = f"`{foreign(source.path)}` {reason}"
         raise SourceError("source.local", problem, where=Place(foreign(str(path))))
     entries = await list_entries(path, access)
-    files, escaping = await asyncio.to_thread(part_links, path, entries)
+    files, escaping = part_links(path, entries)
     return Snapshot(source, WORKING_TREE, path, files, escaping)
 
 

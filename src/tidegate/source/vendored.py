@@ -30,7 +30,7 @@ class _Dependency(msgspec.Struct, frozen=True):
     name: str
 
 
-class _Head(msgspec.Struct, frozen=True):
+class _ChartHead(msgspec.Struct, frozen=True):
     """What a Chart.yaml says of its chart."""
 
     name: str
@@ -80,10 +80,10 @@ def _charts(files: Iterable[str], root: Path) -> Iterator[VendoredChart]:
                 yield VendoredChart(head.name, head.version, path.parent)
 
 
-def _read_head(path: Path, root: Path) -> _Head | None:
+def _read_head(path: Path, root: Path) -> _ChartHead | None:
     try:
         with open_file(follow(path, root)) as file:
             (document,) = read(file.read(), path.name)
-        return msgspec.convert(document.body, _Head)
+        return msgspec.convert(document.body, _ChartHead)
     except (OSError, StrayPathError, DocumentError, msgspec.ValidationError, ValueError):
         return None

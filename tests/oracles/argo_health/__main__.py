@@ -73,8 +73,8 @@ def main(program: Path | None = None) -> None:
     )
     ANSWERS.parent.mkdir(parents=True, exist_ok=True)
     ANSWERS.write_bytes(gzip.compress(b"".join(rows), mtime=0))
-    if (scripts := shipped.folder()) is not None:
-        shipped.PATTERNS.write_text("".join(f"{one}\n" for one in shipped.patterns(scripts)))
+    patterns = shipped.patterns(shipped.folder())
+    shipped.PATTERNS.write_text("".join(f"{one}\n" for one in patterns))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The scripts that Argo CD ships, and what their own tests say, in the cache of Go modules."""
+"""The scripts that Argo CD ships, and what their own tests say, in its Go module."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from plane.binaries.modules import fetch_module
 from tidegate.documents import read
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, mappings, text
@@ -16,14 +16,11 @@ PATTERNS = HERE.parents[1] / "data" / "health" / "argo-scripts.txt"
 """Which kinds have scripts, one a line: `group/kind`, `*` for any text."""
 
 
-def folder() -> Path | None:
-    """Where the scripts lie; None where nobody has fetched the module."""
-    required = re.search(r"argo-cd/v3 (v\S+)", (HERE / "go.mod").read_text())
-    version = required[1] if required else ""
-    home = Path(os.environ.get("GOPATH") or Path.home() / "go")
-    modules = Path(os.environ.get("GOMODCACHE") or home / "pkg" / "mod")
-    found = modules / "github.com" / "argoproj" / "argo-cd" / f"v3@{version}"
-    return found / "resource_customizations" if found.is_dir() else None
+def folder() -> Path:
+    """Where the scripts lie, fetched if need be."""
+    required = re.search(r"(\S+/argo-cd/v3) (v\S+)", (HERE / "go.mod").read_text())
+    assert required
+    return fetch_module(f"{required[1]}@{required[2]}") / "resource_customizations"
 
 
 def patterns(scripts: Path) -> list[str]:

@@ -1,7 +1,6 @@
 """Every script that Argo CD 3.5.6 ships: there is a row or a rule for it, and they agree.
 
-What is asked is what Argo CD asks its own scripts. Those bodies are read from the cache of Go
-modules; where it does not hold Argo CD, they are skipped, and the recorded answers must do.
+What is asked is what Argo CD asks its own scripts. Those bodies are read from its Go module.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ WITHOUT_ROW: set[str] = set()
 """Scripts that nothing stands for yet."""
 DIFFERING: set[str] = set()
 """Scripts that say something else of a body of their own."""
-SCRIPTS = shipped.folder()
-needs_scripts = pytest.mark.skipif(SCRIPTS is None, reason="Go has not fetched Argo CD")
 
 
 def is_known(pattern: str) -> bool:
@@ -37,19 +34,17 @@ def test_no_row_stands_for_a_script_that_is_not_there() -> None:
     assert {one for one in named - set(PATTERNS) if one.split("/")[0] not in groups} == set()
 
 
-@needs_scripts
+@pytest.mark.kube
 def test_the_list_of_scripts_is_that_of_argo_cd() -> None:
-    assert SCRIPTS is not None
-    assert shipped.patterns(SCRIPTS) == PATTERNS
+    assert shipped.patterns(shipped.folder()) == PATTERNS
 
 
-@needs_scripts
+@pytest.mark.kube
 @pytest.mark.parametrize("pattern", sorted(set(PATTERNS) - DIFFERING))
 def test_a_script_and_we_say_the_same_of_its_own_bodies(pattern: str) -> None:
-    assert SCRIPTS is not None
     differing = [
         (name, state, verdict)
-        for name, body, state in shipped.cases(SCRIPTS, pattern)
+        for name, body, state in shipped.cases(shipped.folder(), pattern)
         if (verdict := judge(body)) is None or verdict.health != state
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,8 +33,8 @@ class Finder:
     keys: KnownKeys = field(default_factory=lambda: KnownKeys(now=later))
     made: int = 0
 
-    async def find(self) -> str:
-        return await self.keys.find(b"asked", self._make)
+    def find(self) -> str:
+        return self.keys.find(b"asked", self._make)
 
     def _make(self, looked: Footprint) -> str:
         self.made += 1
@@ -84,14 +83,14 @@ def edit_unseen(path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [a_chart, an_overlay])
-async def test_what_has_not_changed_is_not_read_again(
+def test_what_has_not_changed_is_not_read_again(
     write: Callable[[Path], Finder], tmp_path: Path
 ) -> None:
     finder = write(tmp_path)
 
-    first = await finder.find()
-    await asyncio.to_thread((tmp_path / "README.md").write_text, "nobody reads me")
-    second = await finder.find()
+    first = finder.find()
+    (tmp_path / "README.md").write_text("nobody reads me")
+    second = finder.find()
 
     assert first == second
     assert finder.made == 1
@@ -119,18 +118,18 @@ CHANGES: dict[str, tuple[Callable[[Path], Finder], Callable[[Path], object]]] = 
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
+def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
     write, deed = CHANGES[change]
     finder = write(tmp_path)
-    await asyncio.to_thread((tmp_path / "other").mkdir)
+    (tmp_path / "other").mkdir()
     text = f"resources: [c.yaml]\nnamePrefix: other-\n# {change}"
-    await asyncio.to_thread((tmp_path / "other" / "kustomization.yaml").write_text, text)
-    await asyncio.to_thread((tmp_path / "other" / "c.yaml").write_text, CONFIG.format(name="c"))
-    before = await finder.find()
+    (tmp_path / "other" / "kustomization.yaml").write_text(text)
+    (tmp_path / "other" / "c.yaml").write_text(CONFIG.format(name="c"))
+    before = finder.find()
 
-    await asyncio.to_thread(deed, tmp_path)
+    deed(tmp_path)
     try:
-        after = await finder.find()
+        after = finder.find()
     except RenderError:
         after = ""  # that it is refused now is also something noticed
 
@@ -138,26 +137,26 @@ async def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
     assert finder.made == 2
 
 
-async def test_a_directory_that_takes_the_place_of_another_is_noticed(tmp_path: Path) -> None:
+def test_a_directory_that_takes_the_place_of_another_is_noticed(tmp_path: Path) -> None:
     for name, text in (("one", "a: 1\n"), ("two", "a: 2\n")):
-        chart = await asyncio.to_thread(write_chart, tmp_path / name / "web")
-        await asyncio.to_thread((chart / "values.yaml").write_text, text)
+        chart = write_chart(tmp_path / name / "web")
+        (chart / "values.yaml").write_text(text)
     (tmp_path / "current").symlink_to("one")
     release = Release(root=str(tmp_path / "current"), chart="web", name="web")
     finder = Finder(partial(release_key, release))
-    before = await finder.find()
+    before = finder.find()
 
     relink(tmp_path / "current", "two")
 
-    assert await finder.find() != before
+    assert finder.find() != before
 
 
-async def test_what_changed_just_now_is_read_again(tmp_path: Path) -> None:
+def test_what_changed_just_now_is_read_again(tmp_path: Path) -> None:
     finder = a_chart(tmp_path)
     finder.keys = KnownKeys(now=file_system_time)
 
-    await finder.find()
-    await finder.find()
+    finder.find()
+    finder.find()
 
     assert finder.made == 2
 
@@ -167,22 +166,22 @@ def write_component(place: Path) -> None:
     (place / "kustomization.yaml").write_text("kind: Component\nnamePrefix: p-\n")
 
 
-async def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -> None:
-    await asyncio.to_thread(an_overlay, tmp_path)
+def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -> None:
+    an_overlay(tmp_path)
     overrides = ArgoOverrides(components=("parts/*",))
     overlay = Overlay(root=tmp_path, path="web", overrides=overrides)
     finder = Finder(partial(overlay_key, overlay, "v1"))
 
     write_component(tmp_path / "web" / "parts" / "a")
-    before = await finder.find()
+    before = finder.find()
     write_component(tmp_path / "web" / "parts" / "b")
-    after = await finder.find()
+    after = finder.find()
 
     assert before != after
     assert finder.made == 2
 
 
-async def test_only_so_many_keys_are_known() -> None:
+def test_only_so_many_keys_are_known() -> None:
     keys = KnownKeys(now=later, most=2)
     made: list[bytes] = []
 
@@ -191,7 +190,7 @@ async def test_only_so_many_keys_are_known() -> None:
         return name.decode()
 
     for name in (b"a", b"b", b"a", b"c", b"a", b"b"):
-        await keys.find(name, partial(make, name))
+        keys.find(name, partial(make, name))
 
     assert made == [b"a", b"b", b"c", b"b"]
 

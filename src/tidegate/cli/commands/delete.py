@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -51,42 +50,39 @@ def delete(what: str, **told: Unpack[Given]) -> int:
     import asyncio
 
     from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.cli.consent import needs_consent, say_target
     from tidegate.cli.exits import CODES
     from tidegate.flows.delete import digest_of, plan_deletions
-    from tidegate.model.event import Result
 
     pointed, shown = pointed_of(what, told), ""
-    if not told["yes"]:
+    asks = needs_consent(told)
+    if asks:
         doing.say(f"looking for what {what} has brought")
         found = in_found(pointed, told, plan_deletions)
         doing.clear()
-        if found.going and not _agrees(found):
-            click.echo("nothing was deleted", err=True)
-            return CODES[Result.STOPPED]
+        say_target(told)
+        if found.going:
+            _agree(found)
         shown = digest_of(found.units)
     return CODES[asyncio.run(_delete(pointed, told, doing, shown))]
 
 
-def _agrees(found: Deletions) -> bool:
+def _agree(found: Deletions) -> None:
     """Show what would be deleted, and ask."""
+    from tidegate.cli.consent import agree
     from tidegate.report.deletion import deletion_lines
 
     staying = [ref for one in found.units for ref in one.staying]
     asking = [ref for one in found.units for ref in one.asking]
-    for line in deletion_lines(found.plan, staying, asking):
-        click.echo(line, err=True)
-    options.say_notes(found.contents)
-    try:
-        count = len(found.going)
-        return click.confirm(f"Delete {count} object{'s' if count != 1 else ''}?", err=True)
-    except click.Abort:
-        if sys.stdin.isatty():
-            raise
-        raise click.UsageError("nobody answers here: --yes deletes without asking") from None
+    lines = [*deletion_lines(found.plan, staying, asking)]
+    lines += [f"note: {one}" for one in found.contents]
+    count = len(found.going)
+    agree(lines, f"Delete {count} object{'s' if count != 1 else ''}?")
 
 
 async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Result:
     """All units at once; what was brought last goes first."""
+    from tidegate.cli.consent import say_target
     from tidegate.cli.rolling import on_screen
     from tidegate.flows.delete import plan_deletions, refuse_other
 
@@ -95,6 +91,8 @@ async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Re
         going = await plan_deletions(session, found)
         refuse_other(going.units, shown)
         doing.clear()
+        if not shown:
+            say_target(told)
         options.say_findings(going.findings)
         result = await _delete_units(going, session, screen, told)
     if not going.is_due:

@@ -35,11 +35,13 @@ def plan(what: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate plan examples/first
       tidegate plan . --entry clusters/prod
+      helm template charts/web | tidegate plan -
       tidegate plan charts/web -f values-prod.yaml --context prod --exit-code
       tidegate plan overlays/prod --context prod --prune -o json
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.cli.consent import OFFLINE, say_target
     from tidegate.cli.exits import CHANGES
     from tidegate.cli.previewing import show_found
     from tidegate.flows.preview import preview_found
@@ -50,6 +52,7 @@ def plan(what: str, **told: Unpack[Given]) -> int:
     doing.say(f"comparing {what} with {'an empty cluster' if told['sandbox'] else 'what lives'}")
     found, previews = in_found(pointed, told, preview_found)
     doing.clear()
+    say_target(told, OFFLINE if told["sandbox"] else "")
     code = show_found(found, previews, json=told["output"] == "json")
     has_changes = any(one.has_changes for one in previews)
     return CHANGES if told["exit_code"] and has_changes and not code else code

@@ -69,10 +69,12 @@ def _engines(text: str) -> list[Semantics | None]:
 
     known: dict[str, Semantics | None] = {**BY_NAME, "own": None}
     names = [name.strip() for name in text.split(",")]
-    for name in names:
+    for at, name in enumerate(names):
         if name not in known:
             problem = f"there is no `{name}`; there are {', '.join(known)}"
             raise click.BadParameter(problem, param_hint="--engine")
+        if name in names[:at]:
+            raise click.BadParameter(f"`{name}` is there twice", param_hint="--engine")
     return [known[name] for name in names]
 
 

@@ -30,10 +30,12 @@ def status(what: str, **told: Unpack[Given]) -> int:
     """
     doing = say_first(f"looking at {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.cli.consent import say_target
     from tidegate.report.status import status_lines
 
     found, stands = in_found(pointed_of(what, told), told, _read)
     doing.clear()
+    say_target(told)
     rows = [(one.ref, one.wave, one.is_synced, one.verdict) for one in stands]
     options.show(told["output"], stands, status_lines(rows))
     return options.say_findings(found.findings)

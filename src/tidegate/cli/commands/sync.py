@@ -22,6 +22,7 @@ from tidegate.cli.unit_options import (
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
     from tidegate.flows.pointing import Pointed
+    from tidegate.flows.preview import Preview
 
 
 @click.command()
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     help="Only this object, and no hooks; `*` is any, `!` before it leaves out; may be repeated.",
 )
 @click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
+@click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
     "--preflight",
@@ -79,31 +81,47 @@ def sync(what: str, **told: Unpack[Given]) -> int:
     import asyncio
 
     from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.cli.consent import needs_consent, say_target
     from tidegate.cli.previewing import show_found
     from tidegate.flows.planning import no_part
     from tidegate.flows.preview import preview_found
 
-    if told["prune"] and told["resources"]:
+    only, shown = told["resources"], ""
+    if told["prune"] and only:
         raise no_part()
     pointed = pointed_of(what, told)
-    if not told["dry_run"]:
-        return asyncio.run(_sync(pointed, told, doing))
-    doing.say(f"comparing {what} with what lives")
-    only = told["resources"]
-    found, previews = in_found(
-        pointed, told, lambda session, one: preview_found(session, one, only)
-    )
-    doing.clear()
-    return show_found(found, previews, json=told["output"] == "json")
+    asks = needs_consent(told)
+    if asks or told["dry_run"]:
+        doing.say(f"comparing {what} with what lives")
+        found, previews = in_found(
+            pointed, told, lambda session, one: preview_found(session, one, only)
+        )
+        doing.clear()
+        say_target(told)
+        if told["dry_run"]:
+            return show_found(found, previews, json=told["output"] == "json")
+        shown = _agreed(previews)
+    return asyncio.run(_sync(pointed, told, doing, shown))
 
 
-async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
+def _agreed(previews: list[Preview]) -> str:
+    """The plans that somebody agrees to. Raises where nobody does."""
+    from tidegate.cli.consent import agree
+    from tidegate.report.plan import summary_line
+
+    if any(one.has_changes for one in previews):
+        agree((summary_line(one.differences) for one in previews), "Roll out?")
+    return " ".join(one.digest for one in previews)
+
+
+async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
     from dataclasses import replace
 
+    from tidegate.cli.consent import say_target
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
     from tidegate.flows.rollout import Preflight, Rolling
-    from tidegate.flows.syncing import forget_leaving, prepare, refuse_unknown
+    from tidegate.flows.syncing import forget_leaving, prepare, refuse_other, refuse_unknown
     from tidegate.model.event import Result
 
     keeps_going, seals = told["keep_going"], told["take_broken_seals"]
@@ -111,7 +129,10 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing) -> int:
     async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
         prepared = await prepare(found, session, told["resources"], keeps_going=keeps_going)
         planned, left_out = prepared.planned, {**prepared.left_out}
+        refuse_other(planned.plan, shown)
         doing.clear()
+        if not shown:
+            say_target(told)
         options.say_findings(prepared.findings)
         found.refuse_faults(planned.findings, keeps_going=keeps_going)
         if session.target.simulation is None:

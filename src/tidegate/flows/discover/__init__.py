@@ -100,7 +100,7 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _Target:
     """What lies where the user points: nothing for an address."""
 
     path: Path | None = None
@@ -110,14 +110,14 @@ class _Spot:
     config: Config = NO_CONFIG
 
 
-def _look(what: str) -> _Spot:
+def _look(what: str) -> _Target:
     path = Path(what).resolve()
     if not path.exists():
-        return _Spot()
+        return _Target()
     root = root_of(path if path.is_dir() else path.parent)
     is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
     is_file = path.is_file() and path.name.endswith(MANIFESTS)
-    return _Spot(path, root, is_tree, is_file, config_at(path))
+    return _Target(path, root, is_tree, is_file, config_at(path))
 
 
 def _only_entries(found: Discovered, config: Config) -> Discovered:
@@ -185,7 +185,7 @@ def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
     ]
 
 
-async def _scan(spot: _Spot, setting: Setting) -> Scan:
+async def _scan(spot: _Target, setting: Setting) -> Scan:
     """The repository of a path, with what is below it to be looked at."""
     if spot.path is None:
         return Scan(NOWHERE, ())
@@ -196,15 +196,24 @@ async def _scan(spot: _Spot, setting: Setting) -> Scan:
 
 
 async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
-    """Plain units, and all that they bring."""
-    homes = await find_homes(scan, replace(way.setting, seeks=None))
-    async with Workshop(homes.setting) as workshop:
-        nodes = await way.growing(scan, workshop).grow(units)
-    families = tuple(family_of(node, scan) for node in nodes)
+    """Plain units, and all that they bring. What is brought may say what this repository is."""
+    setting = replace(way.setting, seeks=None)
+    homes = await find_homes(scan, setting)
+    families = await _grown(units, scan, way, homes)
+    brought = [member.unit for one in families for member in one.members[1:]]
+    if brought and not homes.findings:
+        homes = await find_homes(scan, setting, brought)
+        families = await _grown(units, scan, way, homes) if homes.findings else families
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families, scan=scan)
     told = (*homes.findings, *findings_of(families, scan))
     return Discovered(families, told, scan=scan)
+
+
+async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple[Family, ...]:
+    async with Workshop(homes.setting) as workshop:
+        nodes = await way.growing(scan, workshop).grow(units)
+    return tuple(family_of(node, scan) for node in nodes)
 
 
 async def _repository(homes: Homes, way: Way) -> Discovered:

@@ -18,6 +18,7 @@ from tidegate.flows.discover.scan import Scan, folders_of
 from tidegate.flows.rendering import Setting, Workshop
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.source import GitSource, SourceObject, SourceRef
+from tidegate.model.unit import Unit
 from tidegate.source import Checkout
 from tidegate.source.urls import same_repository, without_password
 
@@ -36,7 +37,7 @@ class Homes:
     apart: tuple[str, ...] = ()
 
 
-class _Asked(NamedTuple):
+class _Wish(NamedTuple):
     """A path that a unit asks of a repository, and the file of that unit."""
 
     url: str
@@ -47,12 +48,13 @@ class _Asked(NamedTuple):
         return normpath(join(start, self.path)) in folders
 
 
-async def find_homes(scan: Scan, setting: Setting) -> Homes:
+async def find_homes(scan: Scan, setting: Setting, brought: Collection[Unit] = ()) -> Homes:
+    """Units ask where they stand as text, and where others bring them."""
     async with Workshop(setting) as workshop:
         access = await workshop.access(scan.root if scan.files else None)
     known = access.checkouts
     setting = replace(setting, maps=known)
-    wishes = list(_asked(scan))
+    wishes = list(_asked(scan, [*scan.candidates, *brought]))
     here = [one for one in known if one.path.resolve() == scan.root.resolve()]
     if any(same_repository(one.url, wish.url) for one in here for wish in wishes):
         return Homes(setting, scan)
@@ -72,7 +74,7 @@ async def find_homes(scan: Scan, setting: Setting) -> Homes:
 
 
 def _best(
-    asked: Collection[_Asked], starts: Iterable[str], folders: Collection[str]
+    asked: Collection[_Wish], starts: Iterable[str], folders: Collection[str]
 ) -> tuple[int, str, str] | None:
     """The address of which most is here, with how much that is and where."""
     found = [
@@ -85,7 +87,7 @@ def _best(
 
 
 def _at(
-    found: tuple[int, str, str], asked: Collection[_Asked], setting: Setting, scan: Scan
+    found: tuple[int, str, str], asked: Collection[_Wish], setting: Setting, scan: Scan
 ) -> Homes:
     hits, start, url = found
     place, all_asked = scan.inside(start), sum(one.url == url for one in asked)
@@ -101,7 +103,7 @@ def _at(
     return Homes(replace(setting, maps=(*setting.maps, home)), place, (finding,))
 
 
-def _below(asked: Collection[_Asked], scan: Scan, folders: Collection[str]) -> list[str]:
+def _below(asked: Collection[_Wish], scan: Scan, folders: Collection[str]) -> list[str]:
     """For each path that is asked, the directory below which is the repository by that."""
     found: list[str] = []
     for one in asked:
@@ -114,18 +116,19 @@ def _is_in(scan: Scan, starts: Collection[str], name: str) -> bool:
     return not scan.is_below(name) or any(name.startswith(f"{start}/") for start in starts)
 
 
-def _asked(scan: Scan) -> Iterator[_Asked]:
-    named = {one.id: one.source for declared in scan.declared.values() for one in declared.sources}
-    for unit in scan.candidates:
+def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Wish]:
+    for unit in units:
+        file = unit.where.name if unit.where else ""
         for one in unit.sources:
             source: SourceRef | SourceObject | None = one.source
             if isinstance(source, SourceObject):
-                source = named.get(source)
+                found = scan.sources.find(source, file)
+                source = found[1].source if found else None
             if isinstance(source, GitSource):
-                yield _Asked(source.url, one.path, unit.where.name if unit.where else "")
+                yield _Wish(source.url, one.path, file)
     for name, declared in scan.declared.items():
         for each in declared.sets if scan.is_below(name) else ():
-            yield from (_Asked(url, path, each.where.name) for url, path in asked_paths(each))
+            yield from (_Wish(url, path, each.where.name) for url, path in asked_paths(each))
 
 
 def _folders(files: Iterable[str]) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -68,11 +67,11 @@ async def _try(
     release: Release, workshop: Workshop, how: ChartWay
 ) -> Sealed | tuple[ChartDependency, ...]:
     """The objects, or what must be fetched before there are any."""
-    key = await _key(release, workshop) if how.keeps else ""
+    key = _key(release, workshop) if how.keeps else ""
     known = _known(key, workshop) if key else None
     if known is not None:
         return known
-    if how.seeks and not await asyncio.to_thread(chart_may_hold, how.seeks, release):
+    if how.seeks and not chart_may_hold(how.seeks, release):
         return UNREAD
     try:
         documents = await render(release, await workshop.crew.helm())
@@ -93,10 +92,10 @@ def _known(key: str, workshop: Workshop) -> Sealed | tuple[ChartDependency, ...]
     return Sealed(known) if known is not None else workshop.renders.find_needs(key) or None
 
 
-async def _key(release: Release, workshop: Workshop) -> str:
+def _key(release: Release, workshop: Workshop) -> str:
     """Empty for what cannot be rendered: the worker says it better."""
     try:
-        return await workshop.keys.find(request_text(release), partial(release_key, release))
+        return workshop.keys.find(request_text(release), partial(release_key, release))
     except (RenderError, OSError):
         return ""
 

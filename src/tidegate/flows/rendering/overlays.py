@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -60,14 +59,14 @@ async def _build(
     overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: ChartWay
 ) -> Sealed:
     tool, version = workshop.builder
-    gathered = await asyncio.to_thread(gather, overlay) if how.seeks else None
+    gathered = gather(overlay) if how.seeks else None
     if not how.keeps:
         key = ""
     elif gathered is not None:
         key = gathered_key(gathered, version)
     else:
         asked = request_text(overlay) + version.encode()
-        key = await workshop.keys.find(asked, partial(overlay_key, overlay, version))
+        key = workshop.keys.find(asked, partial(overlay_key, overlay, version))
     known = workshop.renders.find(key) if key else None
     if known is not None:
         return Sealed(known)

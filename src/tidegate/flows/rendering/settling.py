@@ -6,7 +6,6 @@ files by their patterns, variables of the build, the files with which Argo CD ov
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +14,20 @@ import msgspec
 
 from tidegate.dialect.argo.source import Owner, override_source, read_source
 from tidegate.documents import read
-from tidegate.errors import Place, RenderError, SourceError
-from tidegate.files import StrayPathError, follow, open_file
+from tidegate.errors import Place, RenderError, SourceError, WordsError
+from tidegate.files import StrayPathError, Within, follow, open_file
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.values import fetch_values, find_values
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.objects import Json
-from tidegate.model.release import DEFAULT_KUBE_VERSION, Layer, Release, ValuesAddress, ValuesText
+from tidegate.model.release import (
+    DEFAULT_KUBE_VERSION,
+    Inline,
+    Layer,
+    Release,
+    ValuesAddress,
+    ValuesText,
+)
 from tidegate.model.rendering import (
     ArgoDetails,
     ArgoOverrides,
@@ -50,20 +56,20 @@ async def settle(
     workshop: Workshop,
 ) -> Request:
     """The request for a source, now that its tree is there. `refs` are trees by their names."""
-    details, names = wanted.details, _names_at(wanted.path, tree.root)
+    details, names = wanted.details, _names_at(wanted.path, workshop.within(tree.root))
     if isinstance(details, ArgoDetails) and names:
         written, wanted = wanted, _overridden(wanted, details, names, tree.root)
-        names = names if wanted is written else _names_at(wanted.path, tree.root)
+        names = names if wanted is written else _names_at(wanted.path, workshop.within(tree.root))
     request = _chosen(wanted, names, tree.root)
     if isinstance(details, ArgoDetails) and isinstance(wanted.details, ArgoDetails):
         request = await _with_details(request, wanted.details, tree, refs, workshop)
     return await _for_cluster(request, tree.root, cluster, workshop)
 
 
-def _names_at(path: str, root: Path) -> list[str] | None:
+def _names_at(path: str, tree: Within) -> list[str] | None:
     """What lies in a directory of a tree; of a file nothing, and None where nothing is."""
     try:
-        return os.listdir(follow(root / path, root))  # noqa: PTH208  (it is hot)
+        return tree.names(path or ".")
     except NotADirectoryError:
         return []
     except (OSError, StrayPathError):
@@ -128,7 +134,18 @@ def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
     if not isinstance(request, Detected):
         return request
     choices: dict[Tool, Request] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
-    return choices.get(detected_tool(names), request.directory)
+    tool = detected_tool(names)
+    if tool is not Tool.HELM and wanted.details is None:
+        _refuse_values(request.chart, wanted)
+    return choices.get(tool, request.directory)
+
+
+def _refuse_values(chart: Release, wanted: UnitSource) -> None:
+    """Raise where somebody gives values to what takes none."""
+    if any(not isinstance(one, Inline) for one in chart.layers):
+        problem = f"values are for a chart, and there is none in `{wanted.path}`"
+        hint = "leave out `--values` and `--set`, or point at a chart"
+        raise WordsError("words.values", problem, where=Place(str(wanted.source)), hint=hint)
 
 
 def _chart_in(root: Path, path: str) -> str:

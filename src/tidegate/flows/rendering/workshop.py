@@ -17,6 +17,7 @@ import msgspec
 
 from tidegate.errors import TidegateError
 from tidegate.external.worker import Workers
+from tidegate.files import Within
 from tidegate.model.source import Snapshot, SourceRef
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version
@@ -114,6 +115,7 @@ class Workshop:
         self.keys = KnownKeys()
         self.crew = setting.crew or WorkerCrew(setting.cores, offline=setting.offline)
         self._entering = asyncio.Lock()
+        self._within: dict[Path, Within] = {}
         self._nearby: dict[Path, tuple[Checkout, ...]] = {}
         self._trees: dict[tuple[SourceRef, str | None], Snapshot | TidegateError] = {}
         self._fetching: dict[tuple[SourceRef, str | None], asyncio.Lock] = {}
@@ -132,6 +134,13 @@ class Workshop:
         """What builds overlays, and which version of it."""
         tool = find_tool()
         return tool, program_version(tool.argv)
+
+    def within(self, root: Path) -> Within:
+        """A tree to look into."""
+        found = self._within.get(root)
+        if found is None:
+            found = self._within[root] = Within(root)
+        return found
 
     async def fetch(
         self, source: SourceRef, ignore: str | None = None, keyring: Keyring | None = None

@@ -66,6 +66,8 @@ class LuaRules:
 
     def script_for(self, body: dict[str, Json]) -> Script | None:
         """The script that judges an object; none where it is being deleted."""
+        if not self.named:
+            return None
         if part(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
             return None
         kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))

@@ -90,14 +90,14 @@ async def build(
     `decrypt` is shown each file that Flux would decrypt on disk, and gives what shall stand there.
     `workers` render charts where the overlay may inflate some and names no other program for it.
     """
-    gathering = await asyncio.to_thread(gather, overlay)
+    gathering = gather(overlay)
     _refuse_remote(gathering)
     inflates = _who_inflates(gathering, workers)
     if decrypt is not None:
         for path, found in gathering.decryptable.items():
             gathering.copy.files[path] = await decrypt(found)
     with scratch_directory() as scratch:
-        await asyncio.to_thread(gathering.copy.write, scratch)
+        gathering.copy.write(scratch)
         (scratch / "tmp").mkdir()
         bench = Workplace(scratch, gathering, tool or find_tool())
         if inflates is None:
@@ -152,7 +152,7 @@ async def _build_on(bench: Workplace) -> list[Document]:
         return await _run(bench)
     top = bench.scratch / gathering.top
     truth = await _run(bench) if output.can_be_seen(gathering) else None
-    await asyncio.to_thread(top.write_text, to_yaml(output.with_origins(gathering.body)))
+    top.write_text(to_yaml(output.with_origins(gathering.body)))
     try:
         annotated = await _run(bench)
     except RenderError:

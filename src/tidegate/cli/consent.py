@@ -1,0 +1,40 @@
+"""Whom a verb speaks to, said first; and whether somebody agrees to it, where that is real."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import click
+
+from tidegate.cli.asking import target_of
+from tidegate.cli.unit_options import Given
+from tidegate.flows.session import name_target
+
+OFFLINE = "none; compared with an empty cluster"
+
+
+def say_target(told: Given, named: str = "") -> None:
+    """The first line for people. `named`: what to call it instead."""
+    if told["output"] != "json":
+        for name in [named] if named else name_target(target_of(told)):
+            click.echo(f"target: {name}")
+
+
+def needs_consent(told: Given) -> bool:
+    """Whether somebody has to agree. Raises at once where nobody is there to be asked."""
+    target = target_of(told)
+    if target.simulation is not None or told["yes"] or told.get("dry_run"):
+        return False
+    name_target(target)  # where there is none, that is what is wrong
+    if not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here: --yes goes on without asking")
+    return True
+
+
+def agree(shown: Iterable[str], question: str) -> None:
+    """Show what would be done, and ask. Raises where the answer is no."""
+    for line in shown:
+        click.echo(line, err=True)
+    if not click.confirm(question, err=True):
+        raise click.Abort from KeyboardInterrupt("nothing was changed")
