@@ -81,7 +81,7 @@ def pods(  # noqa: PLR0913 - all that a pod is made of
     hosts = [f"        - {{name: SERVER_{at}_HOST, value: {one}}}" for at, one in enumerate(calls)]
     env = "        env:\n" + "\n".join(hosts) + "\n" if hosts else ""
     inits = [
-        f"      - {{name: wait-{at}, image: busybox:1, command: [sh, -c, 'until nc -z {one} 80;"
+        f"      - {{name: wait-{at}, image: busybox:1, command: [sh, -c, 'until nc -z {one}.{inside}.svc 80;"
         " do sleep 2; done']}"
         for at, one in enumerate(waits)
     ]
