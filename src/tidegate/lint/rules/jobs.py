@@ -117,14 +117,18 @@ def migration_beside_app(scene: Scene) -> Iterator[Remark]:
     for actor in scene.actors:
         step = scene.step_of(actor)
         if step is not None and actor.is_a("apps", *LASTING):
-            by_step.setdefault(step.id, []).append(actor)
+            by_step.setdefault(step.id, []).append(actor)  # init containers may wait for it
             yield from _many_migrate(actor)
     for job in scene.of_kind("batch", "Job"):
         step = scene.step_of(job)
         if step is None or not any(migrates(one) for _, one in containers(job)):
             continue
         images = images_in(job)
-        beside = [one for one in by_step.get(step.id, ()) if images & images_in(one)]
+        beside = [
+            one
+            for one in by_step.get(step.id, ())
+            if images & images_in(one) and not [*containers(one, "initContainers")]
+        ]
         if beside:
             app = beside[0]
             yield Remark(
