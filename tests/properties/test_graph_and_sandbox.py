@@ -12,6 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.properties.fleets_to_order import (
+    URL,
+    UnitWriter,
+    write_application,
+    write_fleet,
+    write_kustomization,
+)
 from tidegate.flows.entering import open_found
 from tidegate.flows.graph import make_graph
 from tidegate.flows.pointing import Pointed
@@ -73,10 +80,10 @@ def a_repository(seed: int) -> str:
     return "---\n".join(texts)
 
 
-async def compare(folder: Path, rules: Semantics) -> tuple[bool, bool]:
+async def compare(folder: Path, rules: Semantics | None) -> tuple[bool, bool]:
     """Whether the graph has no circle, and whether the sandbox comes to an end."""
     pointed = Pointed(what=str(folder), words={"namespace": "default", "name": "app"})
-    setting = own_setting(offline=True)
+    setting = own_setting(offline=True, maps=(f"{URL}={folder}",))
     async with open_found(pointed, TARGET, setting) as (session, found):
         graphed = await make_graph(found.one, session, rules)
     (run,) = await simulate(pointed, [rules], TARGET, setting, until=Ms(30 * MINUTE))
@@ -89,6 +96,18 @@ def test_a_circle_never_passes_and_what_is_free_of_them_does(
     seed: int, rules: Semantics, tmp_path: Path
 ) -> None:
     (tmp_path / "all.yaml").write_text(a_repository(seed))
+
+    is_free, passes = asyncio.run(compare(tmp_path, rules))
+    assert is_free is passes
+
+
+@pytest.mark.parametrize("rules", [None, TIDEGATE], ids=["own", "tidegate"])
+@pytest.mark.parametrize("writer", [write_kustomization, write_application])
+@pytest.mark.parametrize("seed", range(8))
+def test_so_it_is_with_several_units(
+    seed: int, writer: UnitWriter, rules: Semantics | None, tmp_path: Path
+) -> None:
+    write_fleet(tmp_path, seed, writer)
 
     is_free, passes = asyncio.run(compare(tmp_path, rules))
     assert is_free is passes

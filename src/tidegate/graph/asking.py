@@ -9,12 +9,19 @@ from tidegate.documents import FieldPath
 from tidegate.graph.declared import Misread, Pointer, groups_of, pointers_of, rules_of
 from tidegate.graph.ground import Ground
 from tidegate.graph.hosts import Dialling, dialled_by
-from tidegate.graph.supply import NAMESPACE, SERVICE, Supplier, Supply
+from tidegate.graph.supply import (
+    DEFAULT_CLASS,
+    NAMESPACE,
+    SERVICE,
+    STORAGE_CLASS,
+    Supplier,
+    Supply,
+)
 from tidegate.knowledge.naming import Body, Mention, Pods
 from tidegate.model.graph import Tie
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect, Row, Until
-from tidegate.model.reading import mapping
+from tidegate.model.reading import mapping, mappings
 from tidegate.model.unit import Strength
 
 DEFINITIONS = "apiextensions.k8s.io"
@@ -46,8 +53,9 @@ def asked_by(
 ) -> Iterator[Answer]:
     """All that an object asks for. What every cluster has is not asked for."""
     name = (ref.kind.group, ref.kind.name)
-    if ref.namespace and not ground.is_given(*NAMESPACE, "", ref.namespace):
-        yield _home(ref.namespace, cluster, supply)
+    home = "" if ground.is_wide(*name) else ref.namespace
+    if home and not ground.is_given(*NAMESPACE, "", home):
+        yield _home(home, cluster, supply)
     if name not in ground.served and name not in ground.engines:
         yield from _of_its_kind(ref.kind, cluster, supply, ground)
     elif name == SERVICE:
@@ -55,9 +63,31 @@ def asked_by(
     for one in _each_once(ground.naming.mentions_of(body, ref.kind, pods)):
         if name not in ground.engines or one.kind not in UNITS:
             yield from _mentioned(one, cluster, supply, ground)
+    yield from _stored(ref, body, cluster, supply)
     for dialling in dialled_by(ref, body, pods, cluster, supply, ground):
         yield _dialled(dialling, cluster, supply)
     yield from _told_in_notes(ref, body, cluster, supply, ground)
+
+
+def _stored(ref: Ref, body: Body, cluster: str, supply: Supply) -> Iterator[Answer]:
+    """The default class, for claims that name neither a class nor a volume."""
+    claims: list[tuple[FieldPath, Body]]
+    match ref.kind.group, ref.kind.name:
+        case "", "PersistentVolumeClaim":
+            claims = [(("spec",), mapping(body, "spec"))]
+        case "apps", "StatefulSet":
+            templates = enumerate(mappings(body, "spec", "volumeClaimTemplates"))
+            claims = [
+                (("spec", "volumeClaimTemplates", at, "spec"), mapping(one, "spec"))
+                for at, one in templates
+            ]
+        case _:
+            return
+    for field, spec in claims:
+        if "storageClassName" not in spec and not spec.get("volumeName"):
+            default = Ref(_kind(*STORAGE_CLASS), "", DEFAULT_CLASS)
+            found = supply.find(cluster, *STORAGE_CLASS, "", DEFAULT_CLASS)
+            yield Asked(default, Tie.REFERENCE, field=field), found
 
 
 def _each_once(mentions: Iterable[Mention]) -> Iterator[Mention]:

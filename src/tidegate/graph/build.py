@@ -14,12 +14,21 @@ import msgspec
 
 from tidegate.errors import Place
 from tidegate.graph.asking import Asked, ask_for_groups, asked_by
-from tidegate.graph.declared import obeys_annotations
+from tidegate.graph.declared import misread_in, obeys_annotations
 from tidegate.graph.ground import Ground
 from tidegate.graph.placing import StepIndex, place_of
 from tidegate.graph.supply import Supplier, Supply
 from tidegate.knowledge.naming import Body, Pods
-from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, GraphStep, NodeKind, Tie
+from tidegate.model.graph import (
+    NOWHERE,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    GraphStep,
+    Misreading,
+    NodeKind,
+    Tie,
+)
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect, Until
@@ -55,6 +64,7 @@ def build_graph(
         order=plan.edges,
         edges=tuple(growing.edges),
         unread=known,
+        misread=tuple(growing.misread),
     )
 
 
@@ -85,6 +95,7 @@ class _Growing:
     ) -> None:
         self.nodes: list[GraphNode] = []
         self.edges: list[GraphEdge] = []
+        self.misread: list[Misreading] = []
         self.unknown: list[UnitId] = [one.unit.id for one in wanted if not one.is_known]
         self._ground = ground
         self._wanted = wanted
@@ -199,6 +210,10 @@ class _Growing:
             asked = asked_by(ref, one.body, one.pods, node.cluster, self._supply, self._ground)
             for need, suppliers in asked:
                 self._want(side, need, suppliers)
+            self.misread += [
+                Misreading(one.number, wrong.annotation, wrong.said)
+                for wrong in misread_in(one.body, ref.namespace)
+            ]
         units = {one.number: one.unit for one in self._bodies}
         named = [(one.number, one.body) for one in self._bodies]
         for before, after, annotation in ask_for_groups(named):

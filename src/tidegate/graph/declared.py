@@ -91,6 +91,12 @@ def _theirs(said: str) -> Pointer | Misread:
     return Misread(CLI_UTILS, said)
 
 
+def misread_in(body: Body, namespace: str) -> list[Misread]:
+    """What of an object's annotations cannot be read."""
+    said = (*pointers_of(body, namespace), *rules_of(body))
+    return [one for one in said if isinstance(one, Misread)]
+
+
 class ChangeRule(NamedTuple):
     """Whoever is in the group comes before, or after, the object that has the rule."""
 

@@ -37,6 +37,10 @@ TELLERS = frozenset(
 """Kinds of Kubernetes' own whose texts are read; so are those of all custom resources."""
 
 
+OWN_NAMES = frozenset({"dnsNames", "commonName", "hostnames", "hosts"})
+"""Fields that say under which names somebody is known, and not whom they call."""
+
+
 class Dialling(NamedTuple):
     """A Service that is named, by the field that names it."""
 
@@ -136,6 +140,8 @@ def _of_texts(
     parts = ("data", "webhooks", "spec")
     for part in parts:
         for field, written in texts_of(body.get(part), (part,)):
+            if OWN_NAMES.intersection(field):
+                continue
             for host in addresses_in(written, ground.telemetry):
                 meant = _meant(host, ref, seen)
                 if meant:

@@ -19,6 +19,10 @@ SERVERS = frozenset({("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "
 HOLDERS = frozenset({("", "Secret"), ("", "ConfigMap")})
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE, NAMESPACE = ("", "Service"), ("", "Namespace")
+STORAGE_CLASS = ("storage.k8s.io", "StorageClass")
+DEFAULT_CLASS = "(default)"
+"""Stands for the class of those that name none."""
+IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -28,7 +32,6 @@ class Supplier(NamedTuple):
     number: int
     is_made: bool
     keys: frozenset[str] | None = None
-    answers: bool = False
 
 
 class Supply:
@@ -52,27 +55,36 @@ class Supply:
         metadata = mapping(body, "metadata")
         inside, called = text(metadata, "namespace"), text(metadata, "name")
         self._add(cluster, name, inside, called, Supplier(number, False, _keys(name, body)))
-        if name in HOLDERS:
-            self._bodies[cluster, *name, inside, called] = body
-        if name == SERVICE:
-            self._selectors[cluster, inside, called] = mapping(body, "spec", "selector")
-        if name == DEFINITION:
-            self._define(number, cluster, body)
-        if name in SERVERS:
-            self._servers.setdefault(cluster, []).append((number, body))
+        self._note(number, cluster, name, inside, called, body)
         if pods is not None and not pods.row.later:
             for key, value in pods.labels.items():
                 spot = (cluster, inside, key, str(value))
                 self._pods.setdefault(spot, {})[number] = pods.labels
         for made in self._ground.naming.products_of(body, kind):
-            self._take_made(number, cluster, made.body, answers=made.answers)
+            self._take_made(number, cluster, made.body)
 
-    def _take_made(self, number: int, cluster: str, body: Body, *, answers: bool) -> None:
+    def _note(
+        self, number: int, cluster: str, name: KindName, inside: str, called: str, body: Body
+    ) -> None:
+        """What some kinds are asked for besides."""
+        if name in HOLDERS:
+            self._bodies[cluster, *name, inside, called] = body
+        if name == SERVICE:
+            self._selectors[cluster, inside, called] = mapping(body, "spec", "selector")
+        if name == STORAGE_CLASS and _is_default(body):
+            supplier = Supplier(number, False)
+            self._add(cluster, STORAGE_CLASS, "", DEFAULT_CLASS, supplier)
+        if name == DEFINITION:
+            self._define(number, cluster, body)
+        if name in SERVERS:
+            self._servers.setdefault(cluster, []).append((number, body))
+
+    def _take_made(self, number: int, cluster: str, body: Body) -> None:
         kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
         name = (kind.group, kind.name)
         metadata = mapping(body, "metadata")
         inside, called = text(metadata, "namespace"), text(metadata, "name")
-        supplier = Supplier(number, True, _keys(name, body), answers)
+        supplier = Supplier(number, True, _keys(name, body))
         self._add(cluster, name, inside, called, supplier)
         if name == DEFINITION:
             self._define(number, cluster, body)
@@ -84,7 +96,8 @@ class Supply:
             self._objects[spot] = [Supplier(number, False)]
 
     def _add(self, cluster: str, name: KindName, inside: str, called: str, one: Supplier) -> None:
-        self._objects.setdefault((cluster, *name, inside, called), []).append(one)
+        home = "" if self._ground.is_wide(*name) else inside
+        self._objects.setdefault((cluster, *name, home, called), []).append(one)
         self._groups.setdefault(name[1], {})[name[0]] = None
 
     def _define(self, number: int, cluster: str, body: Body) -> None:
@@ -96,8 +109,9 @@ class Supply:
         self, cluster: str, group: str, kind: str, namespace: str, name: str
     ) -> list[Supplier]:
         """Those that bring an object; where it is in no namespace, one that is named is ignored."""
-        found = self._objects.get((cluster, group, kind, namespace, name))
-        if found is None and namespace:
+        home = "" if self._ground.is_wide(group, kind) else namespace
+        found = self._objects.get((cluster, group, kind, home, name))
+        if found is None and home:
             found = self._objects.get((cluster, group, kind, "", name))
         return found or []
 
@@ -172,6 +186,10 @@ class Supply:
         return (cluster, *NAMESPACE, "", name) in self._objects or self._ground.is_given(
             *NAMESPACE, "", name
         )
+
+
+def _is_default(storage_class: Body) -> bool:
+    return mapping(storage_class, "metadata", "annotations").get(IS_DEFAULT) == "true"
 
 
 def _keys(name: KindName, body: Body) -> frozenset[str] | None:

@@ -137,10 +137,19 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Where that is said: the place of `after`, unless something else says it."""
 
 
+class Misreading(msgspec.Struct, frozen=True, gc=False):
+    """A part of an annotation that says what comes before what, in words that nobody can read."""
+
+    node: int
+    annotation: str
+    said: str
+
+
 class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All of it, and indexes that are made when they are first asked for.
 
-    `unread`: units of which not all objects are known; what is missing may be theirs.
+    `unread`: units of which not all objects are known; what is missing may be theirs. `misread`:
+    annotations that declare nothing, though they should.
     """
 
     nodes: tuple[GraphNode, ...] = ()
@@ -148,6 +157,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     order: tuple[Edge, ...] = ()
     edges: tuple[GraphEdge, ...] = ()
     unread: tuple[UnitId, ...] = ()
+    misread: tuple[Misreading, ...] = ()
 
     @cached_property
     def units(self) -> dict[UnitId, GraphNode]:

@@ -136,6 +136,34 @@ spec:
     assert edges_of(graph, "ConfigMap shop/web")["Service shop/web"].field == ("data", "a")
 
 
+CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+CLASS = """\
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: example.org/disk
+"""
+
+
+def test_a_claim_without_a_class_needs_one_that_is_the_default() -> None:
+    named = CLAIM.replace("spec: {", "spec: {storageClassName: fast, ")
+
+    assert lacking(CLAIM) == ["StorageClass (default)"]
+    assert lacking(together(CLAIM, CLASS)) == []
+    assert lacking(together(CLAIM, CLASS.replace('"true"', '"false"'))) == [
+        "StorageClass (default)"
+    ]
+    assert lacking(named) == ["StorageClass fast"]
+    assert lacking(CLAIM.replace("spec: {", 'spec: {storageClassName: "", volumeName: v, ')) == [
+        "PersistentVolume v"
+    ]
+
+
 CERTIFICATE = """\
 apiVersion: cert-manager.io/v1
 kind: Certificate
@@ -174,6 +202,20 @@ def test_a_certificate_needs_its_issuer_its_operator_and_its_definition() -> Non
     definition = found["CustomResourceDefinition certificates.cert-manager.io"]
     assert definition.tie is Tie.DEFINITION
     assert graph.nodes[definition.before].kind is NodeKind.OBJECT
+
+
+def test_an_issuer_of_the_whole_cluster_is_found_from_every_namespace() -> None:
+    elsewhere = CERTIFICATE.replace("{name: web}", "{name: web, namespace: other}")
+    graph = graph_of_text(together(elsewhere, ISSUER))
+
+    edge = edges_of(graph, "Certificate other/web")["ClusterIssuer acme"]
+    assert graph.nodes[edge.before].kind is NodeKind.OBJECT
+
+
+def test_the_names_of_a_certificate_are_nobody_whom_it_calls() -> None:
+    named = CERTIFICATE.replace("spec: {", "spec: {dnsNames: [db.other.svc], ")
+
+    assert "Service other/db" not in lacking(named)
 
 
 def test_a_certificate_makes_the_secret_that_a_pod_mounts() -> None:
@@ -231,6 +273,21 @@ def test_argo_cd_does_not_obey_annotations_of_others() -> None:
     graph = graph_of_text(together(web, CONFIG), rules=ARGOCD)
 
     assert not edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].in_force
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tidegate.dev/depends-on", "first"),
+        ("tidegate.dev/depends-on", "ConfigMap/first@soon"),
+        ("config.kubernetes.io/depends-on", "ConfigMap/shop/first/x"),
+        ("kapp.k14s.io/change-rule", "after shop/first"),
+    ],
+)
+def test_what_an_annotation_says_that_nobody_can_read_is_told(name: str, said: str) -> None:
+    (wrong,) = graph_of_text(noted(WEB, name, said)).misread
+
+    assert (wrong.annotation, wrong.said) == (name, said)
 
 
 def test_what_is_asked_not_to_be_there_is_not_missing() -> None:

@@ -31,6 +31,11 @@ def graph_document(story: GraphStory) -> Body:
         "missing": [_lack(one) for one in story.lacks if _is_asked(one, shown)],
         "circles": [_circle(one) for one in story.circles],
         "unread": [str(one) for one in graph.unread],
+        "misread": [
+            {"node": one.node, "annotation": one.annotation, "said": one.said}
+            for one in graph.misread
+            if one.node in shown
+        ],
     }
     if story.path is not None:
         document["criticalPath"] = [

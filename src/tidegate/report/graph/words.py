@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.documents.document import path_text
+from tidegate.errors import foreign
 from tidegate.model.graph import (
     Circle,
     CriticalStep,
@@ -133,6 +134,10 @@ def _found_lines(story: GraphStory) -> Iterator[str]:
     yield from circle_lines(story.circles)
     if story.circles:
         yield ""
+    for wrong in story.graph.misread:
+        node = story.graph.nodes[wrong.node]
+        said = f"`{foreign(wrong.said)}` in `{wrong.annotation}` of {node.name}"
+        yield f"{said} says nothing, {node.where}"
     if story.lacks:
         yield "nobody in the repository brings:"
         yield from (f"  {line}" for line in lack_lines(story.lacks))
