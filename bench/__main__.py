@@ -18,12 +18,13 @@ from bench import (
     lua,
     render,
     sandbox,
+    sets,
     units,
 )
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, discovery, render, lua, jq, graph, lint),
+    *(documents, sandbox, living, units, sets, discovery, render, lua, jq, graph, lint),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
+import msgspec
 import pytest
 
 from tests.acceptance.stage import case
+from tests.fakes.sessions import a_session
 from tests.fakes.set_ladder import Ladder
+from tests.fakes.tidegate_runs import tidegate
 from tests.unit.dialect.running_sets import Body, Runner, a_set
 from tidegate.dialect.argo.sets.applications import Application
 from tidegate.dialect.argo.sets.asking import Fault, Known, Language, SetRun
 from tidegate.dialect.argo.sets.combined import parameters_of
+from tidegate.dialect.argo.sets.policies import OVERRIDE, POLICY, SetPolicy, policy_of
 from tidegate.dialect.argo.sets.rolling import is_taken, limit_of, steps_of
+from tidegate.engine.drive import drive
+from tidegate.flows.delete import plan_deletions
+from tidegate.flows.entering import find
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import Pointed
+from tidegate.flows.render import own_setting
+from tidegate.flows.rollout import Rolling, make_driver
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import number, text
+from tidegate.model.semantics import ARGOCD, TIDEGATE
+from tidegate.world.protocol import World
 
 GIT = "https://git.example/shop.git"
 
@@ -97,6 +115,187 @@ def test_units_of_a_step_begin_in_the_order_of_their_names(ladder: Ladder) -> No
 
     assert sorted(times, key=lambda name: times[name][0]) == ["a", "b", "c"]
     assert times["b"][0] >= times["a"][1]
+
+
+def played(ladder: Ladder, scenario: Json = None, *words: str) -> list[dict[str, Json]]:
+    """What Argo CD would do, in a cluster that begins like this."""
+    file = ladder.folder.parent / f"{ladder.folder.name}-scenario.json"
+    file.write_bytes(msgspec.json.encode(scenario or {}))
+    ran = ladder.run("simulate", "--engine", "argocd", "-o", "json", "--scenario", file, *words)
+    return [msgspec.json.decode(line) for line in ran.stdout.splitlines()]
+
+
+def written(events: list[dict[str, Json]]) -> dict[str, int]:
+    """By name, the second in which an object was written first."""
+    found: dict[str, int] = {}
+    for one in events:
+        if one.get("told") == "object.written":
+            moment = number(one, "at") - number(events[0], "at")
+            found.setdefault(text(one, "ref", "name"), moment // 1000)
+    return found
+
+
+async def rolled(ladder: Ladder, world: World, within: int | None = None) -> dict[str, Ms]:
+    """By name, when the objects were written that Argo CD writes in this cluster as it is now."""
+    session, setting = a_session(world), own_setting(offline=True)
+    found = await find(Pointed(what=str(ladder.write())), setting)
+    plan = (await make_plan(found.one, session, rules=ARGOCD)).plan
+    events: list[Event] = []
+    driver = make_driver(plan, session, Rolling(holder="argocd"), events.append)
+    await drive(driver, until=None if within is None else Ms(world.now() + within))
+    assert within is not None or driver.result == "passed"
+    wrote = [one for one in events if one.told is Told.OBJECT_WRITTEN]
+    return {one.ref.name: one.at for one in reversed(wrote) if one.ref}
+
+
+def behaviour(name: str, effect: str, **more: Json) -> Json:
+    return {"effect": effect, "when": {"name": name}, **more}
+
+
+@case(70)
+async def test_what_is_as_wanted_is_not_synced_and_is_waited_for_until_it_is_healthy(
+    ladder: Ladder,
+) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b")
+    world = make_living(Simulation())
+    first = await rolled(ladder, world, within=1500)
+
+    second, third = await rolled(ladder, world), await rolled(ladder, world)
+
+    assert (set(first), set(second), third) == ({"a"}, {"b"}, {})
+    assert second["b"] >= first["a"] + 3 * SECOND, "until then it is not healthy"
+
+
+@case(70)
+async def test_what_has_changed_is_synced_in_its_step_and_no_sooner(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", "c")
+    world = make_living(Simulation())
+    await rolled(ladder, world)
+    for name in ("a", "c"):
+        file = ladder.folder / "apps" / name / "web.yaml"
+        file.write_text(file.read_text().replace(":1", ":2"))
+
+    second = await rolled(ladder, world)
+
+    assert set(second) == {"a", "c"}
+    assert second["c"] >= second["a"] + 3 * SECOND
+
+
+@case(70)
+def test_what_is_degraded_holds_its_step_for_ever_and_keeps_its_place_in_it(
+    ladder: Ladder,
+) -> None:
+    ladder.step(1, "a", "b", most=1)
+    ladder.step(2, "c")
+    never: Json = {"behaviours": [behaviour("a", "never-ready")]}
+
+    events = played(ladder, never, "--until", "5h")
+
+    assert set(written(events)) == {"a"}
+    assert events[-2]["reason"] == "stopped"
+
+
+@case(70)
+def test_what_was_degraded_and_recovers_lets_the_next_step_begin(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b")
+
+    events = played(ladder, {"behaviours": [behaviour("a", "unpullable", **{"for": "30m"})]})
+
+    degraded = [one["reason"] for one in events if one.get("told") == "gate.waiting"]
+    assert "ProgressDeadlineExceeded" in degraded
+    assert events[-2]["reason"] == "passed"
+    assert written(events)["b"] >= 30 * 60
+
+
+@case(70)
+def test_a_sync_that_fails_holds_all_later_steps(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b")
+    refused: Json = {"faults": [{"effect": "error", "when": {"name": "a", "verb": ["apply"]}}]}
+
+    events = played(ladder, refused)
+
+    assert written(events) == {}
+
+
+@case(71)
+@pytest.mark.parametrize(("policy", "tries"), [("", 5), (", retry: {limit: 2}", 2)])
+def test_a_sync_of_a_step_is_tried_again_as_often_as_argo_cd_would(
+    ladder: Ladder, policy: str, tries: int
+) -> None:
+    ladder.step(1, "a")
+    ladder.sync = f"automated: {{}}{policy}"
+    refused: Json = {"faults": [{"effect": "error", "when": {"name": "a", "verb": ["apply"]}}]}
+
+    events = played(ladder, refused)
+
+    assert len([one for one in events if one.get("told") == "retry.planned"]) == tries
+
+
+async def deleted(ladder: Ladder, world: World) -> list[list[str]]:
+    """The objects of units in the order in which they went; those at the same time together."""
+    session = a_session(world)
+    found = await find(Pointed(what=str(ladder.write())), own_setting(offline=True))
+    plan = (await make_plan(found.one, session, rules=TIDEGATE)).plan
+    await drive(make_driver(plan, session, Rolling(holder="brings"), lambda _: None))
+    end, events = (await plan_deletions(session, found)).plan, list[Event]()
+    await drive(make_driver(end, session, Rolling(holder="deletes"), events.append))
+    gone = [one for one in events if one.told is Told.OBJECT_PRUNED and one.ref]
+    assert events[-1].reason == "passed"
+    return [
+        [one.ref.name for one in same if one.ref]
+        for _, same in groupby(gone, key=lambda one: one.at)
+    ]
+
+
+@case(72)
+async def test_applications_are_deleted_from_the_last_step_to_the_first_one_by_one(
+    ladder: Ladder,
+) -> None:
+    ladder.step(1, "dev")
+    ladder.step(2, "stage-a", "stage-b")
+    ladder.step(3, "prod")
+    ladder.order = "deletionOrder: reverse"
+
+    gone = await deleted(ladder, make_living(Simulation()))
+
+    assert gone == [["prod"], ["stage-a"], ["stage-b"], ["dev"]]
+
+
+@case(72)
+async def test_without_steps_the_order_of_deletion_is_ignored(ladder: Ladder) -> None:
+    ladder.step(1, "dev")
+    ladder.step(2, "prod")
+    ladder.order = "deletionOrder: Reverse"
+    file = ladder.write() / "set.yaml"
+    file.write_text(file.read_text().replace("type: RollingSync", "type: AllAtOnce"))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert "`deletionOrder: Reverse` does nothing" in ran.stderr
+
+
+@case(73)
+@pytest.mark.parametrize(
+    ("policy", "updates", "deletes"),
+    [
+        ("create-only", False, False),
+        ("create-update", True, False),
+        ("create-delete", False, True),
+        ("sync", True, True),
+    ],
+)
+def test_what_a_set_may_do_to_applications_is_said_by_its_policy(
+    policy: str, *, updates: bool, deletes: bool
+) -> None:
+    one = a_set(syncPolicy={"applicationsSync": policy})
+
+    assert policy_of(one, {}) == SetPolicy(updates, deletes)
+    assert policy_of(one, {POLICY: "sync"}) == SetPolicy()
+    assert policy_of(one, {POLICY: "sync", OVERRIDE: "true"}) == SetPolicy(updates, deletes)
 
 
 @case(74)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.set_ladder import Ladder, spans
+from tests.fakes.repositories import Repository, deployment
+from tests.fakes.set_fleets import NAMES, SetRepository
+from tests.fakes.set_ladder import URL, Ladder, spans
+from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import ROOT, tidegate
 
 LADDER, THREE = ROOT / "examples" / "ladder", ROOT / "examples" / "three-sets"
@@ -31,8 +34,10 @@ def test_units_show_the_steps_of_a_ladder() -> None:
     assert ran.returncode == 0
     assert len(steps) == 30
     assert steps == sorted(steps)
-    assert {one["set"] for one in document["units"][1:]} == {"ApplicationSet/argocd/platform"}
-    assert document["units"][1]["place"].startswith("argocd/platform.yaml:3:1 (generator 0, ")
+    others = [one for one in document["units"] if one["set"]]
+    assert {one["set"] for one in others} == {"ApplicationSet/argocd/platform"}
+    assert {one["parent"] for one in others} == {"ApplicationSet/argocd/platform"}
+    assert others[0]["place"].startswith("argocd/platform.yaml:3:1 (generator 0, ")
 
 
 @pytest.mark.parametrize("repository", [LADDER, THREE], ids=lambda path: path.name)
@@ -75,6 +80,30 @@ def test_a_step_with_no_slots_holds_until_somebody_approves(ladder: Ladder) -> N
     assert set(spans(events)) == {"a"}
     held = [one["sentence"] for one in events if one.get("reason") == "Approval"]
     assert held == ["`ApplicationSet/argocd/steps step 2` goes on when somebody approves"]
+
+
+@pytest.mark.parametrize("words", [("sync", "--sandbox"), ("simulate", "--engine", "argocd")])
+def test_who_begins_a_rollout_may_approve_beforehand(
+    ladder: Ladder, words: tuple[str, ...]
+) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", most=0)
+    ladder.step(3, "c")
+
+    ran = ladder.run(*words, "-o", "json", "--approve", "Application/argocd/b")
+
+    times = spans([json.loads(line) for line in ran.stdout.splitlines()])
+    assert ran.returncode == 0, ran.stderr
+    assert times["a"][1] <= times["b"][0] < times["b"][1] <= times["c"][0]
+
+
+def test_a_hold_is_told_with_the_command_that_opens_it(ladder: Ladder) -> None:
+    ladder.step(1, "b", most="'0%'")
+
+    ran = ladder.run("sync", "--sandbox", "--timeout", "60s")
+
+    assert "waits: `ApplicationSet/argocd/steps step 1` goes on when somebody" in ran.stdout
+    assert "`tidegate approve Application/argocd/b`" in ran.stdout
 
 
 def test_a_unit_that_fails_stops_all_later_steps(ladder: Ladder, tmp_path: Path) -> None:
@@ -143,6 +172,86 @@ def test_what_is_wrong_with_a_set_is_told_with_its_place(
 
     assert said in ran.stderr
     assert "at set.yaml:1" in ran.stderr
+
+
+async def test_a_change_of_one_descriptor_renders_what_it_concerns_alone(tmp_path: Path) -> None:
+    made = SetRepository(Repository(tmp_path / "platform"), rolls=False)
+    made.write()
+    for name in NAMES:
+        overlay = f"apps/{name}/objects/kustomization.yaml"
+        (tmp_path / "platform" / overlay).write_text("resources: [web.yaml]\n")
+    command, words = Tidegate(tmp_path), ("units", tmp_path / "platform", "--objects", "--offline")
+
+    first, second = await command.run(*words), await command.run(*words)
+    made.repository.put("apps/b2/objects/web.yaml", deployment("b2", to="2"))
+    made.describe("b2", "3")
+    third = await command.run(*words)
+
+    assert (first.code, third.code) == (0, 0), third.stderr
+    assert first.started - second.started >= len(NAMES)
+    assert third.started - second.started == 1
+
+
+def test_a_parameter_that_is_missing_is_told_where_that_is_an_error(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text().replace("{{name}}", "{{ .nobody }}").replace("{{step}}", "{{ .step }}")
+    go = "spec:\n  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n"
+    file.write_text(text.replace("spec:\n", go, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert ran.returncode == 3
+    assert "error[argo.set-failed]" in ran.stderr
+    assert "nobody" in ran.stderr
+    assert "at set.yaml:1" in ran.stderr
+
+
+def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    git = f'git: {{repoURL: "{URL}", directories: [{{path: "nowhere/*"}}]}}\n    - list'
+    file.write_text(file.read_text().replace("list", git, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert "warning[argo.set-nothing]: this generator finds nothing" in ran.stderr
+    assert "at set.yaml:1:1 (spec.generators[0])" in ran.stderr
+
+
+def test_clusters_of_a_running_argo_cd_are_found_where_it_lives(
+    ladder: Ladder, tmp_path: Path
+) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text().replace("list: {", "clusters: {values: {name: a, step: '1'}, old: {", 1)
+    text = text.replace("]}\n", "]}}\n", 1).replace(
+        "{{name}}", "{{values.name}}-{{nameNormalized}}"
+    )
+    text = text.replace("apps/{{values.name}}-{{nameNormalized}}", "apps/{{values.name}}")
+    text = text.replace("name: in-cluster", 'name: "{{name}}"')
+    file.write_text(text.replace("{{step}}", "{{values.step}}"))
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "east",
+            "namespace": "argocd",
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"},
+        },
+        "stringData": {"name": "East", "server": "https://east.example", "config": "{}"},
+    }
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}}
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(json.dumps({"given": {"objects": [place, secret]}}))
+    words = ("simulate", ladder.folder, "--offline", "-o", "json")
+
+    without, ran = tidegate(*words), tidegate(*words, "--scenario", scenario)
+
+    names = set(spans([json.loads(line) for line in ran.stdout.splitlines()]))
+    assert names == {"a-east", "a-in-cluster"}, ran.stderr
+    assert "note[argo.set-clusters]" in without.stderr
+    assert "note[argo.set-clusters]" not in ran.stderr
 
 
 def test_what_generators_find_elsewhere_can_be_said_in_a_file(

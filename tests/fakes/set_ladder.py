@@ -26,6 +26,7 @@ TEMPLATE = """\
       project: default
       source: {repoURL: "%s", path: "apps/{{name}}"}
       destination: {name: in-cluster, namespace: default}
+      syncPolicy: {%s}
 """
 
 
@@ -37,6 +38,8 @@ class Ladder:
         self.elements: list[str] = []
         self.steps: dict[int, str] = {}
         self.more = ""
+        self.sync = "automated: {}"
+        self.order = ""
 
     def step(self, number: int, *names: str, most: object = None) -> None:
         self.elements += [f"{{name: {name}, step: '{number}'}}" for name in names]
@@ -55,8 +58,9 @@ class Ladder:
             "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\n"
             "metadata: {name: steps, namespace: argocd}\nspec:\n"
             f"  generators:\n    - list: {{elements: [{', '.join(self.elements)}]}}\n"
-            f"  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n{steps}"
-            f"{TEMPLATE % URL}{self.more}"
+            f"  strategy:\n    type: RollingSync\n    {self.order}\n"
+            f"    rollingSync:\n      steps:\n{steps}"
+            f"{TEMPLATE % (URL, self.sync)}{self.more}"
         )
         return self.folder
 

@@ -202,9 +202,9 @@ class Stage:
     def __init__(self, world: World, namespace: str) -> None:
         self.namespace = namespace
         self.world = Screened(world)
-        self._exchange = Exchange(self.world)
+        self.exchange = Exchange(self.world)
         self._begun = 0
-        self.desk = Desk(self._exchange, namespace=namespace)
+        self.desk = Desk(self.exchange, namespace=namespace)
         self.jq = Jq()
 
     def begin(self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT) -> Rolling:
@@ -215,8 +215,8 @@ class Stage:
         """Begin to roll out a plan; each rollout of a world has a name of its own."""
         self._begun += 1
         run, settings = Run(), Settings(holder=f"{self.namespace}-rollout-{self._begun}")
-        listener = Listener(self._exchange, plan, settings, run, self.jq)
-        return Rolling(self._exchange, listener, run)
+        listener = Listener(self.exchange, plan, settings, run, self.jq)
+        return Rolling(self.exchange, listener, run)
 
     async def roll_out(
         self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT

@@ -17,6 +17,8 @@ import click
 from tidegate.errors import TidegateError, errors_of
 
 VERBS = {
+    "approve": "Let a unit go on that waits until somebody approves.",
+    "appset": "Show what ApplicationSets generate.",
     "cache": "Show or clear what was fetched and rendered before.",
     "completion": "Print what a shell needs to complete commands.",
     "config": "Show what counts for a repository, and where it comes from.",

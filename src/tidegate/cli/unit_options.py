@@ -60,6 +60,7 @@ class Given(TypedDict, total=False):
     preflight: str
     on_failure: str
     keep_going: bool
+    approved: tuple[str, ...]
     adopt_name: bool
     take_broken_seals: bool
     yes: bool
@@ -199,6 +200,15 @@ WATCHING = (
         help="Seconds of a simulated cluster in one of ours; 0 is as fast as it goes.",
     ),
     options.text_or_json,
+)
+APPROVING = (
+    click.option(
+        "--approve",
+        "approved",
+        multiple=True,
+        metavar="UNIT",
+        help="Do not hold this unit until somebody approves; may be repeated.",
+    ),
 )
 CONTENTS = (
     click.option(

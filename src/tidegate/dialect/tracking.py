@@ -10,12 +10,13 @@ from collections.abc import Mapping
 
 from tidegate.model.objects import Json, Ref
 from tidegate.model.policy import Tracking
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import mapping, mappings, text
 from tidegate.model.unit import UnitId
 
 Body = dict[str, Json]
 UNIT = "tidegate.dev/unit"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
+SET = "ApplicationSet"
 ARGO_HOME = "argocd"
 """Where Argo CD's own applications are, whose names stand there alone."""
 FLUX = {"Kustomization": "kustomize.toolkit.fluxcd.io", "HelmRelease": "helm.toolkit.fluxcd.io"}
@@ -38,7 +39,16 @@ def marks_of(unit: UnitId, tracking: Tracking, ref: Ref) -> tuple[dict[str, str]
 def owner_of(body: Body) -> str:
     """The unit that an object says it belongs to, as our own mark has it; empty for none."""
     notes, labels = mapping(body, "metadata", "annotations"), mapping(body, "metadata", "labels")
-    return text(notes, UNIT) or _of_argo(text(notes, TRACKING_ID)) or _of_flux(labels)
+    told = text(notes, UNIT) or _of_argo(text(notes, TRACKING_ID)) or _of_flux(labels)
+    return told or _of_set(body)
+
+
+def _of_set(body: Body) -> str:
+    """The ApplicationSet that made an Application."""
+    for one in mappings(body, "metadata", "ownerReferences"):
+        if text(one, "kind") == SET and text(one, "apiVersion").startswith("argoproj.io/"):
+            return UnitId(SET, "", text(body, "metadata", "namespace"), text(one, "name")).mark
+    return ""
 
 
 def _of_argo(tracking: str) -> str:

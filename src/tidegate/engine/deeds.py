@@ -24,7 +24,17 @@ from tidegate.model.objects import Kind, Live, Ref, Spot
 from tidegate.model.plan import Fragment, Plan, Step, items_of
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Get, Local
-from tidegate.world.facts import Done, Invalid, Loss, Lost, Missing, Outcome, Said, Sent
+from tidegate.world.facts import (
+    Done,
+    Invalid,
+    Loss,
+    Lost,
+    Missing,
+    Outcome,
+    Refusal,
+    Said,
+    Sent,
+)
 
 OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
 """What was decided before is out of date: the step begins anew."""
@@ -64,16 +74,20 @@ class Deeds:
                 self._do_to_objects(command)
             case words.Expand():
                 self._errands.run(self._expand(site.steps[command.step]), self._hear)
-            case words.Take() | words.LetGo():
-                self._take_or_release(command)
+            case words.Take() | words.LetGo() | words.AwaitApproval():
+                self._do_to_unit(command)
             case words.Remember():
                 self._remember(command)
             case words.Collect():
                 self._collect(command)
 
-    def _take_or_release(self, command: words.Take | words.LetGo) -> None:
+    def _do_to_unit(self, command: words.Take | words.LetGo | words.AwaitApproval) -> None:
         """Who waits for a unit already goes on waiting, now with a step that could begin."""
         hold = self._site.holds[command.unit]
+        if isinstance(command, words.AwaitApproval):
+            errand = self._site.approvals.wait(command.unit, hold.record.cluster)
+            self._errands.run(errand, self._approved)
+            return
         if isinstance(command, words.LetGo):
             self._taking.discard(command.unit)
             self._errands.run(hold.close(self._site.world.now, lends=True), lambda _: None)
@@ -102,6 +116,12 @@ class Deeds:
     def _held(self, taken: words.Taken | None) -> None:
         if taken is not None:
             self._hear(taken)
+
+    def _approved(self, found: UnitId | Refusal | None) -> None:
+        if isinstance(found, UnitId):
+            self._hear(words.Approved(unit=found))
+        else:
+            refuse(found, self._site)
 
     def _collect(self, command: words.Collect) -> None:
         site, unit = self._site, command.unit

@@ -12,7 +12,7 @@ from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import SETTLES, told_takeover
+from tidegate.engine.hold import SETTLES, UnitHold, told_takeover
 from tidegate.engine.means import Means
 from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
 from tidegate.engine.reach.errands import Errand, Errands, Pause
@@ -21,7 +21,7 @@ from tidegate.engine.site import Settings, Site
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.model.event import Event, Result, Told
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
@@ -159,6 +159,7 @@ class Driver:
             due = opening.due
             begun = words.Superseded(plan, due) if self._begun else words.Begun(plan, left_out, due)
             self._inbox.append(begun)
+            self._inbox += (words.Approved(unit=one) for one in self._site.settings.approved)
             self._begun, self._plan = True, plan
             self._inbox += (words.Stopped(why, unit) for unit, why in self._site.holds.lost.items())
             return
@@ -220,6 +221,9 @@ class Driver:
         self._emit(Event(self.world.now(), told, reason=reason, sentence=sentence, unit=unit))
 
     def _changed(self, cluster: str, fact: Changed) -> None:
+        approved = self._site.approvals.changed(cluster, fact)
+        if approved is not None:
+            self._inbox.append(words.Approved(unit=approved))
         spot = self._site.outlook.changed(cluster, fact)
         if spot is None or not self._begun or spot not in self._site.owner:
             return  # what is about to be pruned is looked at before it has a step
@@ -246,7 +250,12 @@ class Driver:
         if result == Result.FAILED:
             forget_failed(self._site, unit)
         self._ending += 1
-        self._errands.run(hold.close(self.world.now), self._let_unit_go)
+        self._errands.run(self._leave_unit(unit.unit, hold, result), self._let_unit_go)
+
+    def _leave_unit(self, unit: PlannedUnit, hold: UnitHold, result: str) -> Errand[None]:
+        if result == Result.PASSED:
+            yield from self._site.approvals.use_up(unit.id, unit.cluster)
+        yield from hold.close(self.world.now)
 
     def _let_unit_go(self, _: None) -> None:
         self._ending -= 1

@@ -54,8 +54,8 @@ class Holds:
     def names(self) -> list[UnitId]:
         return list(self._all)
 
-    def add(self, unit: PlannedUnit, plan: str) -> None:
-        """Have a hold for a unit, for the text that it has in a plan."""
+    def add(self, unit: PlannedUnit, plan: str, parent: PlannedUnit | None = None) -> None:
+        """Have a hold for a unit, for the text that it has in a plan. `parent`: who brings it."""
         known = self._all.get(unit.id)
         if known is not None:
             known.intend(unit.digest)
@@ -67,7 +67,9 @@ class Holds:
         record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
         keeping = self.keepings[cluster]
         if unit.parent is not None:
-            record.kin = Kin(unit.id, unit.parent, unit.policy.cascades)
+            above = parent.parent if parent is not None else None
+            falls = parent is not None and parent.policy.cascades
+            record.kin = Kin(unit.id, unit.parent, unit.policy.cascades, above, falls)
         self._all[unit.id] = UnitHold(
             unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
 from tidegate.engine.means import Body, Means
@@ -40,6 +41,8 @@ class Settings:
     preflight: Preflight = Preflight.LOCAL
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     """Units of which it is known beforehand that nothing can be done, and why."""
+    approved: frozenset[UnitId] = frozenset()
+    """Units that need nobody else's approval."""
 
 
 class Site:
@@ -65,13 +68,17 @@ class Site:
         self.parts: dict[UnitId, Plan] = {}
         """What was asked for of each unit."""
         self.holds = Holds(settings.holder, settings.namespace, world.now, tell, lost)
+        self.approvals = Approvals(self._text_of, settings.approved, settings.namespace)
+
+    def _text_of(self, unit: UnitId) -> str:
+        return self.holds[unit].text
 
     def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
         """Take units and steps into view."""
-        known = self.examiner.units
+        known, units = self.examiner.units, tuple(units)
+        known |= {unit.id: unit for unit in units}
         for unit in units:
-            known[unit.id] = unit
-            self.holds.add(unit, digest)
+            self.holds.add(unit, digest, known.get(unit.parent) if unit.parent else None)
         for step in steps:
             self.steps[step.id] = step
             self._by_unit.setdefault(step.unit, {})[step.id] = None

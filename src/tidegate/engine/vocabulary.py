@@ -195,7 +195,7 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 class Approved(msgspec.Struct, frozen=True):
-    """Somebody lets a step through its barrier, or a unit that waits for leave begin."""
+    """Somebody lets a step through its barrier, or a unit begin and through all barriers."""
 
     step: str = ""
     unit: UnitId | None = None
@@ -223,6 +223,12 @@ class Take(msgspec.Struct, frozen=True):
 
 class LetGo(msgspec.Struct, frozen=True):
     """Hold a unit no longer, nor wait for it, until it is asked for again."""
+
+    unit: UnitId
+
+
+class AwaitApproval(msgspec.Struct, frozen=True):
+    """Have it told when somebody approves a unit, whoever did before among them."""
 
     unit: UnitId
 
@@ -301,7 +307,9 @@ class Collect(msgspec.Struct, frozen=True):
 
 
 ToObjects = Apply | Delete | LookAgain | Probe | Verify
-Command = ToObjects | Take | LetGo | CheckStep | Foresee | Expand | Remember | Collect
+Command = (
+    ToObjects | Take | LetGo | AwaitApproval | CheckStep | Foresee | Expand | Remember | Collect
+)
 
 
 class Decision(msgspec.Struct):

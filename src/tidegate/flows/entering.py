@@ -21,12 +21,14 @@ from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.rolling import told_rolling
 from tidegate.flows.discover.scan import Scan
+from tidegate.flows.looking import living
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.session import Session, Target, open_session
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
 from tidegate.model.policy import Policy
 from tidegate.model.rendering import NOWHERE
 from tidegate.model.unit import UnitId
@@ -168,7 +170,14 @@ async def _enter(
     async def ask(cluster: str) -> Capabilities:
         return await session.capabilities(cluster if cluster in known else next(iter(known)))
 
-    return session, Found.of(await discover(pointed, setting, ask), pointed)
+    async def lives(
+        kind: str, cluster: str, namespace: str
+    ) -> Mapping[str, dict[str, Json]] | None:
+        place = cluster if cluster in known else next(iter(known))
+        found = await living(session.world, kind, namespace, cluster=place)
+        return found or None if target.simulation else found  # it knows no Argo CD by itself
+
+    return session, Found.of(await discover(pointed, setting, ask, lives), pointed)
 
 
 def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:

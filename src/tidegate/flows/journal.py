@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.engine.approvals import approval_ref
 from tidegate.engine.heartbeat import lease_ref
 from tidegate.engine.record import Record
 from tidegate.errors import Place
@@ -57,7 +58,8 @@ async def forget_unit(unit: PlannedUnit, world: Exchange) -> bool:
     holder = (lease_ref(remembered.holder),) if remembered.holder else ()
     if await look_at(world, holder, cluster=unit.cluster):
         return False
-    for live in await look_at(world, remembered.secrets, cluster=unit.cluster):
+    leavings = (*remembered.secrets, approval_ref(unit.id.mark))
+    for live in await look_at(world, leavings, cluster=unit.cluster):
         (outcome,) = await ask(world, _deletion(live), cluster=unit.cluster)
         if isinstance(outcome, Conflict):
             return False

@@ -62,6 +62,9 @@ class Jq:
         """Where expressions lead in an object; it is named where one of them does not end."""
         return partial(self._find, Place(item.origin or str(item.ref)))
 
+    def paths_at(self, where: Place) -> FindPaths:
+        return partial(self._find, where)
+
     def _find(
         self, where: Place, expressions: tuple[str, ...], bodies: tuple[dict[str, Json], ...]
     ) -> tuple[Paths, ...]:

@@ -16,6 +16,10 @@ from tidegate.world.exchange import Exchange
 from tidegate.world.facts import Catalogue, Done, Listed, Missing, NotServed, Outcome, is_refusal
 from tidegate.world.refusals import refusal_error
 
+SOUGHT = {
+    "Application": (Kind("argoproj.io", "v1alpha1", "Application"), ""),
+    "Secret": (Kind("", "v1", "Secret"), "argocd.argoproj.io/secret-type=cluster"),
+}
 ABSENT = Missing | NotServed
 
 
@@ -53,6 +57,21 @@ async def look_in(
             where = Place(selection.kind.name)
             raise refusal_error(outcome, "looking at the cluster", where=where)
     return found
+
+
+async def living(
+    world: Exchange, kind: str, namespace: str, *, cluster: str = ""
+) -> dict[str, dict[str, Json]] | None:
+    """By name, the Applications of a namespace, or the Secrets that are clusters of Argo CD's.
+
+    None where they may not be seen, or the cluster does not say.
+    """
+    known, labels = SOUGHT[kind]
+    (found,) = await ask(world, List(Selection(known, namespace, labels=labels)), cluster=cluster)
+    if isinstance(found, NotServed):
+        return {}
+    items = found.items if isinstance(found, Listed) else None
+    return None if items is None else {live.ref.name: body_of(live) for live in items}
 
 
 def body_of(live: Live) -> dict[str, Json]:

@@ -86,7 +86,7 @@ class Craft:
         named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
         units = {unit.id for unit in plan.units}
         stale = [
-            (unit, [one for body in found[unit.id].stale if (one := _pruned(body, unit, units))])
+            (unit, [one for body in found[unit.id].stale if (one := ending_of(body, unit, units))])
             for unit in plan.units
         ]
         return prune_units(named, stale)
@@ -112,9 +112,11 @@ class Craft:
         return patch_to_adopt(unit, live)
 
 
-def _pruned(body: Body, unit: PlannedUnit, units: Collection[UnitId]) -> Stale | None:
+def ending_of(
+    body: Body, unit: PlannedUnit, units: Collection[UnitId], *, hooks: bool = False
+) -> Stale | None:
     """The own object of a unit that ends with this plan is held by nobody else."""
-    stale = stale_of(body, unit)
+    stale = stale_of(body, unit, hooks=hooks)
     if stale is None or not is_own_kind(stale.ref.kind):
         return stale
     ref = stale.ref

@@ -10,10 +10,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tidegate.dialect.semantics import KSTATUS
+from tidegate.dialect.tracking import SET
 from tidegate.engine.stored import NAMESPACE, list_heads, read_head
 from tidegate.flows.journal import read_journal
 from tidegate.flows.looking import body_of, look_at, run_errand
-from tidegate.flows.means import stale_of
+from tidegate.flows.means import ending_of
 from tidegate.flows.planning import Planned
 from tidegate.flows.session import Session
 from tidegate.health.budget import budget
@@ -29,6 +30,7 @@ from tidegate.plan.deletion import build_deletion
 
 MOST_NAMED = 3
 ARGO = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
+POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
 FLUX = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
 
 
@@ -45,11 +47,13 @@ async def with_orphans(planned: Planned, session: Session) -> Planned:
     """The plan with the ends of units that have left Git, and what is said of them."""
     plan, findings, leaving = planned.plan, list(planned.findings), list[PlannedUnit]()
     wanted = {(step.cluster, *identity(item.ref)) for step in plan.steps for item in items_of(step)}
-    for one in await _find(planned, session):
+    orphans = await _find(planned, session)
+    ending = {one.unit.id for one in orphans if one.goes}
+    for one in orphans:
         unit = plan_unit(one.unit)
         entries = (await read_journal(unit, session.world)).journal.entries
         lives = await look_at(session.world, entries, cluster=unit.cluster)
-        found = (stale_of(body_of(live), unit, hooks=True) for live in lives)
+        found = (ending_of(body_of(live), unit, ending, hooks=True) for live in lives)
         stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
         if one.goes:
             end = build_deletion(Manifests(unit=one.unit), stale, budget=budget)
@@ -67,11 +71,21 @@ async def _find(planned: Planned, session: Session) -> list[_Orphan]:
     kin = [one for cluster in session.target.contexts for one in await _kin(cluster, session)]
     left = [one for one in kin if one[0].unit not in planned.known]
     found: list[_Orphan] = []
-    while fresh := [one for one in left if one[0].parent in prunes]:
+    remembered = {one.unit for one, _ in kin} | planned.known
+
+    def goes_by(one: Kin) -> bool | None:
+        """Whether what it has brought goes; None where nobody who would know is left."""
+        if one.parent in prunes:
+            return one.cascades and prunes[one.parent]
+        if one.above in prunes and one.parent not in remembered:
+            return one.cascades and one.falls and prunes[one.above]
+        return None
+
+    while fresh := [one for one in left if goes_by(one[0]) is not None]:
         for one, cluster in fresh:
-            goes = one.cascades and prunes[one.parent]
+            goes = goes_by(one) is True
             prunes[one.unit] = goes
-            policy = ARGO if one.unit.kind == "Application" else FLUX
+            policy = POLICIES.get(one.unit.kind, FLUX)
             unit = Unit(id=one.unit, destination=Destination(cluster), policy=policy)
             found.append(_Orphan(one, unit, goes))
         left = [one for one in left if one not in fresh]

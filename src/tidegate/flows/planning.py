@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.dialect.manifests import read_manifests
 from tidegate.dialect.semantics import run_by
+from tidegate.dialect.tracking import SET
 from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
@@ -25,7 +26,7 @@ from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Served, Spot
 from tidegate.model.plan import Deed, Plan, PlannedUnit
 from tidegate.model.reading import text
-from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
@@ -118,7 +119,7 @@ async def make_plan(
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
     all_known = frozenset(one.unit.id for one in members)
-    members, unmatched = _in_steps([_in_step(one) for one in members])
+    members, unmatched = _in_steps(_awaiting([_in_step(one) for one in members]))
     members, findings = set_aside(members)
     findings = [*unmatched, *findings]
     if resources:
@@ -146,7 +147,8 @@ def _ruled(member: Member, rules: Semantics | None) -> Member:
 def _in_step(member: Member) -> Member:
     """The unit in its step, where that counts: under Argo CD's rules it must be in force.
 
-    A step is over when its units are well, so that their last waves gate as well.
+    A step is over when its units are well, so that their last waves gate as well. Argo CD's syncs
+    have ended by then: it waits for ever until the Applications are Healthy.
     """
     unit, step = member.unit, member.unit.rollout
     if step is None:
@@ -154,9 +156,22 @@ def _in_step(member: Member) -> Member:
     is_argo = unit.policy.semantics.name == ARGOCD.name
     if not step.in_force and (is_argo or not step.number):
         return replace(member, unit=msgspec.structs.replace(unit, rollout=None, group=""))
-    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True)
+    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True, forbears=is_argo)
     policy = msgspec.structs.replace(unit.policy, semantics=rules)
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+
+def _awaiting(members: list[Member]) -> list[Member]:
+    """Sets whose units come step by step: Argo CD has them healthy when the last one is."""
+    rolling = {one.unit.parent for one in members if one.unit.rollout is not None}
+    return [_awaits(one) if one.unit.id in rolling else one for one in members]
+
+
+def _awaits(member: Member) -> Member:
+    policy = member.unit.policy
+    rules = msgspec.structs.replace(policy.semantics, children=ChildGates.ALWAYS)
+    policy = msgspec.structs.replace(policy, semantics=rules)
+    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
 
 def _in_steps(members: list[Member]) -> tuple[list[Member], list[Finding]]:
@@ -184,10 +199,14 @@ def no_part() -> PlanError:
 
 
 def _whole(read: Read) -> Manifests:
-    """Who does not know all that it has brings what it knows, and prunes nothing."""
-    if read.is_whole or not read.manifests.unit.policy.prunes:
-        return read.manifests
+    """Who does not know all that it has brings what it knows, and prunes nothing.
+
+    Nor does a set that generates nothing, unless somebody agrees.
+    """
     unit = read.manifests.unit
+    is_spared = unit.id.kind == SET and not (read.manifests.manifests or unit.policy.allows_empty)
+    if not unit.policy.prunes or (read.is_whole and not is_spared):
+        return read.manifests
     policy = msgspec.structs.replace(unit.policy, prunes=False)
     spared = msgspec.structs.replace(unit, policy=policy)
     return msgspec.structs.replace(read.manifests, unit=spared)
@@ -212,7 +231,8 @@ def _in_no_step(unit: Unit) -> Finding:
 def _refuse_empty(wanted: Manifests) -> Manifests:
     """Raise where pruning would take all of a unit away because nothing is left of it."""
     unit = wanted.unit
-    if unit.policy.prunes and not unit.policy.allows_empty and not wanted.manifests:
+    guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
+    if guarded and not wanted.manifests:
         problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
         hint = "look whether it is the right directory; `--allow-empty` goes on"
         raise PlanError("plan.empty", problem, where=unit.where, hint=hint)
@@ -305,19 +325,13 @@ def _read(unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope) -> R
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """All units of a plan, and those of them that sets of a parent generate."""
+    """All units of a plan."""
 
     ids: frozenset[UnitId]
-    generated: Mapping[tuple[UnitId, str], tuple[UnitId, ...]]
 
     @classmethod
     def of(cls, units: Iterable[Unit]) -> _Brought:
-        units, generated = tuple(units), dict[tuple[UnitId, str], tuple[UnitId, ...]]()
-        for one in units:
-            if one.made_by and one.parent:
-                key = (one.parent, one.made_by)
-                generated[key] = (*generated.get(key, ()), one.id)
-        return cls(frozenset(one.id for one in units), generated)
+        return cls(frozenset(one.id for one in units))
 
     def by(self, manifest: Manifest, unit: Unit, scope: _Scope) -> Manifest:
         """An object of a dialect's own kind: the units that it is, and whether anybody takes it.
@@ -328,11 +342,11 @@ class _Brought:
         if not is_own_kind(kind):
             return manifest
         name = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
-        mark = f"{kind.name}/{ref.namespace}/{ref.name}"
         own = (name,) if name in self.ids and name != unit.id else ()
         deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-        brings = own or self.generated.get((unit.id, mark), ())
-        return msgspec.structs.replace(manifest, brings=brings, deed=deed, gates=False)
+        return msgspec.structs.replace(
+            manifest, brings=own, deed=deed, gates=False, awaited=kind.name == SET
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Rolling:
 
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
-    long it may take before it is stopped cleanly.
+    long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
     """
 
     keeps_going: bool = False
@@ -37,6 +37,7 @@ class Rolling:
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     pace: float | None = None
     within: Ms | None = None
+    approved: frozenset[UnitId] = frozenset()
 
 
 class Audience(Protocol):
@@ -84,6 +85,7 @@ def make_driver(
         keeps_going=rolling.keeps_going,
         preflight=rolling.preflight,
         left_out=rolling.left_out,
+        approved=rolling.approved,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
 

@@ -34,7 +34,10 @@ def set_aside(members: Iterable[Member]) -> tuple[list[Member], list[Finding]]:
 
 
 def _is_manual(unit: Unit) -> bool:
-    return unit.policy.semantics.name == ARGOCD.name and not unit.policy.starts
+    """Of a set with steps its controller syncs the members; those in no step, nobody."""
+    rolls = unit.rollout is not None and unit.rollout.in_force
+    starts = bool(unit.rollout.number) if unit.rollout and rolls else unit.policy.starts
+    return unit.policy.semantics.name == ARGOCD.name and not starts
 
 
 def _suspended(unit: Unit) -> Finding:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from tidegate.errors import TidegateError
+from tidegate.flows.approving import approved_by
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.planning import make_plan
 from tidegate.flows.pointing import Pointed
@@ -20,6 +21,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan, items_of
 from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
 
@@ -69,10 +71,12 @@ async def simulate(
     setting: Setting,
     *,
     until: Ms,
+    approved: Sequence[str] = (),
 ) -> list[Simulated]:
     """Each on new clusters that begin alike. Without an engine, each unit by its own rules.
 
-    Entries that are alternatives are played one after another.
+    Entries that are alternatives are played one after another. `approved`: units that wait for
+    nobody's leave.
     """
     async with open_found(pointed, target, setting) as (_, whole):
         entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
@@ -81,17 +85,24 @@ async def simulate(
         part = replace(pointed, entry=entry or pointed.entry)
         for rules in engines:
             async with open_found(part, target, setting) as (session, found):
-                run = await _simulate(found, rules, session, until=until)
+                leave = approved_by(approved, found.members)
+                run = await _simulate(found, rules, session, until=until, approved=leave)
                 runs.append(replace(run, name=f"{run.name} ({entry})" if entry else run.name))
     return runs
 
 
 async def _simulate(
-    found: Found, rules: Semantics | None, session: Session, *, until: Ms
+    found: Found,
+    rules: Semantics | None,
+    session: Session,
+    *,
+    until: Ms,
+    approved: frozenset[UnitId],
 ) -> Simulated:
     planned = await make_plan(found.one, session, rules=rules)
     plan, listener = planned.plan, _Listener(Course(session.world.now()))
-    ended = await roll_out(plan, session, Rolling(holder=HOLDER, within=until), listener)
+    rolling = Rolling(holder=HOLDER, within=until, approved=approved)
+    ended = await roll_out(plan, session, rolling, listener)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(
         name=_name(plan),

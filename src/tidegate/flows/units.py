@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from tidegate.dialect.argo.waves import live_wave
+from tidegate.dialect.tracking import SET
 from tidegate.documents import Document
 from tidegate.flows.discover import Family, Member
 from tidegate.flows.rendering import Rendered, Unrendered
@@ -36,7 +37,7 @@ def _rows(family: Family, *, counts: bool) -> list[UnitRow]:
         for one in sorted(mine, key=lambda one: (waves.get(_key(one.unit), 0), _step(one.unit))):
             wave = waves.get(_key(one.unit))
             objects = len(one.documents) if counts and isinstance(one.rendered, Rendered) else None
-            is_faulty = isinstance(one.rendered, Unrendered) or not one.unit.sources
+            is_faulty = isinstance(one.rendered, Unrendered) or not _has_text(one.unit)
             rows.append(UnitRow(one.unit, wave, depth, objects, is_faulty))
             walk(one.unit.id, depth + 1)
 
@@ -65,6 +66,10 @@ def _step(unit: Unit) -> float:
 
 
 def _key(unit: Unit) -> tuple[str, str]:
-    """The object by which it is brought: its own, or the set that generates it."""
-    kind, _, name = unit.made_by.partition("/")
-    return (kind, name.rpartition("/")[2]) if kind else (unit.id.kind, unit.id.name)
+    """The object by which it is brought."""
+    return unit.id.kind, unit.id.name
+
+
+def _has_text(unit: Unit) -> bool:
+    """A set needs no source: it generates what it deploys."""
+    return bool(unit.sources) or unit.id.kind == SET

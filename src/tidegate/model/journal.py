@@ -15,11 +15,17 @@ VERSION = 2
 
 
 class Kin(msgspec.Struct, frozen=True, gc=False):
-    """Which unit it is, and who brings it. `cascades`: what it has brought goes with it."""
+    """Which unit it is, and who brings it. `cascades`: what it has brought goes with it.
+
+    `above`: who brings the parent, of which nothing may be remembered where it writes nothing
+    itself; `falls`: the unit goes when its parent does.
+    """
 
     unit: UnitId
     parent: UnitId
     cascades: bool = False
+    above: UnitId | None = None
+    falls: bool = False
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

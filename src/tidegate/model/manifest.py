@@ -26,7 +26,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
     brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of, or those that it generates. `gates`: it is waited for.
+    own object of. `gates`: it is waited for. `awaited`: what it brings is, by any rules.
     """
 
     ref: Ref
@@ -40,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     deed: Deed = Deed.APPLY
     brings: tuple[UnitId, ...] = ()
     gates: bool = True
+    awaited: bool = False
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):

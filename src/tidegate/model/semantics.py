@@ -63,7 +63,8 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     a refused write keeps later batches of its step from starting. `patient`: an object that fails
     ends a gate only when the others have settled. `awaits_consent`: where somebody must agree to a
     deletion, its step is held until then; else what asks is left alone. `children`: whether a unit
-    waits for those that it brings.
+    waits for those that it brings. `forbears`: what is Degraded in the last step of a unit, and no
+    hook, may become well yet.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     awaits_consent: bool
     children: ChildGates
     retry: Retry
+    forbears: bool = False
 
 
 NOTHING = Ms(0)

@@ -128,13 +128,15 @@ class RolloutStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     `limit`: so many units of the step may be under way; with 0 each waits for approval. Where it is
     not `in_force`, the set's own controller ignores it. `phase`: the value of the label by which
-    the step takes it.
+    the step takes it. `turned`: when the set is deleted, its units go one by one, from the last
+    step to the first.
     """
 
     number: int
     limit: int | None = None
     in_force: bool = True
     phase: str = ""
+    turned: bool = False
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):

@@ -109,6 +109,8 @@ def _is_awaited(child: Manifest, policy: Policy) -> bool:
             return True
         case ChildGates.GATES if policy.gates is Gates.LISTED:
             return identity(child.ref) in map(identity, policy.listed)
+        case ChildGates.NEVER:
+            return child.awaited
         case _:
             return False
 

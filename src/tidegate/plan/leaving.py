@@ -50,6 +50,7 @@ def join_deletions(parts: Sequence[tuple[Manifests, Plan]]) -> Plan:
         chains[unit.id], joints = _with_children(own, unit, children)
         told += joints
     told += (one for unit in known.values() for one in _turned(unit, known))
+    told += _one_by_one(unit for name, unit in known.items() if chains[name])
     steps = {step.id: step for chain in chains.values() for step in chain}
     edges = [edge for chain in chains.values() for edge in link_chain(chain)]
     edges += make_edges(told, chains)
@@ -118,6 +119,18 @@ def _joint(unit: PlannedUnit, wave: int) -> Step:
 def _place(step: Step) -> tuple[bool, int, bool]:
     """Hooks first, then from the last wave to the first, each behind its joint."""
     return step.phase == DELETE, -step.wave, not step.is_joint
+
+
+def _one_by_one(units: Iterable[Unit]) -> Iterable[Precedence]:
+    """Units of a set that asks for it: from its last step to the first, never two at once."""
+    sets: dict[tuple[str, str], list[tuple[int, UnitId]]] = {}
+    for unit in units:
+        if unit.rollout is not None and unit.rollout.turned and unit.rollout.number:
+            members = sets.setdefault((unit.id.cluster, unit.made_by), [])
+            members.append((-unit.rollout.number, unit.id))
+    for members in sets.values():
+        for (_, before), (_, after) in pairwise(sorted(members)):
+            yield Precedence(before=before, after=after, because=Because.ROLLOUT_STEP)
 
 
 def _turned(unit: Unit, known: Mapping[UnitId, Unit]) -> Iterable[Precedence]:

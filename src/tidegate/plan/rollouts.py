@@ -31,6 +31,8 @@ class Rollouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def roll_out(units: Iterable[Unit]) -> Rollouts:
+    units = tuple(units)
+    known = {unit.id for unit in units}
     sets: dict[tuple[str, str], list[Unit]] = {}
     for unit in units:
         if unit.rollout is not None:
@@ -39,7 +41,7 @@ def roll_out(units: Iterable[Unit]) -> Rollouts:
     return Rollouts(
         precedences=tuple(one for each in made for one in each.precedences),
         slots=tuple(one for each in made for one in each.slots),
-        units=tuple(one for each in made for one in each.units),
+        units=tuple(one for each in made for one in each.units if one.id not in known),
         joints=tuple(one for each in made for one in each.joints),
     )
 

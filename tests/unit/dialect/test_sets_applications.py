@@ -6,7 +6,15 @@ import pytest
 
 from tests.unit.dialect.running_sets import Body, Runner, a_set
 from tidegate.dialect.argo.sets.applications import Generated, patched
-from tidegate.dialect.argo.sets.reading import read_set, units_of
+from tidegate.dialect.argo.sets.policies import (
+    OVERRIDE,
+    POLICY,
+    SetPolicy,
+    policy_of,
+    with_preserved,
+)
+from tidegate.dialect.argo.sets.reading import read_set, unit_of, units_of
+from tidegate.dialect.argo.sets.rolling import unautomated
 from tidegate.dialect.declared import DeclaredSet
 from tidegate.documents import Document
 from tidegate.errors import Place
@@ -99,7 +107,7 @@ async def test_of_a_set_at_fault_nothing_is_generated() -> None:
 async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -> None:
     one = a_set({"list": {"elements": [{"name": "web"}, {"name": "cart"}]}})
 
-    found = units_of(one, await generated(one))
+    found = units_of(one, await generated(one), {})
 
     assert [str(unit.id) for unit in found.units] == [
         "Application/argocd/web",
@@ -114,23 +122,79 @@ async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ({"generators": []}, ["error argo.set-generator"]),
+        ({}, []),
         (
-            {"generators": [WEB], "syncPolicy": {"applicationsSync": "creat"}},
+            {"syncPolicy": {"applicationsSync": "creat"}},
             ["error argo.set-policy"],
         ),
         (
-            {"generators": [WEB], "syncPolicy": {"applicationsSync": "create-only"}},
+            {"syncPolicy": {"applicationsSync": "create-only"}},
             ["note argo.set-policy", "note argo.set-policy"],
         ),
-        ({"generators": [WEB], "preservedFields": {"labels": ["a"]}}, ["note argo.set-ignored"]),
-        ({"generators": [WEB]}, []),
+        ({"preservedFields": {"labels": ["a"]}}, []),
+        (
+            {"ignoreApplicationDifferences": [{"jsonPointers": ["spec"]}]},
+            ["warning argo.ignored"],
+        ),
     ],
 )
-def test_a_set_is_read_with_what_is_not_played(spec: Body, told: list[str]) -> None:
-    document = Document({"metadata": {"name": "apps"}, "spec": spec}, Place("sets.yaml", 3))
+def test_what_keeps_applications_from_following_is_told(spec: Body, told: list[str]) -> None:
+    found = units_of(a_set(WEB, **spec), Generated(), {})
+
+    assert [f"{one.severity} {one.code}" for one in found.findings] == told
+
+
+def test_a_set_without_generators_is_told() -> None:
+    document = Document({"metadata": {"name": "apps"}, "spec": {}}, Place("sets.yaml", 3))
 
     found = read_set(document, "argocd")
 
-    assert [f"{one.severity} {one.code}" for one in found.findings] == told
+    assert [f"{one.severity} {one.code}" for one in found.findings] == ["error argo.set-generator"]
     assert found.sets[0].mark == "ApplicationSet/argocd/apps"
+
+
+@pytest.mark.parametrize(
+    ("own", "settings", "updates", "deletes"),
+    [
+        ("", {}, True, True),
+        ("sync", {}, True, True),
+        ("create-only", {}, False, False),
+        ("create-update", {}, True, False),
+        ("create-delete", {}, False, True),
+        ("create-only", {POLICY: "sync"}, True, True),
+        ("", {POLICY: "create-only"}, False, False),
+        ("create-delete", {POLICY: "create-only", OVERRIDE: "true"}, False, True),
+        ("create-only", {OVERRIDE: "false"}, True, True),
+    ],
+)
+def test_the_policy_is_the_sets_own_unless_its_controller_says_otherwise(
+    own: str, settings: dict[str, str], *, updates: bool, deletes: bool
+) -> None:
+    one = a_set(WEB, syncPolicy={"applicationsSync": own} if own else {})
+
+    unit = unit_of(one, policy_of(one, settings), is_whole=True)
+
+    assert policy_of(one, settings) == SetPolicy(updates, deletes)
+    assert unit.policy.prunes is deletes
+    assert not unit_of(one, SetPolicy(), is_whole=False).policy.prunes
+
+
+def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
+    one = a_set(WEB, preservedFields={"annotations": ["a/b"], "labels": ["c", "d"]})
+    generated: Body = {"metadata": {"annotations": {"a/b": "new", "x": "1"}, "labels": {"d": "2"}}}
+    live: Body = {"metadata": {"annotations": {"a/b": "old", "y": "3"}, "labels": {"c": "4"}}}
+
+    assert with_preserved(generated, live, one) == {
+        "metadata": {"annotations": {"a/b": "old", "x": "1"}, "labels": {"c": "4", "d": "2"}}
+    }
+
+
+def test_who_comes_step_by_step_is_not_synced_by_itself() -> None:
+    body: Body = {"spec": {"syncPolicy": {"automated": {"prune": True}, "retry": {"limit": 2}}}}
+
+    assert unautomated(body) == {
+        "spec": {
+            "syncPolicy": {"automated": {"prune": True, "enabled": False}, "retry": {"limit": 2}}
+        }
+    }
+    assert unautomated({"spec": {}}) == {"spec": {}}

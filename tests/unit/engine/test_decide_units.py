@@ -129,7 +129,7 @@ def test_who_waits_for_a_slot_says_so_once() -> None:
     assert len(waits(play)) == 2
 
 
-def test_a_unit_keeps_its_slot_for_all_its_steps_and_gives_it_up_when_it_failed() -> None:
+def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -> None:
     long = a_unit(a_deployment("a"), a_deployment("b"), name="long")
     members = [
         structs.replace(one, unit=structs.replace(one.unit, group="canary"))
@@ -142,7 +142,8 @@ def test_a_unit_keeps_its_slot_for_all_its_steps_and_gives_it_up_when_it_failed(
     play.judge("b", Health.DEGRADED, final=True)
 
     assert between == ["long", "long"]
-    assert started(play) == ["long", "long", "short"]
+    assert started(play) == ["long", "long"]
+    assert ended(play) == [("long", "failed"), ("short", "skipped"), ("", "failed")]
 
 
 def test_units_of_other_groups_do_not_wait_for_slots() -> None:

@@ -9,7 +9,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
+from tidegate.cli.unit_options import APPROVING, HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
 
 if TYPE_CHECKING:
     from tidegate.model.semantics import Semantics
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whose rules: tidegate, argocd, flux, or each unit's own; several parted by commas.",
 )
-@takes(NARROWING, UNIT, SIMULATION, HEALTH)
+@takes(NARROWING, UNIT, SIMULATION, HEALTH, APPROVING)
 @options.until("2h", "How long at most, in its own time.")
 @options.text_or_json
 def simulate(what: str, **told: Unpack[Given]) -> int:
@@ -51,7 +51,8 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     engines = _engines(told["engine"])
     told["sandbox"] = True
     pointed, target = pointed_of(what, told), target_of(told)
-    runs = asyncio.run(run(pointed, engines, target, setting_of(told), until=told["until"]))
+    setting, until, names = setting_of(told), told["until"], told["approved"]
+    runs = asyncio.run(run(pointed, engines, target, setting, until=until, approved=names))
     doing.clear()
     options.say_notes(runs[0].notes)
     code = options.say_findings(runs[0].findings)

@@ -9,6 +9,7 @@ import click
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
 from tidegate.cli.unit_options import (
+    APPROVING,
     CONTENTS,
     NARROWING,
     PRUNING,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 @click.option(
     "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
 )
-@takes(WATCHING)
+@takes(APPROVING, WATCHING)
 def sync(what: str, **told: Unpack[Given]) -> int:
     """Roll out PATH wave by wave; each gate opens when what was applied is healthy.
 
@@ -120,6 +121,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
     from tidegate.cli.consent import say_target
     from tidegate.cli.exits import CODES
     from tidegate.cli.rolling import on_screen, show_rollout
+    from tidegate.flows.approving import approved_by
     from tidegate.flows.rollout import Preflight, Rolling
     from tidegate.flows.syncing import forget_leaving, prepare, refuse_other, refuse_unknown
     from tidegate.model.event import Result
@@ -138,7 +140,8 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
         if session.target.simulation is None:
             left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
         options.say_notes(planned.notes)
-        rolling = replace(rolling, left_out=left_out)
+        approved = approved_by(told["approved"], found.members)
+        rolling = replace(rolling, left_out=left_out, approved=approved)
         result = await show_rollout(screen, session, planned.plan, rolling, told)
         if result is Result.PASSED:
             await forget_leaving(prepared, session)

@@ -88,15 +88,21 @@ def _weigh_health(
             return Weighed(Weight.OPENS, doubt=unproven)
         case Health.SUSPENDED:
             return _hold(run, verdict, rules.suspended, now)
-        case Health.DEGRADED if verdict.final or not rules.settle:
-            return Weighed(Weight.FAILS, verdict.reason, verdict.sentence, final=verdict.final)
         case Health.DEGRADED:
-            return _hold(run, verdict, rules.settle, now)
+            return _weigh_degraded(run, verdict, rules, now)
         case Health.PROGRESSING | Health.MISSING | Health.UNKNOWN:
             run.bad_since = None
             lost = verdict.health is Health.UNKNOWN and run.item.hook is not None
             weight = Weight.FAILS if lost else Weight.WAITS
             return Weighed(weight, verdict.reason, verdict.sentence)
+
+
+def _weigh_degraded(run: ItemRun, verdict: Verdict, rules: Semantics, now: Ms) -> Weighed:
+    if rules.forbears and run.step.step.last and run.item.hook is None:
+        return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
+    if verdict.final or not rules.settle:
+        return Weighed(Weight.FAILS, verdict.reason, verdict.sentence, final=verdict.final)
+    return _hold(run, verdict, rules.settle, now)
 
 
 def _hold(run: ItemRun, verdict: Verdict, limit: Ms, now: Ms) -> Weighed:

@@ -17,6 +17,7 @@ from tidegate.engine.turns.ordering import (
     start_unit,
 )
 from tidegate.engine.turns.rollout import Rollout, StepRun, Turn, UnitRun
+from tidegate.engine.turns.waiting import keep_slot
 from tidegate.engine.vocabulary import Expanded, LetGo, Superseded, Taken, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.plan import Plan, Step
@@ -159,6 +160,7 @@ def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
     """Go on with a step where it was; its objects are the same, in the same order."""
     fresh.state, fresh.open, fresh.batch = old.state, old.open, old.batch
     fresh.trouble = old.trouble
+    keep_slot(fresh.unit)
     fresh.applied_at, fresh.active_at, fresh.deadline = old.applied_at, old.active_at, old.deadline
     for new, known in zip(fresh.items, old.items, strict=True):
         new.take_over(known)

@@ -111,6 +111,7 @@ def start(turn: Turn, step: StepRun) -> None:
         turn.ring_at(step.not_before, step)
         return
     if not may_start(turn, step):
+        _leave_stuck(turn, step.unit)
         return
     if step.void:
         passed(turn, step)
@@ -119,6 +120,22 @@ def start(turn: Turn, step: StepRun) -> None:
     turn.ask(step.unit)
     name = step.step.id
     turn.order(Expand(name) if step.step.expands else CheckStep(name))
+
+
+def _leave_stuck(turn: Turn, unit: UnitRun) -> None:
+    """Leave out a unit that waits for a slot which a failed one keeps."""
+    slots = unit.slots
+    if slots is None or unit.admitted or unit.unheld or not slots.is_stuck:
+        return
+    slots.queue.pop(unit.unit.id, None)
+    unit.rescues = []
+    failed_ones = ", ".join(f"`{one}`" for one in slots.failed)
+    why = f"{failed_ones} failed, and {slots.limit} of `{slots.group}` may be under way"
+    for step in unit.steps:
+        if step.state is StepState.WAITING:
+            turn.enter(step, StepState.SKIPPED, reason="Slots", sentence=why)
+            settle_part(turn, step)
+            skip_behind(turn, step)
 
 
 def start_unit(turn: Turn, unit: UnitRun) -> None:

@@ -158,6 +158,9 @@ class UnitRun:
     admitted: bool = False
     """It has one of its group's slots."""
     approved: bool = False
+    """Somebody lets it begin, and through its barriers."""
+    awaits_approval: bool = False
+    """It is listened for that."""
     hooked: bool = False
     """There are hooks, which are let go at the end."""
     failed: bool = False
@@ -178,7 +181,14 @@ class SlotsRun:
     group: str
     limit: int
     under_way: int = 0
+    failed: list[UnitId] = field(default_factory=list)
+    """Units that have failed, and keep their slots: who says how many may break at once."""
     queue: dict[UnitId, UnitRun] = field(default_factory=dict)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether no slot will be free in this rollout."""
+        return 0 < self.limit <= len(self.failed)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
-from tidegate.engine.vocabulary import Take
+from tidegate.engine.vocabulary import AwaitApproval, Take
 from tidegate.model.event import Told
 from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
@@ -33,10 +33,14 @@ def _is_ours(turn: Turn, step: StepRun) -> bool:
 
 def _is_let_through(turn: Turn, step: StepRun) -> bool:
     barrier = step.step.barrier
-    if barrier is None or step.approved or (barrier.until and turn.now >= barrier.until):
+    if barrier is None or step.approved:
+        return True
+    if turn.now >= barrier.until if barrier.until else step.unit.approved:
         return True
     if barrier.until:
         turn.ring_at(barrier.until, step)
+    else:
+        _await_approval(turn, step.unit)
     _tell(turn, step, barrier.reason, barrier.sentence, barrier.until)
     return False
 
@@ -52,23 +56,48 @@ def _is_admitted(turn: Turn, step: StepRun) -> bool:
         slots.queue.pop(unit.unit.id, None)
         return True
     slots.queue[unit.unit.id] = unit
+    if slots.is_stuck:
+        return False
     if slots.limit:
         sentence = f"{slots.under_way} of {slots.limit} units of `{slots.group}` are under way"
         _tell(turn, step, "Slots", sentence)
     else:
+        _await_approval(turn, unit)
         _tell(turn, step, "Approval", f"`{slots.group}` goes on when somebody approves")
     return False
 
 
+def _await_approval(turn: Turn, unit: UnitRun) -> None:
+    """Listen once for each unit."""
+    if not unit.awaits_approval:
+        unit.awaits_approval = True
+        turn.order(AwaitApproval(unit.unit.id))
+
+
+def keep_slot(unit: UnitRun) -> None:
+    """A unit was under way before a newer plan came: it is counted, though there be too many."""
+    if unit.slots is not None and not unit.admitted:
+        unit.admitted = True
+        unit.slots.under_way += 1
+
+
 def leave_slot(unit: UnitRun) -> list[UnitRun]:
-    """A unit is at rest: those that waited for its slot, the first first."""
+    """A unit is at rest: those that waited for its slot, the first first.
+
+    One that failed keeps it. If all are kept so, whoever waits has to hear of that.
+    """
     slots = unit.slots
     if slots is None:
         return []
     slots.queue.pop(unit.unit.id, None)
     if unit.admitted:
         unit.admitted = False
-        slots.under_way -= 1
+        if unit.failed and not unit.unit.policy.carries_on:
+            slots.failed.append(unit.unit.id)
+        else:
+            slots.under_way -= 1
+    if slots.is_stuck:
+        return list(slots.queue.values())
     free = max(0, slots.limit - slots.under_way)
     return list(slots.queue.values())[:free]
 

@@ -34,6 +34,7 @@ from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
 from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
+from tidegate.flows.discover.sets import AskLives, GeneratedSet, Generating, nothing_lives
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
@@ -47,7 +48,7 @@ from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
 from tidegate.source import fetch, find_vendored
 
-__all__ = ["Discovered", "Family", "Member", "choose", "discover", "is_called"]
+__all__ = ["Discovered", "Family", "Member", "choose", "discover", "find_sets", "is_called"]
 
 NO_CONFIG = Config()
 
@@ -71,13 +72,13 @@ class Discovered:
         return len(names) != len(set(names))
 
 
-async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Discovered:
+async def discover(
+    pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives = nothing_lives
+) -> Discovered:
     """Find the units of what is pointed at. Raises where there is nothing to find."""
     spot = _look(pointed.what)
-    setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
-    scan = await _scan(spot, setting)
-    setting = replace(setting, vendored=find_vendored(scan.files, scan.root))
-    way = Way(setting, ask, spot.config, pointed.generator_data)
+    scan, setting = await _look_over(spot, setting)
+    way = Way(setting, ask, spot.config, pointed.generator_data, lives)
     if not (spot.is_tree or spot.is_file):
         return await _plain(_units(pointed), scan, way)
     if scan.has_units:
@@ -97,6 +98,23 @@ async def discover(pointed: Pointed, setting: Setting, ask: AskCluster) -> Disco
     units = [_without(one, apart, scan) for one in _units(pointed)] if apart else _units(pointed)
     found = await _plain(units, scan, way)
     return replace(found, findings=(*found.findings, *tell_apart(apart)))
+
+
+async def find_sets(pointed: Pointed, setting: Setting) -> tuple[list[GeneratedSet], list[Finding]]:
+    """The ApplicationSets of a file or a directory with what they generate; no unit is rendered."""
+    spot = _look(pointed.what)
+    scan, setting = await _look_over(spot, setting)
+    homes = await find_homes(scan, setting)
+    if homes.apart:
+        refuse_several(pointed.what, scan, homes.apart)
+    scan = homes.scan
+    found, findings = list[GeneratedSet](), [*homes.findings, *scan.broken]
+    async with Workshop(homes.setting) as workshop:
+        generating = Generating(workshop, scan, spot.config, pointed.generator_data)
+        for declared in (one for name, one in scan.declared.items() if scan.is_below(name)):
+            found += [await generating.generate(one) for one in declared.sets]
+            findings += declared.findings if declared.sets else ()
+    return found, findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +201,13 @@ def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
         )
         for unit in _units(parent)
     ]
+
+
+async def _look_over(spot: _Target, setting: Setting) -> tuple[Scan, Setting]:
+    """The tree around a spot, and how things may be had there."""
+    setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
+    scan = await _scan(spot, setting)
+    return scan, replace(setting, vendored=find_vendored(scan.files, scan.root))
 
 
 async def _scan(spot: _Target, setting: Setting) -> Scan:

@@ -24,7 +24,7 @@ from tidegate.dialect.units import find_units
 from tidegate.documents import Document
 from tidegate.errors import Place
 from tidegate.flows.discover.scan import Scan
-from tidegate.flows.discover.sets import Generating
+from tidegate.flows.discover.sets import GeneratedSet, Generating
 from tidegate.flows.discover.surroundings import Neighbourhood
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.flows.rendering.units import FindData
@@ -99,12 +99,17 @@ class Growing:
         self._rendered: dict[tuple[bytes, int], Rendered | Unrendered] = {}
         self._locks: dict[tuple[bytes, int], asyncio.Lock] = {}
         self._declared: dict[tuple[int, str], Declared] = {}
+        self._sets: dict[tuple[UnitId, Place | None], GeneratedSet] = {}
+        """Sets that stand in files, by their units as candidates."""
 
     async def generate(self) -> None:
         """Whatever sets that stand in files generate."""
         for name, declared in self._scan.declared.items():
             if declared.sets and self._scan.is_below(name):
-                self._scan.generated[name] = await self._generating.expanded(declared)
+                made = [await self._generating.generate(one) for one in declared.sets]
+                self._sets |= {(one.unit.id, one.unit.where): one for one in made}
+                units = (*declared.units, *(one.unit for one in made))
+                self._scan.generated[name] = msgspec.structs.replace(declared, units=units)
 
     async def grow(self, units: Iterable[Unit]) -> list[_Node]:
         """The nodes of these units, each with all that comes of it."""
@@ -121,18 +126,34 @@ class Growing:
         return [task.result() for task in tasks]
 
     async def _grow(self, unit: Unit, around: Neighbourhood, above: tuple[UnitId, ...]) -> _Node:
+        written = self._sets.get((unit.id, unit.where)) if len(above) == 1 else None
+        if written is not None:
+            return await self._grow_set(unit, written, around, above)
         unit = around.with_sources(unit)
         rendered = await self._render_once(unit, around)
         if isinstance(rendered, Unrendered):
             found = Declared(units=tuple(_seen_below(unit, self._scan)))
         else:
             found = self._find_units(rendered, unit.destination.namespace)
-        declared = await self._generating.expanded(found)
-        member = Member(unit, rendered, declared)
-        inside = Neighbourhood(self._scan, member.documents, declared, around)
-        children = [_child(one, unit) for one in declared.units]
+        member = Member(unit, rendered, found)
+        inside = Neighbourhood(self._scan, member.documents, found, around)
+        children = [_child(one, unit) for one in found.units]
         fresh = [one for one in children if one.id not in above]
         grown = await self._grow_all(fresh, inside, above) if fresh else []
+        for one in found.sets:
+            made = await self._generating.generate(one, unit.destination.cluster)
+            child = _child(made.unit, unit)
+            grown.append(await self._grow_set(child, made, inside, (*above, child.id)))
+        return _Node(member, grown)
+
+    async def _grow_set(
+        self, unit: Unit, made: GeneratedSet, around: Neighbourhood, above: tuple[UnitId, ...]
+    ) -> _Node:
+        """A set, which is not rendered: its Applications are what it generates."""
+        member = Member(unit, made.rendered, made.declared)
+        children = [_child(one, unit) for one in made.declared.units]
+        fresh = [one for one in children if one.id not in above]
+        grown = await self._grow_all(fresh, around, above) if fresh else []
         return _Node(member, grown)
 
     def _find_units(self, rendered: Rendered, namespace: str) -> Declared:

@@ -28,10 +28,8 @@ def findings_of(families: Collection[Family], scan: Scan) -> Iterator[Finding]:
 
 def _of_sets(scan: Scan) -> Iterator[Finding]:
     for name, generated in scan.generated.items():
-        known = scan.declared[name].findings
-        for one in generated.findings:
-            if one not in known or not scan.declared[name].units:
-                yield one
+        if not scan.declared[name].units:
+            yield from generated.findings
 
 
 def _of_families(families: Collection[Family], scan: Scan) -> Iterator[Finding]:

@@ -8,12 +8,11 @@ from dataclasses import replace
 import msgspec
 
 from tidegate.flows.discover.families import Family
+from tidegate.flows.discover.sets import PROGRESSIVE
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import ARGOCD
 from tidegate.model.unit import Unit
-
-PROGRESSIVE = "applicationsetcontroller.enable.progressive.syncs"
 
 
 def is_off(settings: Mapping[str, Switch]) -> bool:

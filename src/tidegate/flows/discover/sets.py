@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,12 +18,19 @@ from tidegate.dialect.argo.sets.asking import (
     AskContents,
     AskFiles,
     AskTexts,
+    Body,
     Errand,
     Known,
     KnownCluster,
     SetAnswer,
 )
-from tidegate.dialect.argo.sets.reading import units_of
+from tidegate.dialect.argo.sets.policies import (
+    is_strict,
+    left_alone,
+    policy_of,
+    with_preserved,
+)
+from tidegate.dialect.argo.sets.reading import objects_of, unit_of, units_of, uses_clusters
 from tidegate.dialect.argo.settings import read_settings
 from tidegate.dialect.declared import Declared, DeclaredSet
 from tidegate.documents import Document
@@ -28,13 +38,16 @@ from tidegate.errors import TidegateError
 from tidegate.files import StrayPathError, follow, open_file
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.generator_data import GeneratorData
-from tidegate.flows.rendering import Workshop
+from tidegate.flows.jq import Jq
+from tidegate.flows.rendering import Rendered, Workshop
 from tidegate.flows.rendering.units import data_of
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import mapping, text
 from tidegate.model.source import GitRef, GitSource, RefKind, Snapshot
+from tidegate.model.unit import Unit
+from tidegate.plan.diff.ignoring import keep_living
 from tidegate.render.go_texts import render_texts
 
 CLUSTER = ("argocd.argoproj.io/secret-type", "cluster")
@@ -42,11 +55,36 @@ CLUSTER = ("argocd.argoproj.io/secret-type", "cluster")
 SECRETS, ARGO_MAPS = b"argocd.argoproj.io/secret-type", b"argocd-cm"
 """What is in the text of files with clusters, and with settings."""
 GLOBBING = "applicationsetcontroller.enable.new.git.file.globbing"
+PROGRESSIVE = "applicationsetcontroller.enable.progressive.syncs"
 HEAD = frozenset({"", "HEAD"})
 LARGEST = 10_000_000
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class GeneratedSet:
+    """A set, what it generates, and the units of that with whatever is to be said of them."""
+
+    set: DeclaredSet
+    generated: Generated
+    declared: Declared
+    unit: Unit
+    documents: tuple[Document, ...]
+
+    @property
+    def rendered(self) -> Rendered:
+        """Its Applications, as what a unit renders to."""
+        return Rendered(documents=self.documents, hidden=((),) * len(self.documents))
+
+
+AskLives: TypeAlias = Callable[[str, str, str], Awaitable[Mapping[str, Body] | None]]
+"""By name, the objects of a kind that live in a cluster and a namespace; None: nobody can say."""
+
+
+async def nothing_lives(_kind: str, _cluster: str, _namespace: str) -> Mapping[str, Body] | None:
+    return None
+
+
+@dataclass
 class Generating:
     """All sets of one run; the same set is generated once."""
 
@@ -54,26 +92,55 @@ class Generating:
     scan: Scan
     config: Config
     data: GeneratorData
-    _made: dict[bytes, Declared] = field(default_factory=dict)
+    lives: AskLives = nothing_lives
+    _made: dict[bytes, GeneratedSet] = field(default_factory=dict)
 
-    async def expanded(self, declared: Declared) -> Declared:
-        """What is declared, with the units of its sets."""
-        if not declared.sets:
-            return declared
-        found = [await self._units(one) for one in declared.sets]
-        return Declared.together([msgspec.structs.replace(declared, sets=()), *found])
-
-    async def _units(self, one: DeclaredSet) -> Declared:
-        key = msgspec.json.encode((one.mark, str(one.where), one.body), enc_hook=str)
+    async def generate(self, one: DeclaredSet, cluster: str = "") -> GeneratedSet:
+        """What one set of a cluster comes to; of one at fault, nothing but what is wrong."""
+        key = msgspec.json.encode((one.mark, str(one.where), one.body, cluster), enc_hook=str)
         if key not in self._made:
-            self._made[key] = units_of(one, await self._generated(one))
+            told = self._told
+            generated = await self._generated(one, cluster)
+            if not is_strict(one, told):
+                generated = await self._as_living(one, generated, cluster)
+            rolls = told.get(PROGRESSIVE, "true") == "true"
+            self._made[key] = GeneratedSet(
+                one,
+                generated,
+                units_of(one, generated, told),
+                unit_of(one, policy_of(one, told), is_whole=generated.is_whole),
+                objects_of(one, generated, rolls=rolls),
+            )
         return self._made[key]
 
-    async def _generated(self, one: DeclaredSet) -> Generated:
+    async def _as_living(self, one: DeclaredSet, made: Generated, cluster: str) -> Generated:
+        """With what stays as it lives of Applications that are there."""
+        lives = await self.lives("Application", cluster, one.namespace) or {}
+        rules = left_alone(one, policy_of(one, self._told))
+        found = []
+        with closing(Jq()) as jq:
+            for each in made.applications:
+                live = lives.get(each.name)
+                if live is None:
+                    found.append(each)
+                    continue
+                mine = tuple(rule for rule in rules if rule.name in {"", each.name})
+                generated = with_preserved(each.body, live, one)
+                body = keep_living(generated, live, mine, jq.paths_at(one.where))
+                found.append(msgspec.structs.replace(each, body=body))
+        return msgspec.structs.replace(made, applications=tuple(found))
+
+    @cached_property
+    def _told(self) -> dict[str, str]:
+        """What controllers of Argo CD's are told, by the configuration, else by files."""
+        switches = (*read_settings(self.scan.data_with(ARGO_MAPS)), *self.config.settings)
+        return {one.name: str(one.value).lower() for one in switches}
+
+    async def _generated(self, one: DeclaredSet, cluster: str) -> Generated:
         try:
-            return await self._run(generate(one, self._known(one)))
+            return await self._run(generate(one, await self._known(one, cluster)))
         except TidegateError as error:
-            return Generated(findings=(_not_known(one, error),))
+            return Generated(findings=(_not_known(one, error),), is_whole=False)
 
     async def _run(self, errand: Errand[Generated]) -> Generated:
         try:
@@ -109,10 +176,20 @@ class Generating:
             self.workshop.renders.keep_rows(key, known)
         return known
 
-    def _known(self, one: DeclaredSet) -> Known:
+    async def _known(self, one: DeclaredSet, cluster: str) -> Known:
         given = self.data.get(f"{one.namespace}/{one.name}") or self.data.get(one.name, {})
-        switch = setting_of(GLOBBING, self.scan, self.config)
-        return Known(clusters=self._clusters(), given=given, doublestar=switch == "true")
+        doublestar = self._told.get(GLOBBING) == "true"
+        names = uses_clusters(one)
+        asked = await self.lives("Secret", cluster, one.namespace) if names else None
+        secrets = [Document(body, one.where) for body in (asked or {}).values()]
+        found = {each.name: each for each in _from_secrets(secrets)}
+        found |= {each.name: each for each in self._clusters()}
+        return Known(
+            clusters=tuple(found.values()),
+            given=given,
+            doublestar=doublestar,
+            asked=asked is not None,
+        )
 
     def _clusters(self) -> tuple[KnownCluster, ...]:
         """Those of the repository's Secrets, and those that the configuration names."""
@@ -123,12 +200,6 @@ class Generating:
                     one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
                 )
         return tuple(found.values())
-
-
-def setting_of(key: str, scan: Scan, config: Config) -> str:
-    """How a controller of Argo CD's is set, by the configuration, else by files."""
-    switches = (*config.settings, *read_settings(scan.data_with(ARGO_MAPS)))
-    return next((str(one.value).lower() for one in switches if one.name == key), "")
 
 
 def _from_secrets(documents: Iterable[Document]) -> Iterator[KnownCluster]:

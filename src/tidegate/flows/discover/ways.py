@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tidegate.flows.discover.families import Growing, Render
 from tidegate.flows.discover.scan import Scan
-from tidegate.flows.discover.sets import Generating
+from tidegate.flows.discover.sets import AskLives, Generating, nothing_lives
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
 from tidegate.flows.rendering.capabilities import Capabilities
@@ -30,9 +30,10 @@ class Way:
     ask: AskCluster
     config: Config
     data: GeneratorData
+    lives: AskLives = nothing_lives
 
     def growing(self, scan: Scan, workshop: Workshop) -> Growing:
-        generating = Generating(workshop, scan, self.config, self.data)
+        generating = Generating(workshop, scan, self.config, self.data, self.lives)
         return Growing(scan, self._renderer(workshop), generating)
 
     def _renderer(self, workshop: Workshop) -> Render:

@@ -24,6 +24,8 @@ DEEDS = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNE
 STATES = {f"step.{state}": state for state in StepState}
 _foreign = lru_cache(maxsize=1_024)(foreign)
 """Many objects wait for the same reason."""
+SLOTS = "Slots"
+"""The reason of a step that waits until fewer units of its group are under way."""
 SETTLED = frozenset({Told.OBJECT_READY, Told.OBJECT_PRUNED, Told.HOOK_FINISHED})
 
 
@@ -42,6 +44,11 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 
     since: Ms
     sentence: str
+
+
+def is_asking(event: Event) -> bool:
+    """Whether a step waits for somebody, and not for a place among others."""
+    return event.told is Told.STEP_WAITING and event.reason not in {"", SLOTS}
 
 
 class Remark(msgspec.Struct, frozen=True, gc=False):
@@ -211,8 +218,11 @@ class Course:
             self.done[step.id] = step
             return
         self.done.pop(step.id, None)
+        self.held.pop(step.unit, None)
         if state is StepState.WAITING:
             self.active.pop(step.id, None)
+            if is_asking(event):
+                self.held[step.unit] = Held(event.at, step.sentence)
             return
         self.active[step.id] = step
         if step.begun is None:

@@ -14,7 +14,7 @@ from tidegate.errors import foreign
 from tidegate.model.event import Event, StepState, Told
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.report.rollout.course import STATES, Course, StepCourse, Wait
+from tidegate.report.rollout.course import STATES, Course, StepCourse, Wait, is_asking
 from tidegate.report.rollout.names import brief, count, fold, limit, listing, seconds
 from tidegate.report.rollout.summary import headline
 
@@ -24,6 +24,8 @@ AGAIN = Ms(15 * SECOND)
 """How soon a wait is told again whose reason has changed."""
 ALIVE = Ms(1 * MINUTE)
 """How soon it is told again though nothing has changed."""
+APPROVAL = "Approval"
+"""The reason of a step that waits until somebody approves."""
 MOST_WAITS = 3
 MOST_NAMED = 6
 MOST_STEPS = 3
@@ -117,6 +119,9 @@ class Lines:
             case Told.RETRY_PLANNED:
                 pause = limit(event.until - event.at)
                 yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
+            case Told.STEP_WAITING if is_asking(event):
+                hint = f": `tidegate approve {event.unit}`" if event.reason == APPROVAL else ""
+                yield self._line(event.at, step, f"waits: {_why(event)}{hint}")
             case told if told in REMARKS:
                 yield self._line(event.at, step, f"{REMARKS[told]} {event.ref}: {_why(event)}")
             case _:

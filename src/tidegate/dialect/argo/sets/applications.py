@@ -61,6 +61,8 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True):
 
     applications: tuple[Application, ...] = ()
     findings: tuple[Finding, ...] = ()
+    is_whole: bool = True
+    """Nothing of it is at fault: what is not here is no longer generated."""
 
 
 def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
@@ -74,7 +76,7 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
         except Fault as fault:
             why = "Argo CD generates nothing of a set that is at fault"
             telling.error(fault.code, (*path, *fault.path), fault.said, why, fault.fix)
-            return Generated(findings=telling.findings)
+            return Generated(findings=telling.findings, is_whole=False)
         if "clusters" in mapping(entry):
             _tell_clusters(known, path, telling)
         if not found:
@@ -83,11 +85,16 @@ def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
         made += found
     if not made:
         said = f"ApplicationSet `{one.namespace}/{one.name}` generates nothing"
-        telling.note("argo.set-empty", ("spec", "generators"), said)
-    return Generated(applications=tuple(_sound(made, telling)), findings=telling.findings)
+        fix = "`--allow-empty` prunes what it generated before"
+        telling.note("argo.set-empty", ("spec", "generators"), said, fix=fix)
+    sound = tuple(_sound(made, telling))
+    is_whole = len(sound) == len(made)
+    return Generated(applications=sound, findings=telling.findings, is_whole=is_whole)
 
 
 def _tell_clusters(known: Known, path: FieldPath, telling: Telling) -> None:
+    if known.asked:
+        return
     names = ", ".join(f"`{foreign(one.name)}`" for one in known.clusters)
     said = f"the clusters are those that Git knows: {names}" if names else "Git knows no cluster"
     why = "a running Argo CD may know others; it is not asked"

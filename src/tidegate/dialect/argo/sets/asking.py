@@ -75,12 +75,14 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before anything is asked.
 
     `given`: by the name of a generator, what somebody says it finds. `doublestar`: how patterns of
-    files are read, by a switch of the controller.
+    files are read, by a switch of the controller. `asked`: the clusters that a running Argo CD
+    knows are among the known ones.
     """
 
     clusters: tuple[KnownCluster, ...] = ()
     given: Mapping[str, tuple[Params, ...]] = {}
     doublestar: bool = False
+    asked: bool = False
 
 
 class Language(msgspec.Struct, frozen=True):

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
 
 from tidegate.dialect.argo.application import read_application
 from tidegate.dialect.argo.sets.applications import Application, Generated
-from tidegate.dialect.argo.sets.asking import Body
 from tidegate.dialect.argo.sets.patterns import literal_start
-from tidegate.dialect.argo.sets.rolling import steps_of
+from tidegate.dialect.argo.sets.policies import (
+    SetPolicy,
+    left_alone,
+    tell_left_alone,
+    tell_policy,
+)
+from tidegate.dialect.argo.sets.rolling import has_steps, steps_of, unautomated
 from tidegate.dialect.argo.telling import Telling
 from tidegate.dialect.declared import Declared, DeclaredSet
 from tidegate.documents import Document
-from tidegate.documents.decoding import suggest
 from tidegate.errors import foreign
 from tidegate.model.objects import Json
+from tidegate.model.policy import Order, Policy
 from tidegate.model.reading import listed, mapping, mappings, text
-from tidegate.model.unit import RolloutStep
+from tidegate.model.semantics import ARGOCD
+from tidegate.model.unit import RolloutStep, Unit, UnitId
 
-POLICIES = ("create-only", "create-update", "create-delete", "sync")
-UPDATES, DELETES = ("create-update", "sync"), ("create-delete", "sync")
+KIND = "ApplicationSet"
+MANAGER = "argocd-applicationset-controller"
 
 
 def read_set(document: Document, namespace: str) -> Declared:
@@ -34,38 +41,46 @@ def read_set(document: Document, namespace: str) -> Declared:
         said = f"ApplicationSet `{home}/{foreign(name)}` has no generators"
         why, fix = "it generates nothing", "write `spec.generators`"
         telling.error("argo.set-generator", ("spec",), said, why, fix)
-    _tell_policy(body, telling)
     made = DeclaredSet(namespace=home, name=name, where=document.place, body=body)
     return Declared(sets=(made,), findings=telling.findings)
 
 
-def _tell_policy(body: Body, telling: Telling) -> None:
-    """What is not played, and what keeps Applications from following their set."""
-    path = ("spec", "syncPolicy", "applicationsSync")
-    policy = text(body, *path)
-    if policy and policy not in POLICIES:
-        said = f"there is no policy `{foreign(policy)}`"
-        why = "the API server refuses the set"
-        telling.error("argo.set-policy", path, said, why, suggest(policy, POLICIES))
-    elif policy and policy not in UPDATES:
-        said = "Applications that are there already do not follow this set"
-        why = "its policy creates and does not update; they are planned as Git has them"
-        telling.note("argo.set-policy", path, said, why)
-    if policy and policy in POLICIES and policy not in DELETES:
-        said = "Applications that are no longer generated stay"
-        telling.note("argo.set-policy", path, said, "its policy does not delete")
-    for field in ("preservedFields", "ignoreApplicationDifferences"):
-        if mapping(body, "spec").get(field):
-            said = f"`{field}` is not played: Applications are planned as they are generated"
-            why = "it keeps what others have written into them"
-            telling.note("argo.set-ignored", ("spec", field), said, why)
+def unit_of(one: DeclaredSet, policy: SetPolicy, *, is_whole: bool) -> Unit:
+    """The set itself: what it deploys are Applications, in no order among themselves.
+
+    What is missing of one that is not whole may still be wanted: nothing is pruned.
+    """
+    own = Policy(
+        semantics=ARGOCD,
+        manager=MANAGER,
+        order=Order.NONE,
+        prunes=policy.deletes and is_whole,
+        cascades=policy.deletes,
+        ignores=left_alone(one, policy),
+        keeps_ignored=True,
+    )
+    return Unit(id=UnitId(KIND, "", one.namespace, one.name), policy=own, where=one.where)
 
 
-def units_of(one: DeclaredSet, generated: Generated) -> Declared:
+def objects_of(one: DeclaredSet, generated: Generated, *, rolls: bool) -> tuple[Document, ...]:
+    """The Applications as the set writes them; who comes step by step is not synced by itself."""
+    steps = rolls and has_steps(one)
+    return tuple(
+        Document(
+            unautomated(each.body) if steps else each.body, replace(one.where, field=each.spot)
+        )
+        for each in generated.applications
+    )
+
+
+def units_of(one: DeclaredSet, generated: Generated, settings: Mapping[str, str]) -> Declared:
     """The units of what a set generates. What is said of many of them is said once.
 
     Where they come step by step, those of a step have their turns by their names.
     """
+    telling = Telling(one.where)
+    tell_policy(one, settings, telling)
+    tell_left_alone(one, telling)
     steps, wrong = steps_of(one, generated.applications)
     made = generated.applications
     in_turn = sorted(made, key=lambda each: each.name) if steps else made
@@ -73,7 +88,7 @@ def units_of(one: DeclaredSet, generated: Generated) -> Declared:
     told = dict.fromkeys(finding for each in read for finding in each.findings)
     return Declared(
         units=tuple(unit for each in read for unit in each.units),
-        findings=(*generated.findings, *wrong, *told),
+        findings=(*telling.findings, *generated.findings, *wrong, *told),
     )
 
 
@@ -86,6 +101,16 @@ def _read(application: Application, one: DeclaredSet, step: RolloutStep | None) 
         for unit in found.units
     )
     return Declared(units=units, findings=found.findings)
+
+
+def uses_clusters(one: DeclaredSet) -> bool:
+    """Whether a generator of it, at any depth, asks which clusters Argo CD knows."""
+    pending = [*listed(one.body, "spec", "generators")]
+    for entry in pending:  # it grows meanwhile
+        if "clusters" in mapping(entry) or "clusterDecisionResource" in mapping(entry):
+            return True
+        pending += [*listed(entry, "matrix", "generators"), *listed(entry, "merge", "generators")]
+    return False
 
 
 def asked_paths(one: DeclaredSet) -> list[tuple[str, str]]:

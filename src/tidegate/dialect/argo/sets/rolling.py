@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tidegate.dialect.argo.sets.applications import Application
+from tidegate.dialect.argo.sets.asking import Body
 from tidegate.dialect.argo.telling import Telling
 from tidegate.dialect.declared import DeclaredSet
 from tidegate.documents import FieldPath
@@ -17,6 +18,7 @@ from tidegate.model.reading import listed, mapping, mappings, part, text
 from tidegate.model.unit import RolloutStep
 
 ROLLING, AT_ONCE = "RollingSync", "AllAtOnce"
+REVERSE = "Reverse"
 OPERATORS = ("In", "NotIn")
 PERCENT = re.compile(r"(-?\d+)%")
 STEPS: FieldPath = ("spec", "strategy", "rollingSync", "steps")
@@ -28,6 +30,7 @@ def steps_of(
     """By name, the step of each Application of a set that has some; 0 where none takes it."""
     telling, strategy = Telling(one.where), mapping(one.body, "spec", "strategy")
     kind = text(strategy, "type", default=AT_ONCE)
+    _tell_deletion(strategy, kind, telling)
     if kind != ROLLING:
         if kind != AT_ONCE:
             said, why = f"there is no strategy `{foreign(kind)}`", "Argo CD syncs all at once"
@@ -43,8 +46,11 @@ def steps_of(
     limits = _limits(steps, numbers, telling)
     _tell_unmatched(numbers, telling)
     phases = {one.name: _phase(steps, numbers[one.name], one) for one in applications}
+    turned = text(strategy, "deletionOrder").lower() == REVERSE.lower()
     return {
-        name: RolloutStep(number=number, limit=limits.get(number), phase=phases[name])
+        name: RolloutStep(
+            number=number, limit=limits.get(number), phase=phases[name], turned=turned
+        )
         for name, number in numbers.items()
     }, telling.findings
 
@@ -58,6 +64,34 @@ def _phase(steps: Sequence[Json], number: int, one: Application) -> str:
         if text(expression, "operator") == "In"
     ]
     return str(one.labels.get(keys[0], "")) if keys else ""
+
+
+def _tell_deletion(strategy: Body, kind: str, telling: Telling) -> None:
+    """An order of deletion that Argo CD does not know, or does not obey without steps."""
+    path: FieldPath = ("spec", "strategy", "deletionOrder")
+    order = text(strategy, "deletionOrder", default=AT_ONCE)
+    if order.lower() not in {AT_ONCE.lower(), REVERSE.lower()}:
+        said, why = f"there is no order `{foreign(order)}`", "Argo CD deletes all at once"
+        telling.warn("argo.set-strategy", path, said, why, suggest(order, (AT_ONCE, REVERSE)))
+    elif order.lower() == REVERSE.lower() and kind != ROLLING:
+        said = f"`deletionOrder: {foreign(order)}` does nothing"
+        why, fix = "Argo CD obeys it for sets with steps alone", "add `rollingSync`, or remove it"
+        telling.warn("argo.set-strategy", path, said, why, fix)
+
+
+def has_steps(one: DeclaredSet) -> bool:
+    strategy = mapping(one.body, "spec", "strategy")
+    return text(strategy, "type") == ROLLING and bool(mappings(strategy, "rollingSync", "steps"))
+
+
+def unautomated(body: Body) -> Body:
+    """An Application whose set syncs it: what it says of automated syncs is kept, and off."""
+    spec = mapping(body, "spec")
+    sync = mapping(spec, "syncPolicy")
+    if not isinstance(sync.get("automated"), dict):
+        return body
+    off: Body = {**mapping(sync, "automated"), "enabled": False}
+    return {**body, "spec": {**spec, "syncPolicy": {**sync, "automated": off}}}
 
 
 def _numbers(

@@ -1,0 +1,334 @@
+"""A set of twelve Applications in four steps on a real API server, by its audit log.
+
+With and without the kinds of Argo CD: where they are served, the Applications themselves are
+written, changed and deleted as the set's policy says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plane import ControlPlane
+from plane.audit import read_audit
+from tests.e2e.rollout_audit import CREATED, WRITES, DeploymentSeen
+from tests.e2e.test_families import serve
+from tests.fakes.repositories import Repository, deployment, namespace
+from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
+from tests.fakes.tidegate_command import Ran, Tidegate
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Done, Missing
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
+
+_numbers = itertools.count(100)
+APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
+APPROVE = ("--approve", "c1", "--approve", "c2")
+
+
+class Fleet:
+    """A repository with a set, and a cluster whose namespaces it shares with nobody."""
+
+    def __init__(self, plane: ControlPlane, root: Path, *, served: bool) -> None:
+        self.plane, self.served = plane, served
+        self.suffix = f"-{next(_numbers)}"
+        self.shop = f"shop{self.suffix}"
+        self.sets = SetRepository(Repository(root / "platform", self.suffix))
+        self._home = root
+
+    @property
+    def _login(self) -> tuple[str | Path, ...]:
+        return "--kubeconfig", self.plane.kubeconfig("tidegate"), "--context", "plane"
+
+    async def sync(self, *words: str) -> Ran:
+        root = self.sets.repository.root
+        return await Tidegate(self._home).run(
+            "sync", root, *self._login, "--yes", "--timeout", "100s", *words
+        )
+
+    async def approve(self, *names: str) -> Ran:
+        known = [f"Application/argocd{self.suffix}/{name}" for name in names]
+        return await Tidegate(self._home).run("approve", *known, *self._login)
+
+    @asynccontextmanager
+    async def syncing(self) -> AsyncIterator[Process]:
+        """A rollout of another process, which tells events."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tidegate", "sync", str(self.sets.repository.root)),
+            *(*map(str, self._login), "--yes", "--timeout", "150s", "-o", "json"),
+            env={"PATH": os.environ["PATH"], "HOME": str(self._home)},
+            stdout=PIPE,
+            stderr=PIPE,
+            limit=1 << 22,
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    def written(self) -> dict[str, str]:
+        """By Deployment, when it was first written."""
+        found: dict[str, str] = {}
+        for one in self._entries("deployments"):
+            own = one.user.username == "tidegate" and one.verb in WRITES
+            if own and "dryRun=All" not in one.request_uri:
+                found.setdefault(one.object_ref.name, one.request_received_timestamp)
+        return found
+
+    def ready(self) -> dict[str, str]:
+        """By Deployment, when its first generation was ready."""
+        found: dict[str, str] = {}
+        for one in self._entries("deployments"):
+            if one.object_ref.subresource == "status" and one.response_status.code < CREATED:
+                seen = msgspec.json.decode(one.response_object, type=DeploymentSeen)
+                if seen.is_ready:
+                    found.setdefault(one.object_ref.name, one.request_received_timestamp)
+        return found
+
+    def _entries(self, resource: str) -> list:  # type: ignore[type-arg]
+        found = [
+            one
+            for one in read_audit(self.plane.audit_log)
+            if one.object_ref.namespace == self.shop and one.object_ref.resource == resource
+        ]
+        return sorted(found, key=lambda one: one.request_received_timestamp)
+
+    async def application(self, name: str) -> Body | None:
+        async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
+            ref = Ref(APPLICATION, f"argocd{self.suffix}", name)
+            found = await Desk(Exchange(world)).get(ref)
+        if not isinstance(found, Done):
+            return None
+        body: Body = msgspec.json.decode(live_of(found).body)
+        return body
+
+    async def patch(self, name: str, body: dict[str, Json]) -> None:
+        async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
+            ref = Ref(APPLICATION, f"argocd{self.suffix}", name)
+            live_of(await Desk(Exchange(world)).patch(ref, body, manager="somebody"))
+
+    async def is_there(self, name: str) -> bool:
+        async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
+            ref = Ref(Kind("apps", "v1", "Deployment"), self.shop, name)
+            return not isinstance(await Desk(Exchange(world)).get(ref), Missing)
+
+
+@pytest.fixture(scope="module", params=["unserved", "served"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ControlPlane, bool]]:
+    served = request.param == "served"
+    with ControlPlane.start() as running:
+        if served:
+            asyncio.run(serve(running))
+        yield running, served
+
+
+@pytest.fixture
+async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
+    plane, served = cluster
+    made = Fleet(plane, tmp_path, served=served)
+    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+        body: dict[str, Json] = namespace(f"argocd{made.suffix}")
+        live_of(await Desk(Exchange(world)).create(body))
+    return made
+
+
+async def until(process: Process, told: str, *names: str) -> None:
+    """Read events until this was told of all these units."""
+    left, last = set(names), list[str]()
+    assert process.stdout is not None
+    while left:
+        line = await process.stdout.readline()
+        assert line, "\n".join(last[-12:])
+        last.append(line.decode())
+        event = json.loads(line)
+        if event["told"] == told and event.get("unit"):
+            left.discard(event["unit"]["name"])
+
+
+def assert_in_steps(fleet: Fleet) -> None:
+    """Each step behind the one before, and never more of one under way than its limit."""
+    begun, ready = fleet.written(), fleet.ready()
+    assert set(begun) == set(NAMES)
+    for early, late in itertools.pairwise(STEPS):
+        last = max(ready[name] for name in STEPS[early])
+        assert last <= min(begun[name] for name in STEPS[late]), (early, late)
+    for number, names in STEPS.items():
+        for name in names:
+            busy = [one for one in names if begun[one] <= begun[name] < ready[one]]
+            assert len(busy) <= LIMITS[number], (number, busy)
+
+
+async def test_limits_are_kept_and_a_hold_holds_until_each_is_approved(fleet: Fleet) -> None:
+    fleet.sets.write()
+
+    async with fleet.syncing() as process:
+        await until(process, "step.waiting", "c1", "c2")
+        held = set(fleet.written())
+        first = await fleet.approve("c1")
+        await until(process, "unit.ended", "c1")
+        half = set(fleet.written())
+        second = await fleet.approve("c2")
+        await until(process, "unit.ended", "d1", "d2", "d3")
+        assert await process.wait() == 0
+
+    assert held == {*STEPS["1"], *STEPS["2"]}
+    assert half == {*held, "c1"}
+    assert (first.code, second.code) == (0, 0), first.stderr + second.stderr
+    assert first.lines[-1] == f"Application/argocd{fleet.suffix}/c1 may go on"
+    assert_in_steps(fleet)
+    again = await fleet.approve("c2")
+    assert again.code == 3
+    assert "nothing of" in again.stderr
+
+
+async def test_a_failing_smoke_stops_all_later_steps_until_it_is_mended(fleet: Fleet) -> None:
+    fleet.sets.write()
+    fleet.sets.fail("b2")
+
+    failed = await fleet.sync(*APPROVE)
+    reached = set(fleet.written())
+    fleet.sets.mend("b2")
+    mended = await fleet.sync(*APPROVE)
+
+    assert failed.code == 4, failed.stdout + failed.stderr
+    assert reached <= {*STEPS["1"], *STEPS["2"]}
+    assert mended.code == 0, mended.stdout + mended.stderr
+    assert_in_steps(fleet)
+
+
+async def test_a_rollout_that_is_killed_keeps_the_limits_and_the_hold(fleet: Fleet) -> None:
+    fleet.sets.write()
+    for told, name in (("unit.ended", "a1"), ("step.applying", "b2"), ("step.waiting", "c2")):
+        async with fleet.syncing() as process:
+            await until(process, told, name)
+            process.kill()
+            assert await process.wait() == -signal.SIGKILL
+    approved = await fleet.approve("c1", "c2")
+
+    ran = await fleet.sync()
+
+    assert approved.code == 0, approved.stderr
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert_in_steps(fleet)
+
+
+async def test_what_is_no_longer_generated_goes_by_the_policy(fleet: Fleet) -> None:
+    fleet.sets.write()
+    first = await fleet.sync(*APPROVE)
+    fleet.sets.drop("a1")
+    fleet.sets.put_set(syncPolicy={"applicationsSync": "create-update"})
+    kept = await fleet.sync(*APPROVE)
+    is_kept = await fleet.is_there("a1"), await fleet.application("a1") is not None
+    fleet.sets.put_set()
+
+    ran = await fleet.sync(*APPROVE)
+
+    assert (first.code, kept.code, ran.code) == (0, 0, 0), kept.stderr + ran.stderr
+    assert is_kept == (True, fleet.served)
+    assert not await fleet.is_there("a1")
+    assert await fleet.application("a1") is None
+    assert await fleet.is_there("a2")
+
+
+async def test_a_set_that_leaves_git_takes_its_units_along(fleet: Fleet) -> None:
+    fleet.sets.write()
+    first = await fleet.sync(*APPROVE)
+    fleet.sets.repository.drop("sets/apps.yaml")
+
+    ran = await fleet.sync()
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    assert [name for name in NAMES if await fleet.is_there(name)] == []
+    assert await fleet.application("a1") is None
+
+
+async def test_without_a_finalizer_what_it_brought_stays(fleet: Fleet) -> None:
+    fleet.sets.write(syncPolicy={"preserveResourcesOnDeletion": True})
+    first = await fleet.sync(*APPROVE)
+    fleet.sets.drop("a1")
+
+    ran = await fleet.sync(*APPROVE)
+
+    assert (first.code, ran.code) == (0, 0), ran.stderr
+    assert await fleet.application("a1") is None
+    assert await fleet.is_there("a1")
+    assert "has left Git; what it has brought stays" in ran.stderr
+
+
+async def test_applications_are_written_as_the_set_would(fleet: Fleet) -> None:
+    if not fleet.served:
+        return
+    fleet.sets.write()
+
+    ran = await fleet.sync(*APPROVE)
+
+    body = await fleet.application("a1")
+    assert ran.code == 0, ran.stderr
+    assert body is not None
+    automated = body["spec"]["syncPolicy"]["automated"]  # type: ignore[index,call-overload]
+    assert automated == {"prune": True, "enabled": False}
+    assert body["metadata"]["labels"] == {"step": "1"}  # type: ignore[index,call-overload]
+    assert "argocd.argoproj.io/tracking-id" not in body["metadata"]["annotations"]  # type: ignore[index,call-overload,operator]
+
+
+async def test_what_is_there_is_not_updated_where_the_policy_says_so(fleet: Fleet) -> None:
+    if not fleet.served:
+        return
+    fleet.sets.write()
+    first = await fleet.sync(*APPROVE)
+    fleet.sets.repository.put("apps/a1/other/web.yaml", deployment("a1", to="2"))
+    fleet.sets.describe("a1", "1", "other")
+    fleet.sets.put_set(syncPolicy={"applicationsSync": "create-only"})
+
+    kept = await fleet.sync(*APPROVE)
+    before = await fleet.application("a1")
+    fleet.sets.put_set()
+    ran = await fleet.sync(*APPROVE, "--adopt-name")
+    after = await fleet.application("a1")
+
+    assert (first.code, kept.code, ran.code) == (0, 0, 0), kept.stderr + ran.stderr
+    paths = [one and one["spec"]["source"]["path"] for one in (before, after)]  # type: ignore[index,call-overload]
+    assert paths == ["apps/a1/objects", "apps/a1/other"]
+
+
+async def test_fields_that_others_own_stay_as_they_live(fleet: Fleet) -> None:
+    if not fleet.served:
+        return
+    fleet.sets.write(
+        preservedFields={"annotations": ["team"]},
+        ignoreApplicationDifferences=[{"jsonPointers": ["/spec/source/path"]}],
+    )
+    first = await fleet.sync(*APPROVE)
+    fleet.sets.repository.put("apps/a1/other/web.yaml", deployment("a1", to="2"))
+    theirs: dict[str, Json] = {
+        "metadata": {"annotations": {"team": "blue"}},
+        "spec": {"source": {"path": "apps/a1/other"}},
+    }
+    await fleet.patch("a1", theirs)
+
+    ran = await fleet.sync(*APPROVE, "--adopt-name", "-o", "json")
+
+    body = await fleet.application("a1")
+    assert (first.code, ran.code) == (0, 0), first.stderr + ran.stderr
+    assert body is not None
+    assert body["spec"]["source"]["path"] == "apps/a1/other"  # type: ignore[index,call-overload]
+    assert body["metadata"]["annotations"]["team"] == "blue"  # type: ignore[index,call-overload]
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    written = [one["ref"] for one in events if one["told"] == "object.written"]
+    deployed = [one["name"] for one in written if one["kind"]["name"] == "Deployment"]
+    assert deployed == ["a1"], "it follows what lives"

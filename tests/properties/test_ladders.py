@@ -1,0 +1,170 @@
+"""A set of twelve units in four steps, under faults and kills: limits, the hold, and a failure.
+
+What was under way when is read from the cluster's own record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from tests.fakes.mortal import Happening
+from tests.fakes.rollout_cases import FAULTS, Case, Shape, fast_by, no_budget, shared_by, some_turns
+from tests.fakes.rollout_plays import PATIENCE, Part, Stage
+from tests.fakes.rollout_record import Record, is_ready
+from tidegate.engine.approvals import approval
+from tidegate.model.event import Told
+from tidegate.model.moment import Ms
+from tidegate.model.plan import Plan
+from tidegate.model.unit import RolloutStep
+from tidegate.plan.build import build_plan
+from tidegate.sandbox.world import START
+from tidegate.testing.builders import a_name, an_object
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+
+STEPS = ((0, 1, 2), (3, 4, 5, 6), (7, 8), (9, 10, 11))
+LIMITS = (1, 2, 0, 3)
+HELD = STEPS[2]
+SET = "ApplicationSet/argocd/shop"
+
+
+@dataclass(frozen=True)
+class Rungs:
+    """How long each unit takes, which of them never becomes well, and when the held are approved.
+
+    An approval in the second 0 is there before anything begins.
+    """
+
+    case: Case
+    approved: tuple[int, int]
+
+    def stage(self) -> Stage:
+        stage = Stage(self.case)
+        stage.realm.give([an_object("v1 Namespace", "tidegate-system", namespace="")])
+        return stage
+
+    @cache  # noqa: B019 - a value, which lives as long as an example
+    def plan(self) -> Plan:
+        wanted = list(self.case.wanted())
+        for number, (members, limit) in enumerate(zip(STEPS, LIMITS, strict=True), 1):
+            for one in members:
+                unit = structs.replace(
+                    wanted[one].unit,
+                    group=f"{SET} step {number}",
+                    made_by=SET,
+                    rollout=RolloutStep(number=number, limit=limit),
+                )
+                wanted[one] = structs.replace(wanted[one], unit=unit)
+        return build_plan(wanted, budget=no_budget)
+
+    def approvals(self, stage: Stage) -> list[Happening]:
+        digests = {unit.id: unit.digest for unit in self.plan().units}
+
+        def approving(number: int) -> Happening:
+            name = a_name(f"unit-{HELD[number]}")
+
+            def approve() -> None:
+                write = approval(name.mark, digests[name], "somebody")
+                stage.realm.clusters[""].server.perform(write)
+
+            return Ms(START + self.approved[number]), approve
+
+        return [approving(number) for number in range(len(HELD))]
+
+
+def rungs(fates: st.SearchStrategy[int | None], *, faulty: bool) -> st.SearchStrategy[Rungs]:
+    def made(afters: list[int], bad: int | None, faults: tuple, approved: list[int]) -> Rungs:  # type: ignore[type-arg]
+        units = tuple(
+            ((Shape("Deployment", after, 0, "dies" if at == bad else "well"),),)
+            for at, after in enumerate(afters)
+        )
+        case = Case(units, ((),) * len(units), faults)
+        return Rungs(case, (approved[0], approved[1]))
+
+    times = st.lists(st.sampled_from([0, 20, 900, 4_000]), min_size=12, max_size=12)
+    moments = st.lists(st.integers(0, 90_000), min_size=2, max_size=2)
+    return st.builds(made, times, fates, FAULTS if faulty else st.just(()), moments)
+
+
+well = rungs(st.none(), faulty=False)
+rough = rungs(st.none(), faulty=True)
+failing = rungs(st.integers(0, 11), faulty=True)
+
+
+def numbered(name: str) -> int:
+    return int(name.partition("-")[0][1:])
+
+
+def assert_in_steps(record: Record) -> None:
+    """Nobody begins before all of the step before are well; no more are under way than may be."""
+    begun, ready = dict[int, int](), dict[int, int]()
+    for at, event in enumerate(record.changes):
+        name = event.stored.ref.name
+        if event.stored.ref.kind.name == "Deployment" and name.startswith("u"):
+            begun.setdefault(numbered(name), at)
+            if is_ready(event.stored):
+                ready.setdefault(numbered(name), at)
+    never = len(record.changes)
+    for before, after in pairwise(STEPS):
+        first = min((begun[one] for one in after if one in begun), default=never)
+        if first < never:
+            assert max(ready.get(one, never) for one in before) <= first
+    for members, limit in zip(STEPS, LIMITS, strict=True):
+        for one in (one for one in members if one in begun):
+            busy = [
+                x for x in members if x in begun and begun[x] <= begun[one] < ready.get(x, never)
+            ]
+            assert len(busy) <= (limit or len(HELD))
+
+
+@shared_by(4)
+@given(rough)
+def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
+    stage = ladder.stage()
+
+    run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
+
+    assert run.result == "passed"
+    assert_in_steps(stage.record)
+    for number, moment in zip(HELD, ladder.approved, strict=True):
+        events = [one for one in run.events if one.unit == a_name(f"unit-{number}")]
+        begins = [one.at for one in events if one.told is Told.STEP_CHECKING]
+        assert min(begins) >= START + moment
+
+
+@shared_by(4)
+@given(failing)
+def test_a_unit_that_fails_keeps_all_later_steps_from_beginning(ladder: Rungs) -> None:
+    stage = ladder.stage()
+
+    run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
+
+    assert run.result == "failed"
+    assert_in_steps(stage.record)
+
+
+@shared_by(40)
+@given(well, st.integers(0, 7), fast_by)
+def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
+    ladder: Rungs, variant: int, fast: int
+) -> None:
+    stage = ladder.stage()
+    turns = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).life.turns
+
+    for turn in list(some_turns(turns, variant))[:: 1 + turns // 40]:
+        stage = ladder.stage()
+        happenings = ladder.approvals(stage)
+        dies = Part(dies_at=turn, lands=turn % 4)
+        stage.play(stage.actor(ladder.plan(), dies), happenings=happenings)
+        late = replace(ladder, approved=(0, 0)).approvals(stage)
+        run = stage.roll_out(ladder.plan(), Part(holder="two", fast=fast), late).run
+
+        assert run.result == "passed", turn
+        assert_in_steps(stage.record)
