@@ -81,8 +81,7 @@ def pods(  # noqa: PLR0913 - all that a pod is made of
     hosts = [f"        - {{name: SERVER_{at}_HOST, value: {one}}}" for at, one in enumerate(calls)]
     env = "        env:\n" + "\n".join(hosts) + "\n" if hosts else ""
     inits = [
-        f"      - {{name: wait-{at}, image: busybox:1, command: [sh, -c, 'until nc -z {one}.{inside}.svc 80;"
-        " do sleep 2; done']}"
+        f"      - {{name: wait-{at}, image: busybox:1, command: [sh, -c, '{_until(one, inside)}']}}"
         for at, one in enumerate(waits)
     ]
     init = "      initContainers:\n" + "\n".join(inits) + "\n" if inits else ""
@@ -98,3 +97,8 @@ spec:
       - name: main
         image: shop/{name}:1
 {source}{env}"""
+
+
+def _until(name: str, inside: str) -> str:
+    """A command that waits for a Service."""
+    return f"until nc -z {name}.{inside}.svc 80; do sleep 2; done"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.lint.rule import Mark, Remark, rule
+from tidegate.lint.rule import Mark, Remark, Spotted, rule
 from tidegate.lint.scene import Scene
 from tidegate.lint.words import name
 from tidegate.model.bands import phase_in
@@ -72,10 +72,12 @@ def wrong_band(scene: Scene) -> Iterator[Remark]:
     bands = scene.bands
     if not bands.label:
         return
-    for unit, own in scene.unit_objects.items():
-        labels = mapping(own.body, "metadata", "labels")
-        phase = phase_in(labels, bands.label)
-        at = Mark(own, ("metadata", "labels", bands.label))
+    for unit, told in scene.units.items():
+        own = scene.unit_objects.get(unit)
+        labels = mapping(own.body, "metadata", "labels") if own else {}
+        said = {bands.label: told.rollout.phase if told.rollout else "", **labels}
+        phase = phase_in(said, bands.label)
+        at = Mark(own, ("metadata", "labels", bands.label)) if own else told.where
         if phase is None:
             continue
         if phase in bands.empty:
@@ -92,7 +94,7 @@ def wrong_band(scene: Scene) -> Iterator[Remark]:
         yield from _misfits(scene, unit, phase, at)
 
 
-def _misfits(scene: Scene, unit: UnitId, phase: int, at: Mark) -> Iterator[Remark]:
+def _misfits(scene: Scene, unit: UnitId, phase: int, at: Spotted) -> Iterator[Remark]:
     """What a band takes in, where it says so; and definitions that stand in no band for them."""
     band = scene.bands.band_of(phase)
     actors = scene.by_unit.get(unit, [])
