@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 
 MOST_ALTERNATIVES = 1_000
 
@@ -132,3 +133,58 @@ def one_of(ranges: Iterable[tuple[str, str]], *, negated: bool) -> str:
     if not spans:
         return "." if negated else "(?!)"
     return f"[{'^' if negated else ''}{spans}]"
+
+
+def fits_path(pattern: str, path: str) -> bool:
+    """Whether a pattern fits whose `*` and `?` do not reach over slashes, while `**` does.
+
+    All ways through the pattern are followed at once, so that no text can make it slow. Raises
+    ValueError for one that is no pattern.
+    """
+    return any(_goes_through(_steps(text), path) for text in expand_braces(pattern))
+
+
+FAR, NEAR = "**", "*"
+_SIGN = re.compile(
+    r"(?P<far>\*\*+)|(?P<near>\*)|\[(?P<set>.[^\]]*)\]|\\(?P<plain>.)|(?P<one>.)", re.DOTALL
+)
+
+
+def _steps(text: str) -> list[re.Pattern[str] | str]:
+    """A star, or what one sign must be."""
+    if "[" in text and not re.search(r"\[.[^\]]*\]", text, re.DOTALL):
+        raise ValueError("a bracket is not closed")
+    steps: list[re.Pattern[str] | str] = []
+    for found in _SIGN.finditer(text):
+        if found["far"] or found["near"]:
+            steps.append(FAR if found["far"] else NEAR)
+        elif found["set"]:
+            steps.append(re.compile(_class(found["set"]), re.DOTALL))
+        elif found["one"] == "?":
+            steps.append(re.compile("[^/]"))
+        else:
+            steps.append(re.compile(re.escape(found["plain"] or found["one"])))
+    return steps
+
+
+def _goes_through(steps: Sequence[re.Pattern[str] | str], text: str) -> bool:
+    at = _beyond_stars(steps, {0})
+    for sign in text:
+        further: set[int] = set()
+        for place in at:
+            step = steps[place] if place < len(steps) else ""
+            if step == FAR or (step == NEAR and sign != "/"):
+                further.add(place)
+            elif isinstance(step, re.Pattern) and step.fullmatch(sign):
+                further.add(place + 1)
+        at = _beyond_stars(steps, further)
+    return len(steps) in at
+
+
+def _beyond_stars(steps: Sequence[re.Pattern[str] | str], at: set[int]) -> set[int]:
+    """A star may also stand for nothing."""
+    found = set(at)
+    for place in at:
+        beyond = takewhile(lambda one: isinstance(steps[one], str), range(place, len(steps)))
+        found.update(one + 1 for one in beyond)
+    return found

@@ -40,6 +40,7 @@ from tidegate.model.plan import FINALIZER, Plan
 from tidegate.model.policy import Policy
 from tidegate.model.reading import listed, part
 from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.model.sync_window import SyncWindow
 from tidegate.model.unit import Destination, Unit
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select
@@ -62,7 +63,7 @@ class How(TypedDict, total=False):
 
     `options` are the unit's own, in Argo CD's words. `ignores`: fields that are no difference.
     `resources`: only these of its objects, and no hooks. `consents`: somebody agrees to what asks
-    before it is deleted.
+    before it is deleted. `windows`: when it may be synced.
     """
 
     options: tuple[str, ...]
@@ -71,6 +72,7 @@ class How(TypedDict, total=False):
     prunes: bool
     consents: bool
     semantics: Semantics
+    windows: tuple[SyncWindow, ...]
 
 
 class ArgoStage(Stage):
@@ -172,6 +174,7 @@ def _policy(how: How) -> Policy:
         consents=how.get("consents", False),
         ignores=how.get("ignores", ()),
         runs_hooks=True,
+        windows=how.get("windows", ()),
     )
     return with_options(policy, how.get("options", ()))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.stage import ONCE, case
+from tests.fakes.repositories import three_levels
 from tests.fakes.sessions import a_session, ruled
 from tests.unit.flows.deletions import (
     JOB,
@@ -19,10 +21,19 @@ from tests.unit.flows.deletions import (
     names,
     run,
 )
-from tidegate.flows.delete import plan_deletion
+from tidegate.flows.delete import plan_deletion, plan_deletions
+from tidegate.flows.entering import open_found
+from tidegate.flows.pointing import Pointed
+from tidegate.flows.render import own_setting
+from tidegate.flows.rollout import Rolling, roll_out
+from tidegate.flows.session import Target
+from tidegate.flows.syncing import prepare
 from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, Result, Told
+from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
+from tidegate.model.plan import Plan
+from tidegate.report.rollout.course import Course
 from tidegate.testing.families import a_read
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -122,3 +133,46 @@ async def test_a_hook_behind_everything_stays_unless_its_policy_says_otherwise(
     await delete(world, ruled(chosen, semantics=ONCE))
 
     assert (await names(world, SETTINGS), await names(world, JOB)) == ([], left)
+
+
+class _Onlooker:
+    """Takes down what a rollout tells."""
+
+    def __init__(self) -> None:
+        self.course = Course(Ms(0))
+        self.events: list[Event] = []
+
+    def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:
+        del clock, stop
+        self.course.expect(plan)
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        self.course.take(event)
+
+
+@case(63)
+async def test_children_go_from_the_last_wave_to_the_first_each_before_who_brought_it(
+    tmp_path: Path,
+) -> None:
+    pointed = Pointed(what=str(three_levels(tmp_path, finalizer=True).root))
+    target, rolling = Target(simulation=Simulation()), Rolling(holder="test")
+    async with open_found(pointed, target, own_setting()) as (session, found):
+        prepared = await prepare(found, session, (), keeps_going=False)
+        brought = await roll_out(prepared.planned.plan, session, rolling, _Onlooker())
+        going, onlooker = await plan_deletions(session, found), _Onlooker()
+        gone = await roll_out(going.plan, session, rolling, onlooker)
+
+    assert (brought.result, gone.result) == (Result.PASSED, Result.PASSED)
+    order = pruned(onlooker.events)
+    for first, then in (
+        ("end", "blue-web"),
+        ("blue-web", "blue-early"),
+        ("blue-early", "red-late"),
+        ("red-late", "red-web"),
+        ("red-web", "base-late"),
+        ("base-late", "base-web"),
+        ("base-web", "start"),
+        ("start", "shop"),
+    ):
+        assert order.index(first) < order.index(then), (first, then)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
 from tests.acceptance.objects import a_hook, a_pod, failed, succeeded
 from tests.acceptance.stage import ArgoStage, case, open_stage
+from tests.fakes.repositories import Repository, application, namespace, setting
+from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.event import Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json
 from tidegate.model.semantics import ARGOCD
 from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
 from tidegate.sandbox.world import Sandbox
@@ -46,6 +56,71 @@ async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
         f"{stage.namespace}/presync/0"
     ]
     assert await stage.lives(a_config_map())
+
+
+@case(59)
+async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_may_be() -> None:
+    busy = CallFault(Refuse(Forbidden("never")), Match(name="settings"), Often())
+    stage = await open_stage(Sandbox(faults=(busy,)))
+    retry = structs.replace(ARGOCD.retry, limit=3, first=Ms(4 * SECOND), cap=Ms(6 * SECOND))
+    rules = structs.replace(ARGOCD, retry=retry)
+
+    run = await stage.sync(a_config_map(), semantics=rules)
+
+    planned = run.told(Told.RETRY_PLANNED)
+    assert run.result == "failed"
+    assert [(one.until - one.at) // SECOND for one in planned] == [4, 6, 6]
+    assert not await stage.lives(a_config_map())
+
+
+@case(59)
+async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> None:
+    busy = CallFault(Refuse(Forbidden("not now")), Match(name="settings"), Often(times=1))
+    stage = await open_stage(Sandbox(faults=(busy,)))
+
+    syncing = await stage.begin_sync(a_config_map(), semantics=ARGOCD)
+    await stage.passes(Ms(5 * SECOND))
+    before = await stage.lives(a_config_map())
+    await syncing.stops()
+    run = await syncing.ends()
+
+    assert not before, "its pause is ten seconds: the duration, times the factor"
+    assert run.result == "stopped"
+    assert len(run.told(Told.RETRY_PLANNED)) == 1
+    assert not await stage.lives(a_config_map())
+
+
+@case(59)
+@pytest.mark.parametrize("engine", ["argocd", "tidegate"])
+def test_each_application_has_retries_of_its_own_and_children_too(
+    tmp_path: Path, engine: str
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    repository.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
+    for name, limit, duration in (("web", 2, "30"), ("db", 1, "10s")):
+        backoff: Json = {"duration": duration, "factor": 3, "maxDuration": "2m"}
+        policy: Json = {"automated": {}, "retry": {"limit": limit, "backoff": backoff}}
+        repository.put(f"apps/{name}.yaml", application(name, name, sync=policy))
+        repository.put(f"{name}/all.yaml", setting(name, wave=0))
+    repository.put("apps/ground.yaml", namespace("shop", wave=-1))
+    scenario = tmp_path / "refused.yaml"
+    refusals = [
+        {"effect": "conflict", "when": {"verb": "apply", "name": one}} for one in ("web", "db")
+    ]
+    scenario.write_text(json.dumps({"faults": refusals}))
+
+    ran = tidegate(
+        "simulate", repository.root, "--scenario", scenario, "--engine", engine, "-o", "json"
+    )
+
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    pauses: dict[str, list[int]] = {}
+    for one in events:
+        if one["told"] == "retry.planned":
+            unit = one["unit"]["name"]
+            pauses.setdefault(unit, []).append((one["until"] - one["at"]) // SECOND)
+    assert ran.returncode == 4
+    assert pauses == {"web": [90, 120], "db": [30]}
 
 
 async def _both_become(stage: ArgoStage, hook: Body, first: Body, second: Body) -> None:

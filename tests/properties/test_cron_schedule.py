@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.sandbox.controllers.batch.schedule import Interval, ScheduleError, parse_schedule
+from tidegate.model.schedule import Interval, ScheduleError, parse_schedule
 
 WALK = 3 * 24 * 60
 """So many minutes are walked: three days."""

@@ -81,6 +81,7 @@ def simulation_of(told: Given) -> Simulation:
         profile=told.get("profile"),
         operators=told.get("operators"),
         seed=told.get("seed", 0),
+        start=told.get("start"),
     )
 
 

@@ -49,6 +49,7 @@ class Given(TypedDict, total=False):
     profile: Path | None
     operators: Path | None
     seed: int
+    start: Ms | None
     health_rules: Path | None
     prune: bool
     confirm: bool
@@ -101,6 +102,16 @@ def _check_clusters(
             raise click.BadParameter(f"`{text}` has no context: write NAME=CONTEXT")
         found[name] = context
     return tuple(found.items())
+
+
+def _check_moment(_ctx: click.Context, option: click.Parameter, text: str | None) -> Ms | None:
+    from tidegate.model.moment import parse_moment  # noqa: PLC0415 - only when a verb runs
+
+    try:
+        return parse_moment(text) if text else None
+    except ValueError:
+        problem = f"`{text}` is not a moment such as 2026-11-17T22:00:00Z"
+        raise click.BadParameter(problem, param_hint=option.opts[0]) from None
 
 
 NARROWING = (
@@ -172,6 +183,13 @@ SIMULATION = (
     click.option("--profile", type=FILE, help="How long things take."),
     click.option("--operators", type=FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
+    click.option(
+        "--start",
+        default=None,
+        callback=_check_moment,
+        metavar="MOMENT",
+        help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
+    ),
 )
 HEALTH = (
     click.option(

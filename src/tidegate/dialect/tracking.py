@@ -6,6 +6,7 @@ of Argo CD's or Flux's is not taken over without a word.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tidegate.model.objects import Json, Ref
@@ -19,21 +20,33 @@ TRACKING_ID = "argocd.argoproj.io/tracking-id"
 SET = "ApplicationSet"
 ARGO_HOME = "argocd"
 """Where Argo CD's own applications are, whose names stand there alone."""
+LONGEST_LABEL = 63
 FLUX = {"Kustomization": "kustomize.toolkit.fluxcd.io", "HelmRelease": "helm.toolkit.fluxcd.io"}
 
 
-def marks_of(unit: UnitId, tracking: Tracking, ref: Ref) -> tuple[dict[str, str], dict[str, str]]:
-    """The annotations and the labels by which an object says that it is the unit's."""
+def marks_of(
+    unit: UnitId, tracking: Tracking, ref: Ref, label: str = ""
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The annotations and the labels by which an object says that it is the unit's.
+
+    `label`: the key of the one that Argo CD uses besides, or instead.
+    """
     match tracking:
         case Tracking.OWN:
             return {UNIT: unit.mark}, {}
         case Tracking.ARGO:
             app = unit.name if unit.namespace == ARGO_HOME else f"{unit.namespace}_{unit.name}"
             kind = f"{ref.kind.group}/{ref.kind.name}"
-            return {TRACKING_ID: f"{app}:{kind}:{ref.namespace}/{ref.name}"}, {}
+            labels = {label: _label_value(app)} if label else {}
+            return {TRACKING_ID: f"{app}:{kind}:{ref.namespace}/{ref.name}"}, labels
         case Tracking.FLUX:
             group = FLUX[unit.kind]
             return {}, {f"{group}/name": unit.name, f"{group}/namespace": unit.namespace}
+
+
+def _label_value(app: str) -> str:
+    """As long as a label may be, and ending as it must."""
+    return re.sub(r"[^A-Za-z0-9]+$", "", app[:LONGEST_LABEL])
 
 
 def owner_of(body: Body) -> str:

@@ -104,7 +104,7 @@ async def plan_deletions(session: Session, found: Found) -> Deletions:
     ]
     if faults:
         raise ExceptionGroup("not rendered", faults)
-    planned = await make_plan(found.one, session, rules=TIDEGATE)
+    planned = await make_plan(found.one, session, rules=TIDEGATE, ends=True)
     units = {one.manifests.unit.id: one for one in planned.read}
     order = dict.fromkeys((*(step.unit for step in planned.plan.steps), *units))
     ends = {name: await _plan_deletion(units[name], session) for name in reversed(order)}

@@ -14,11 +14,13 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from tidegate.dialect.argo.customizing import read_customs, with_customs
 from tidegate.dialect.semantics import told_policy
 from tidegate.dialect.units import MARKS
 from tidegate.errors import Place, PlanError, WordsError
 from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
+from tidegate.flows.discover.customs import APPLICATION
 from tidegate.flows.discover.rolling import told_rolling
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.looking import living
@@ -26,10 +28,11 @@ from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.session import Session, Target, open_session
+from tidegate.health.lua import LuaRules
 from tidegate.model.config import Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.model.policy import Policy
+from tidegate.model.policy import Policy, Tracking
 from tidegate.model.rendering import NOWHERE
 from tidegate.model.unit import UnitId
 
@@ -55,10 +58,13 @@ class Found:
     scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
 
     @classmethod
-    def of(cls, found: Discovered, pointed: Pointed) -> Found:
+    def of(cls, found: Discovered, pointed: Pointed, scripts: LuaRules) -> Found:
+        """`scripts`: all health rules that are used."""
         if found.is_repository and pointed.said:
             raise _for_plain_units(pointed)
-        told = (_told(one, found.settings) for one in choose(found, pointed))
+        gates_children = scripts.lookup(*APPLICATION) is not None
+        settings = found.settings
+        told = (_told(one, settings, gates_children) for one in choose(found, pointed))
         families = tuple(_wished(one, pointed.policy) for one in told)
         together = Discovered(families)
         return cls(families, found.findings, together.are_alternatives, found.settings, found.scan)
@@ -124,15 +130,18 @@ class Found:
             raise PlanError("plan.faults", problem, hint=hint)
 
 
-def _told(family: Family, settings: Mapping[str, Switch]) -> Family:
+def _told(family: Family, settings: Mapping[str, Switch], gates_children: bool) -> Family:  # noqa: FBT001 - one of three
     """The units as their controllers run them, by what these are told."""
-    members = tuple(
-        replace(
-            one,
-            unit=structs.replace(one.unit, policy=told_policy(one.unit.policy, settings)),
-        )
-        for one in family.members
-    )
+    customs = read_customs(settings)
+
+    def told(member: Member) -> Member:
+        unit, policy = member.unit, told_policy(member.unit.policy, settings)
+        if policy.tracking is Tracking.ARGO:
+            is_child = unit.parent is not None and unit.parent.kind == unit.id.kind
+            policy = with_customs(policy, customs, gates_children=gates_children, is_child=is_child)
+        return replace(member, unit=structs.replace(unit, policy=policy))
+
+    members = tuple(map(told, family.members))
     return told_rolling(replace(family, members=members), settings)
 
 
@@ -177,7 +186,9 @@ async def _enter(
         found = await living(session.world, kind, namespace, cluster=place)
         return found or None if target.simulation else found  # it knows no Argo CD by itself
 
-    return session, Found.of(await discover(pointed, setting, ask, lives), pointed)
+    found = await discover(pointed, setting, ask, lives)
+    session.follow(found.scripts)
+    return session, Found.of(found, pointed, session.craft.scripts)
 
 
 def _named(missing: list[str], pointed: Pointed, target: Target) -> list[tuple[str, str | None]]:
@@ -206,7 +217,8 @@ async def find(pointed: Pointed, setting: Setting, *, only_units: bool = False) 
     async def ask(_cluster: str) -> Capabilities:
         return UNKNOWN
 
-    return Found.of(await discover(pointed, setting, ask), pointed)
+    found = await discover(pointed, setting, ask)
+    return Found.of(found, pointed, found.scripts)
 
 
 def clusters_of(families: Iterable[Family]) -> list[str]:

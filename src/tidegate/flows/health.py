@@ -20,14 +20,14 @@ from tidegate.flows.lua import LuaWorkers, lua_workers
 from tidegate.health.argo import builtin_rows as argo_rows
 from tidegate.health.argo import judge as judge_as_argo
 from tidegate.health.judge import ARGO, KSTATUS, Judge
-from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules, read_verdict
+from tidegate.health.lua import NO_RULES, LuaRules, Script, read_lua_rules, read_verdict
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.reading import part, text
 from tidegate.model.verdict import Verdict
 
-STDIN = "-"
+STDIN, ANYTHING = "-", "*"
 NANOSECONDS = 1_000_000
 
 
@@ -89,9 +89,17 @@ class FileJudge:
 
 
 async def judge_files(
-    files: Sequence[str], *, health_rules: Path | None = None, dialect: str = ARGO
+    files: Sequence[str],
+    *,
+    health_rules: Path | None = None,
+    script: Path | None = None,
+    open_libs: bool = False,
+    dialect: str = ARGO,
 ) -> list[FileVerdict]:
-    """Every object of every file, in their order; `-` is standard input."""
+    """Every object of every file, in their order; `-` is standard input.
+
+    `script` judges all of them; it may use all of Lua's libraries only where `open_libs` says so.
+    """
     documents = [document for name in files for document in _read(name)]
     if not documents:
         problem = "there is no object to judge"
@@ -100,6 +108,9 @@ async def judge_files(
     scripts = NO_RULES
     if health_rules is not None:
         scripts = read_lua_rules(content_of(str(health_rules)), str(health_rules))
+    if script is not None:
+        text = content_of(str(script)).decode("utf-8", "replace")
+        scripts = LuaRules.of([(ANYTHING, Script(text, open_libs, Place(str(script), 1)))])
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
         bench = FileJudge(Judge.of(builtin().rows), dialect, scripts, lua, present())

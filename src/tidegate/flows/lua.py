@@ -81,8 +81,7 @@ async def lua_workers(
 ) -> AsyncIterator[LuaWorkers]:
     """Workers that run scripts. They start when they are needed and end with the block."""
     if find_lua() is None:
-        problem = "health rules in Lua cannot be used: Lua is not installed"
-        raise OperatorsError("health.lua.missing", problem, hint="install `tidegate[lua]`")
+        raise no_lua()
     command = Command(argv=(sys.executable, "-I", "-m", __name__))
     amount = count or os.cpu_count() or 1
     async with Workers(command, count=amount, limits=limits) as workers:
@@ -91,6 +90,11 @@ async def lua_workers(
             yield lua
         finally:
             await lua.close()
+
+
+def no_lua() -> OperatorsError:
+    problem = "health rules in Lua cannot be used: Lua is not installed"
+    return OperatorsError("health.lua.missing", problem, hint="install `tidegate[lua]`")
 
 
 def _why(error: ProcessError) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from tidegate.dialect.argo.permits import refuse_object
 from tidegate.dialect.living import read_living
 from tidegate.dialect.tracking import owner_of
 from tidegate.dialect.units import is_own_kind
@@ -129,6 +130,7 @@ def ending_of(
 def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | None:
     """What a living object says about its own end; None where it is not the unit's to prune.
 
+    What its project does not allow is not the unit's either, as it is not for Argo CD.
     `hooks`: they go as well, as they do when the whole unit is deleted; those that are run behind
     everything do not.
     """
@@ -137,4 +139,7 @@ def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | N
         return None
     kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
     ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
+    reach = unit.policy.reach
+    if reach is not None and refuse_object(reach, ref, namespaced=bool(ref.namespace)):
+        return None
     return Stale(ref, wave=living.wave, handling=living.handling, budget=farewell(body))

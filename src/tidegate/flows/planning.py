@@ -10,21 +10,29 @@ import msgspec
 from tidegate.dialect.manifests import read_manifests
 from tidegate.dialect.semantics import run_by
 from tidegate.dialect.tracking import SET
-from tidegate.dialect.units import is_own_kind
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
+from tidegate.flows.bringing import BroughtUnits, KnownKinds
 from tidegate.flows.discover.families import Family, Member
+from tidegate.flows.projects import (
+    closed_for_good,
+    find_holds,
+    refused_objects,
+    window_findings,
+)
 from tidegate.flows.rendering import Rendered, Unrendered, refuse_unsound
 from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.repeats import with_repeats
 from tidegate.flows.session import Session
 from tidegate.flows.setting_aside import faults_of, set_aside, unpruned
 from tidegate.flows.sharing import refuse_shared
+from tidegate.flows.strays import find_strays
 from tidegate.graph.declared import precedences_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Kind, Served, Spot
-from tidegate.model.plan import Deed, Plan, PlannedUnit
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Kind, Spot
+from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.reading import text
 from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
@@ -75,7 +83,7 @@ class Planned:
 
     `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
     `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
-    the rollout.
+    the rollout. `refused`: of the faults, those that a project is the reason of.
     """
 
     plan: Plan
@@ -84,6 +92,7 @@ class Planned:
     faults: Mapping[UnitId, str] = field(default_factory=dict)
     known: frozenset[UnitId] = frozenset()
     leaving: tuple[PlannedUnit, ...] = ()
+    refused: Mapping[UnitId, str] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
@@ -111,11 +120,13 @@ async def make_plan(
     rules: Semantics | None = None,
     *,
     left_out: Collection[UnitId] = (),
+    ends: bool = False,
 ) -> Planned:
     """The plan of these families, and of that only the resources that are named.
 
     What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
     Without `rules` each unit is run by those of its own dialect. `left_out` are at fault already.
+    Where the units are to end (`ends`), it does not matter what their projects refuse, and when.
     """
     members = [_ruled(member, rules) for family in families for member in family.members]
     all_known = frozenset(one.unit.id for one in members)
@@ -124,6 +135,8 @@ async def make_plan(
     findings = [*unmatched, *findings]
     if resources:
         members = [_unpruning(one) for one in members]
+    if ends:
+        members = [replace(one, unit=_unbound(one.unit)) for one in members]
     reading = await _read_all(members, session)
     wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty)]
     known = {one.unit.id for one in wanted}
@@ -136,12 +149,35 @@ async def make_plan(
     findings += [unpruned(one.manifests.unit) for one in pruning if not one.is_whole]
     faults = {one.unit.id: "it could not be rendered" for one in reading.faulty}
     faults |= dict.fromkeys(left_out, "something is wrong with it")
-    return Planned(plan, reading.read, (*findings, *reading.findings), faults, all_known)
+    findings += await find_strays((one.manifests for one in reading.read), session)
+    holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
+    findings += window_findings(holds, session)
+    refused = {**reading.refused, **closed_for_good(holds)}
+    faults |= refused
+    return Planned(
+        plan,
+        reading.read,
+        (*findings, *reading.findings),
+        faults,
+        all_known,
+        refused=refused,
+    )
 
 
 def _ruled(member: Member, rules: Semantics | None) -> Member:
-    policy = run_by(member.unit.policy, rules or member.unit.policy.semantics)
+    """The unit by these rules; where they are not its controller's, a person asks for it."""
+    own = member.unit.policy.semantics
+    chosen = own if rules is None or rules.name == own.name else rules
+    policy = run_by(member.unit.policy, chosen)
+    asked = policy.semantics.name != ARGOCD.name or not policy.starts
+    policy = msgspec.structs.replace(policy, asked=asked)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _unbound(unit: Unit) -> Unit:
+    """The unit without what its project says of syncs; what it may touch stays as it is."""
+    policy = msgspec.structs.replace(unit.policy, windows=())
+    return msgspec.structs.replace(unit, policy=policy, refused="", claim=None)
 
 
 def _in_step(member: Member) -> Member:
@@ -255,6 +291,7 @@ class _ReadUnits:
     read: tuple[Read, ...]
     faulty: tuple[Member, ...] = ()
     findings: tuple[Finding, ...] = ()
+    refused: Mapping[UnitId, str] = field(default_factory=dict)
 
 
 async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
@@ -268,6 +305,43 @@ async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
     A unit of a repository that could not is at fault, and so is what it would bring.
     """
     members = list(members)
+    _refuse_unrendered(members)
+    brought = BroughtUnits.of(one.unit for one in members)
+    documents: dict[str, list[Document]] = {}
+    for one in members:
+        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
+    scopes = {
+        name: KnownKinds.of(await session.kinds(name), mine) for name, mine in documents.items()
+    }
+    read: list[Read] = []
+    faulty: dict[UnitId, Member] = {}
+    refused: dict[UnitId, str] = {}
+    findings: list[Finding] = []
+    for member in members:
+        unit, rendered = member.unit, member.rendered
+        if isinstance(rendered, Unrendered) or unit.parent in faulty or unit.refused:
+            faulty[unit.id] = member
+            refused |= {unit.id: unit.refused} if unit.refused else {}
+            continue
+        found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
+        if isinstance(found, Read):
+            manifests, repeats = with_repeats(found.manifests)
+            findings += repeats
+            told = await refused_objects(manifests, session)
+            if told:
+                refused[unit.id] = "its project does not allow all of it"
+                faulty[unit.id] = member
+                findings += told
+            else:
+                read.append(replace(found, manifests=manifests))
+        else:
+            faulty[unit.id] = member
+            findings += faults_of(unit, found)
+    return _ReadUnits(tuple(read), tuple(faulty.values()), tuple(findings), refused)
+
+
+def _refuse_unrendered(members: Iterable[Member]) -> None:
+    """Raise what is wrong with what the user points at."""
     errors = [
         error
         for one in members
@@ -276,30 +350,10 @@ async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
     ]
     if errors:
         raise ExceptionGroup("not rendered", errors)
-    brought = _Brought.of(one.unit for one in members)
-    documents: dict[str, list[Document]] = {}
-    for one in members:
-        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
-    scopes = {name: _Scope.of(await session.kinds(name), mine) for name, mine in documents.items()}
-    read: list[Read] = []
-    faulty: dict[UnitId, Member] = {}
-    findings: list[Finding] = []
-    for member in members:
-        unit, rendered = member.unit, member.rendered
-        if isinstance(rendered, Unrendered) or unit.parent in faulty:
-            faulty[unit.id] = member
-            continue
-        found = _attempt(unit, rendered, brought, scopes[unit.destination.cluster])
-        if isinstance(found, Read):
-            read.append(found)
-        else:
-            faulty[unit.id] = member
-            findings += faults_of(unit, found)
-    return _ReadUnits(tuple(read), tuple(faulty.values()), tuple(findings))
 
 
 def _attempt(
-    unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope
+    unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds
 ) -> Read | list[TidegateError]:
     """What a unit asks for, or what is wrong with it; of what is pointed at, that is raised."""
     try:
@@ -314,66 +368,10 @@ def _attempt(
         return [*errors_of(group)]
 
 
-def _read(unit: Unit, rendered: Rendered, brought: _Brought, scope: _Scope) -> Read:
+def _read(unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds) -> Read:
     found = read_manifests(unit, rendered.documents, scope.is_namespaced)
     manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
     if read.is_whole:
         _refuse_empty(read.manifests)
     return read
-
-
-@dataclass(frozen=True, slots=True)
-class _Brought:
-    """All units of a plan."""
-
-    ids: frozenset[UnitId]
-
-    @classmethod
-    def of(cls, units: Iterable[Unit]) -> _Brought:
-        return cls(frozenset(one.id for one in units))
-
-    def by(self, manifest: Manifest, unit: Unit, scope: _Scope) -> Manifest:
-        """An object of a dialect's own kind: the units that it is, and whether anybody takes it.
-
-        It is not waited for: its controller does not run while we do its work.
-        """
-        kind, ref = manifest.ref.kind, manifest.ref
-        if not is_own_kind(kind):
-            return manifest
-        name = UnitId(kind.name, unit.destination.cluster, ref.namespace, ref.name)
-        own = (name,) if name in self.ids and name != unit.id else ()
-        deed = manifest.deed if scope.serves(kind) else Deed.SKIP
-        return msgspec.structs.replace(
-            manifest, brings=own, deed=deed, gates=False, awaited=kind.name == SET
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """The kinds of a cluster, by group and name: those it serves, and those without namespaces."""
-
-    served: frozenset[tuple[str, str]]
-    wide: frozenset[tuple[str, str]]
-
-    @classmethod
-    def of(cls, kinds: Iterable[Served], documents: Iterable[Document]) -> _Scope:
-        """What the cluster serves, and what the documents define."""
-        kinds = tuple(kinds)
-        served = {(one.kind.group, one.kind.name) for one in kinds}
-        wide = {(one.kind.group, one.kind.name) for one in kinds if not one.namespaced}
-        for document in documents:
-            body = document.body
-            if text(body, "kind") == "CustomResourceDefinition":
-                name = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
-                served.add(name)
-                if text(body, "spec", "scope") == "Cluster":
-                    wide.add(name)
-        return cls(frozenset(served), frozenset(wide))
-
-    def serves(self, kind: Kind) -> bool:
-        return (kind.group, kind.name) in self.served
-
-    def is_namespaced(self, kind: Kind) -> bool | None:
-        name = (kind.group, kind.name)
-        return False if name in self.wide else True if name in self.served else None

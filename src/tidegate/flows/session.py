@@ -12,11 +12,11 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tidegate.errors import ClusterError, ConfigError
-from tidegate.flows.lua import lua_workers
+from tidegate.flows.lua import lua_workers, no_lua
 from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
 from tidegate.flows.rendering import Setting
@@ -31,6 +31,7 @@ from tidegate.flows.wiring import (
 )
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
+from tidegate.health.lua.machine import find_lua
 from tidegate.model.objects import Served
 from tidegate.source.urls import without_password
 from tidegate.world.ask import ask
@@ -107,6 +108,15 @@ class Session:
         paced = Paced(Line(world))
         return cls(Exchange(paced), paced, world, craft, setting, target)
 
+    def follow(self, scripts: LuaRules) -> None:
+        """Judge by these rules too; those that somebody has handed in come before them."""
+        if not scripts.named:
+            return
+        if find_lua() is None:
+            raise no_lua()
+        known = self.craft.scripts.named
+        self.craft = replace(self.craft, scripts=LuaRules.of({**scripts.named, **known}.items()))
+
     async def kinds(self, cluster: str = "") -> tuple[Served, ...]:
         """What a cluster served when it was first asked."""
         if cluster not in self._kinds:
@@ -138,6 +148,7 @@ async def open_session(target: Target, setting: Setting) -> AsyncIterator[Sessio
         if target.health_rules is not None:
             text = target.health_rules.read_bytes()
             scripts = read_lua_rules(text, str(target.health_rules))
+        if scripts.named or find_lua() is not None:
             workers["lua"] = await stack.enter_async_context(lua_workers())
         world = await stack.enter_async_context(_open_world(target, workers))
         craft = make_craft(target.simulation, scripts)

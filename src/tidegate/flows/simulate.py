@@ -101,7 +101,7 @@ async def _simulate(
 ) -> Simulated:
     planned = await make_plan(found.one, session, rules=rules)
     plan, listener = planned.plan, _Listener(Course(session.world.now()))
-    rolling = Rolling(holder=HOLDER, within=until, approved=approved)
+    rolling = Rolling(holder=HOLDER, within=until, approved=approved, left_out=planned.refused)
     ended = await roll_out(plan, session, rolling, listener)
     written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
     return Simulated(

@@ -79,12 +79,13 @@ def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What a simulated cluster is made of: files of the user's, and a seed that wins."""
+    """What a simulated cluster is made of: files of the user's, and a seed and a start that win."""
 
     scenario: Path | None = None
     profile: Path | None = None
     operators: Path | None = None
     seed: int = 0
+    start: Ms | None = None
 
 
 def make_living(
@@ -96,15 +97,19 @@ def make_living(
     """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
     from tidegate.sandbox.living import base_objects, living
     from tidegate.sandbox.operators.given import arrive, at_once, together
-    from tidegate.sandbox.world import Sandbox
+    from tidegate.sandbox.world import START, Sandbox
 
     known, story = known_to(simulation), _story(simulation)
     seats = _seats(known.operators, story)
     profile = _profile(simulation, known).with_rules((*at_once(seats), *story.behaviours))
     controllers = living(profile, known)
-    seed = simulation.seed or story.seed
     sandbox = Sandbox(
-        clusters, seed=seed, faults=story.faults, controllers=controllers, workers=workers
+        clusters,
+        seed=simulation.seed or story.seed,
+        faults=story.faults,
+        controllers=controllers,
+        workers=workers,
+        start=simulation.start or story.start or START,
     )
     sandbox.give(together(base_objects(), given_bodies(simulation)))
     places, now = [seat.namespace for seat in seats], sandbox.now()

@@ -6,6 +6,7 @@ Floats lose a moment now and then, and a loop that waits for that moment never e
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Annotated, NewType, TypeAlias
 
@@ -59,6 +60,19 @@ def parse_duration(text: str) -> Ms:
     if span.denominator != 1:
         raise ValueError("finer than a millisecond")
     return Ms(-span.numerator if sign == "-" else span.numerator)
+
+
+def parse_moment(text: str) -> Ms:
+    """A moment as RFC 3339 has it, such as `2026-11-17T22:00:00Z`; without a zone it is UTC."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return Ms(int(moment.timestamp()) * SECOND + moment.microsecond // 1_000)
+
+
+def format_moment(moment: Ms) -> str:
+    """A moment for people, to the second."""
+    return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def format_duration(span: Ms) -> str:

@@ -14,7 +14,9 @@ from tidegate.model.identity import Identity
 from tidegate.model.ignoring import Ignored
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
+from tidegate.model.project import Reach
 from tidegate.model.semantics import TIDEGATE, Retry, Semantics
+from tidegate.model.sync_window import SyncWindow
 
 
 class Consent(StrEnum):
@@ -93,7 +95,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     live. `identity`: whose rights its calls use. `starts`: its controller begins by itself, without
     somebody who asks. `cascades`: what it has brought goes with its own object. `heals`: what
     others change is put back. `timeout` and `retry` take the place of what the semantics have.
-    `namespace_labels` and `namespace_notes` go onto the namespace that it creates.
+    `namespace_labels` and `namespace_notes` go onto the namespace that it creates. `windows`: when
+    it may be synced; `asked`: a person wants it now, which some windows let pass. `reach`: what its
+    project lets it touch. `instance_label`: the label that names it on its objects besides.
     """
 
     semantics: Semantics = TIDEGATE
@@ -125,3 +129,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry: Retry | None = None
     namespace_labels: tuple[tuple[str, str], ...] = ()
     namespace_notes: tuple[tuple[str, str], ...] = ()
+    windows: tuple[SyncWindow, ...] = ()
+    asked: bool = False
+    reach: Reach | None = None
+    instance_label: str = ""

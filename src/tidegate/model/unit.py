@@ -11,6 +11,7 @@ import msgspec
 from tidegate.errors import Place
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
+from tidegate.model.project import ProjectClaim
 from tidegate.model.release import Release
 from tidegate.model.rendering import ArgoDetails, ArgoPlugin, Detected, FluxDetails, Request
 from tidegate.model.source import (
@@ -144,7 +145,8 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
 
     `suspended`: somebody wants nothing done to it. `group`: its slots are shared with the others of
     the group. `made_by`: the set that generates it, and `rollout` its step there. `labels`: those
-    of its own object.
+    of its own object. `claim`: what it asks of its project. `refused`: why its project keeps
+    anything from being done to it.
     """
 
     id: UnitId
@@ -159,3 +161,5 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     made_by: str = ""
     rollout: RolloutStep | None = None
     labels: tuple[tuple[str, str], ...] = ()
+    claim: ProjectClaim | None = None
+    refused: str = ""

@@ -10,6 +10,7 @@ import msgspec
 from tidegate.documents.decoding import Flaw, decode_one, suggest
 from tidegate.errors import FileError, ScenarioError, foreign
 from tidegate.knowledge.reader import builtin
+from tidegate.model.moment import Ms, parse_moment
 from tidegate.model.objects import Json
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.forms import Behaviour, FaultForm
@@ -34,6 +35,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """What a simulation is to go through."""
 
     seed: int = 0
+    start: Ms = Ms(0)
+    """When it begins, by its own clock; 0 is when every simulation does."""
     faults: tuple[Fault, ...] = ()
     behaviours: tuple[CourseRule, ...] = ()
     """What befalls containers; comes after the rules of a profile."""
@@ -53,6 +56,7 @@ class _ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The keys of a scenario."""
 
     seed: int = 0
+    start: str = ""
     faults: tuple[FaultForm, ...] = ()
     behaviours: tuple[Behaviour, ...] = ()
     given: _Given = _Given()
@@ -69,6 +73,7 @@ def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> S
     objects = cast("tuple[dict[str, Json], ...]", file.given.objects)
     return Scenario(
         seed=file.seed,
+        start=parse_moment(file.start) if file.start else Ms(0),
         faults=tuple(one.fault for one in file.faults),
         behaviours=tuple(one.rule for one in file.behaviours),
         given=GivenCluster(objects=objects, operators=file.given.seats),
@@ -76,11 +81,21 @@ def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> S
 
 
 def _flaws(file: _ScenarioFile, operators: Sequence[str]) -> Iterator[Flaw]:
+    yield from _wrong_start(file.start)
     for place, fault in enumerate(file.faults):
         for path, error in fault.flaws():
             yield ("faults", place, *path), error
     for path, error in (*_wrong_objects(file.given), *_wrong_operators(file.given, operators)):
         yield ("given", *path), error
+
+
+def _wrong_start(start: str) -> Iterator[Flaw]:
+    try:
+        _ = parse_moment(start) if start else None
+    except ValueError:
+        problem = f"`{foreign(start)}` is no moment"
+        hint = "write it like `2026-11-17T22:00:00Z`"
+        yield ("start",), FileError("file.value", problem, hint=hint)
 
 
 def _wrong_objects(given: _Given) -> Iterator[Flaw]:

@@ -41,14 +41,14 @@ from tidegate.world.calls import Call, Local, Ticket, Verb, Watch, Write
 Worker = Callable[[bytes], bytes]
 
 START = Ms(1_767_225_600_000)
-"""Every sandbox begins with the year 2026."""
+"""A sandbox begins with the year 2026, unless it is told otherwise."""
 TYPICAL = Timing()
 
 
 class Sandbox:
     """These clusters, in memory. Same seed, same calls: same facts, to the byte."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a world is made of
         self,
         clusters: Iterable[str] = ("",),
         *,
@@ -57,11 +57,12 @@ class Sandbox:
         workers: Mapping[str, Worker] | None = None,
         timing: Timing = TYPICAL,
         controllers: tuple[Controller, ...] = API_CONTROLLERS,
+        start: Ms = START,
     ) -> None:
-        self._clock = START
+        self._clock = start
         self._agenda = Agenda()
         self._facts: list[facts.Fact] = []
-        self._faults = Faults(faults, seed=seed, start=START)
+        self._faults = Faults(faults, seed=seed, start=start)
         self._workers = workers or {}
         self._timing = timing
         self._under_way: dict[Ticket, Call] = {}

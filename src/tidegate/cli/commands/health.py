@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 OBJECTS = click.Path(exists=True, dir_okay=False, allow_dash=True)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 HEALTHY, UNHEALTHY = "Healthy", 4
+
+
+class _Rules(TypedDict):
+    """Scripts of the user's: a file of Argo CD's settings, or one for everything."""
+
+    health_rules: Path | None
+    script: Path | None
+    open_libs: bool
 
 
 class _FilesOrTest(click.Command):
@@ -69,7 +77,15 @@ def _results(found: Sequence[ScriptTest]) -> Iterator[str]:
 
 @click.command(cls=_FilesOrTest)
 @click.argument("files", nargs=-1, required=True, type=OBJECTS, metavar="FILE...")
-@click.option("--health-rules", type=FILE, help="Scripts, as Argo CD has them in argocd-cm.")
+@click.option(
+    "--health-rules",
+    "--config",
+    "health_rules",
+    type=FILE,
+    help="Scripts, as Argo CD has them in argocd-cm.",
+)
+@click.option("--lua", "script", type=FILE, help="One script, for every object.")
+@click.option("--open-libs", is_flag=True, help="Let the script of --lua use all libraries.")
 @click.option(
     "--rules",
     "dialect",
@@ -82,10 +98,10 @@ def _results(found: Sequence[ScriptTest]) -> Iterator[str]:
 @options.text_or_json
 def health(
     files: tuple[str, ...],
-    health_rules: Path | None,
     dialect: str,
     exit_code: bool,  # noqa: FBT001 - click hands over what is on the command line
     output: str,
+    **rules: Unpack[_Rules],
 ) -> int:
     """Show how the objects in FILES are, and which rule says so.
 
@@ -97,15 +113,16 @@ def health(
       kubectl get applications -A -o yaml | tidegate health - --health-rules argocd-cm.yaml
       tidegate health objects.yaml --rules kstatus
       tidegate health objects.yaml -o json --exit-code
+      tidegate health certificate.yaml --lua health.lua
       tidegate health test DIR
     """
     import asyncio
 
     from tidegate.flows.health import judge_files
 
-    if health_rules is not None and dialect != "argo":
+    if (rules["health_rules"] or rules["script"]) and dialect != "argo":
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")
-    found = asyncio.run(judge_files(files, health_rules=health_rules, dialect=dialect))
+    found = asyncio.run(judge_files(files, dialect=dialect, **rules))
     options.show(output, found, _table(found))
     ill = any(one.verdict.health != HEALTHY for one in found)
     return UNHEALTHY if exit_code and ill else 0

@@ -17,6 +17,7 @@ from tidegate.dialect.declared import Declared
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import foreign
 from tidegate.model.finding import Finding
+from tidegate.model.project import ProjectClaim
 from tidegate.model.reading import labels_of, listed, mapping, part, text
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
@@ -65,6 +66,7 @@ def read_application(document: Document, namespace: str) -> Declared:
         where=document.place,
         suspended=notes_of(body).get(SKIPS) in TRUE,
         labels=labels_of(body),
+        claim=_claim(spec, written),
     )
     return Declared(units=(unit,), findings=(*telling.findings, *findings))
 
@@ -83,6 +85,18 @@ def _destination(spec: Body, telling: Telling) -> Destination:
     cluster = name or server
     is_own = cluster in {OWN_SERVER, OWN_CLUSTER}
     return Destination("" if is_own else cluster, text(spec, "destination", "namespace"))
+
+
+def _claim(spec: Body, written: tuple[tuple[FieldPath, Body], ...]) -> ProjectClaim:
+    """What it asks of its project: a repository that nobody writes is asked of nobody."""
+    urls = (text(body, "repoURL") for _, body in written)
+    return ProjectClaim(
+        project=text(spec, "project", default="default"),
+        repositories=tuple(dict.fromkeys(url for url in urls if url)),
+        server=text(spec, "destination", "server").rstrip("/"),
+        cluster=text(spec, "destination", "name"),
+        namespace=text(spec, "destination", "namespace"),
+    )
 
 
 def _written(spec: Body, telling: Telling) -> Iterator[tuple[FieldPath, Body]]:

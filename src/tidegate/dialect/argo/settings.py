@@ -33,6 +33,7 @@ KNOWN = frozenset(
         "controller.self.heal.timeout.seconds",
         "controller.sync.timeout.seconds",
         "controller.sync.wave.delay.seconds",
+        "globalProjects",
         "helm.enable",
         "helm.valuesFileSchemes",
         "hydrator.enabled",

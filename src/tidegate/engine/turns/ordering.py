@@ -98,7 +98,8 @@ def release_all(turn: Turn, steps: Iterable[StepRun], due: Iterable[UnitId]) -> 
     """Start steps whose units need not be held, and those of the others when they are."""
     due = tuple(due)
     for name in due:
-        turn.rollout.units[name].unheld = True
+        unit = turn.rollout.units[name]
+        unit.unheld = unit.due = True
     for step in steps:
         release(turn, step)
     hold_due(turn, due)

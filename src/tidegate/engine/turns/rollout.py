@@ -161,6 +161,10 @@ class UnitRun:
     """Somebody lets it begin, and through its barriers."""
     awaits_approval: bool = False
     """It is listened for that."""
+    due: bool = False
+    """There is something to do in it."""
+    began: Ms | None = None
+    """When its windows first let something of it begin."""
     hooked: bool = False
     """There are hooks, which are let go at the end."""
     failed: bool = False

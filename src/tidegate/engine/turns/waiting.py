@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
 from tidegate.engine.vocabulary import AwaitApproval, Take
-from tidegate.model.event import Told
+from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
+from tidegate.model.sync_window import find_hold
 from tidegate.model.unit import UnitId
 
 
 def may_start(turn: Turn, step: StepRun) -> bool:
-    return _is_let_through(turn, step) and _is_ours(turn, step) and _is_admitted(turn, step)
+    free = _is_let_through(turn, step) and _is_in_time(turn, step)
+    return free and _is_ours(turn, step) and _is_admitted(turn, step)
 
 
 def hold_due(turn: Turn, due: Iterable[UnitId]) -> None:
@@ -43,6 +45,29 @@ def _is_let_through(turn: Turn, step: StepRun) -> bool:
         _await_approval(turn, step.unit)
     _tell(turn, step, barrier.reason, barrier.sentence, barrier.until)
     return False
+
+
+def _is_in_time(turn: Turn, step: StepRun) -> bool:
+    """Whether the windows of the unit let it begin, or go on, with what there is to do in it."""
+    unit, policy = step.unit, step.unit.unit.policy
+    if not policy.windows or not unit.due or step.approved:
+        return True
+    hold = find_hold(policy.windows, turn.now, asked=policy.asked, began=unit.began)
+    if hold is None:
+        unit.began = turn.now if unit.began is None else unit.began
+        return True
+    if hold.until:
+        turn.ring_at(hold.until, step)
+    _tell(turn, _shown(step), "Window", f"the {hold.window.title} holds it", hold.until)
+    return False
+
+
+def _shown(step: StepRun) -> StepRun:
+    """The step that is told of: of a joint nobody hears, so the next of its unit speaks for it."""
+    if not step.step.is_joint:
+        return step
+    waiting = (one for one in step.unit.steps if one.state is StepState.WAITING)
+    return next((one for one in waiting if not one.step.is_joint), step)
 
 
 def _is_admitted(turn: Turn, step: StepRun) -> bool:

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.dialect.argo.customizing import read_customs
 from tidegate.errors import PlanError
 from tidegate.flows.config import checkouts_of, config_at, without_ignored
+from tidegate.flows.discover.customs import find_rules, without_excluded
 from tidegate.flows.discover.families import (
     Family,
     Member,
@@ -32,14 +34,22 @@ from tidegate.flows.discover.families import (
 )
 from tidegate.flows.discover.findings import findings_of
 from tidegate.flows.discover.homes import Homes, find_homes
+from tidegate.flows.discover.projects import Projects
 from tidegate.flows.discover.rolling import tell_rolling
 from tidegate.flows.discover.scan import MANIFESTS, Scan
-from tidegate.flows.discover.sets import AskLives, GeneratedSet, Generating, nothing_lives
+from tidegate.flows.discover.sets import (
+    AskLives,
+    GeneratedSet,
+    Generating,
+    known_clusters,
+    nothing_lives,
+)
 from tidegate.flows.discover.settings import find_settings, tell_settings
 from tidegate.flows.discover.several import refuse_several, tell_apart, things_below
 from tidegate.flows.discover.ways import AskCluster, Way
 from tidegate.flows.pointing import Pointed, point_at, root_of
 from tidegate.flows.rendering import Setting, Workshop
+from tidegate.health.lua import NO_RULES, LuaRules
 from tidegate.model.config import Config, Switch
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
@@ -64,6 +74,8 @@ class Discovered:
     """Units say themselves what they are; what is said of a plain one is said of nobody."""
     scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
     """The tree that the places of all of them are in."""
+    scripts: LuaRules = NO_RULES
+    """The health rules that the repository brings."""
 
     @property
     def are_alternatives(self) -> bool:
@@ -86,10 +98,8 @@ async def discover(
         if homes.apart:
             refuse_several(pointed.what, scan, homes.apart)
         found = await _repository(homes, way)
-        said = {one.name: one for one in spot.config.settings}
-        settings = {**said, **found.settings}
-        told = (*found.findings, *tell_rolling(found.families, settings))
-        return _only_entries(replace(found, findings=told, settings=settings), spot.config)
+        told = (*found.findings, *tell_rolling(found.families, found.settings))
+        return _only_entries(replace(found, findings=told), spot.config)
     if spot.is_file:
         return await _plain(_file_unit(pointed, scan), scan, way)
     apart = things_below(scan)
@@ -231,8 +241,7 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
         families = await _grown(units, scan, way, homes) if homes.findings else families
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
         return Discovered(families, scan=scan)
-    told = (*homes.findings, *findings_of(families, scan))
-    return Discovered(families, told, scan=scan)
+    return _concluded(families, scan, way, homes.findings)
 
 
 async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple[Family, ...]:
@@ -265,10 +274,24 @@ async def _repository(homes: Homes, way: Way) -> Discovered:
         parents = await grow([parent for parent, _ in over])
         families = [one for one in families if id(one) not in taken]
         families += [family_of(node, scan) for node in parents]
-    settings = find_settings((one for family in families for one in family.members), scan)
-    findings = (*homes.findings, *circles, *more, *scan.broken, *findings_of(families, scan))
-    told = (*findings, *tell_settings(settings))
-    return Discovered(_sorted(families), told, settings, is_repository=True, scan=scan)
+    told = (*homes.findings, *circles, *more, *scan.broken)
+    return replace(_concluded(_sorted(families), scan, way, told), is_repository=True)
+
+
+def _concluded(
+    families: Sequence[Family], scan: Scan, way: Way, findings: Iterable[Finding]
+) -> Discovered:
+    """The families as their controllers would run them: by settings and projects of theirs."""
+    found = find_settings((one for family in families for one in family.members), scan)
+    settings = {**{one.name: one for one in way.config.settings}, **found}
+    projects = Projects.of(scan, settings, known_clusters(scan, way.config))
+    governed, refused = projects.govern(families)
+    customs = read_customs(settings)
+    kept, excluded = without_excluded(governed, customs.filters)
+    scripts, ruled = find_rules(settings)
+    told = [*findings, *findings_of(families, scan), *refused, *excluded]
+    told += (*tell_settings(found), *customs.findings, *ruled)
+    return Discovered(tuple(kept), tuple(told), settings, scan=scan, scripts=scripts)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

@@ -183,7 +183,7 @@ class Generating:
         asked = await self.lives("Secret", cluster, one.namespace) if names else None
         secrets = [Document(body, one.where) for body in (asked or {}).values()]
         found = {each.name: each for each in _from_secrets(secrets)}
-        found |= {each.name: each for each in self._clusters()}
+        found |= {each.name: each for each in known_clusters(self.scan, self.config)}
         return Known(
             clusters=tuple(found.values()),
             given=given,
@@ -191,15 +191,16 @@ class Generating:
             asked=asked is not None,
         )
 
-    def _clusters(self) -> tuple[KnownCluster, ...]:
-        """Those of the repository's Secrets, and those that the configuration names."""
-        found = {one.name: one for one in _from_secrets(self.scan.data_with(SECRETS))}
-        for one in self.config.clusters:
-            if one.server:
-                found.setdefault(
-                    one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
-                )
-        return tuple(found.values())
+
+def known_clusters(scan: Scan, config: Config) -> tuple[KnownCluster, ...]:
+    """Those of the repository's Secrets, and those that the configuration names."""
+    found = {one.name: one for one in _from_secrets(scan.data_with(SECRETS))}
+    for one in config.clusters:
+        if one.server:
+            found.setdefault(
+                one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
+            )
+    return tuple(found.values())
 
 
 def _from_secrets(documents: Iterable[Document]) -> Iterator[KnownCluster]:

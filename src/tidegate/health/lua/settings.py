@@ -13,7 +13,7 @@ business and are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import msgspec
@@ -48,12 +48,26 @@ class OldEntry(msgspec.Struct, frozen=True):
 
 def read_lua_rules(content: bytes, name: str) -> LuaRules:
     """The scripts of a file. Raises one ExceptionGroup with an error for each mistake."""
-    scripts: dict[str, Script] = {}
-    wrong: list[TidegateError] = []
     try:
         settings = [*_settings(content, name)]
     except TidegateError as error:
         raise _refusal(name, [error]) from error
+    return _read_all(settings, content, name)
+
+
+def lua_rules_of(settings: Iterable[tuple[str, str, Place]]) -> LuaRules:
+    """The scripts among settings that were read already; others are passed over. Raises the same.
+
+    The old form comes first, wherever it stands.
+    """
+    mine = [one for one in settings if one[0] == OLD or one[0].startswith(NEW)]
+    mine.sort(key=lambda one: one[0] != OLD)
+    return _read_all(mine, b"", mine[0][2].name if mine else NAME)
+
+
+def _read_all(settings: Iterable[tuple[str, Json, Place]], content: bytes, name: str) -> LuaRules:
+    scripts: dict[str, Script] = {}
+    wrong: list[TidegateError] = []
     for key, value, where in settings:
         try:
             if key == OLD:

@@ -9,6 +9,7 @@ from tidegate.lint.scene import Scene
 from tidegate.lint.words import name
 from tidegate.model.bands import phase_in
 from tidegate.model.finding import Severity
+from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
 from tidegate.model.unit import UnitId
 
@@ -74,15 +75,14 @@ def wrong_band(scene: Scene) -> Iterator[Remark]:
         return
     for unit, told in scene.units.items():
         own = scene.unit_objects.get(unit)
-        labels = mapping(own.body, "metadata", "labels") if own else {}
-        said = {bands.label: told.rollout.phase if told.rollout else "", **labels}
+        said: dict[str, Json] = {**dict(told.labels)}
         phase = phase_in(said, bands.label)
         at = Mark(own, ("metadata", "labels", bands.label)) if own else told.where
         if phase is None:
             continue
         if phase in bands.empty:
             yield Remark(sentence=f"`{unit}` is in phase {phase:03}, which is kept empty", at=at)
-        domain = text(labels, bands.domain_label)
+        domain = text(said, bands.domain_label)
         own_phases = bands.domains.get(domain) or (0, 999)
         first, last = min(own_phases), max(own_phases)
         if not first <= phase <= last:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tidegate.errors import foreign
 from tidegate.model.event import Event, StepState, Told
-from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.moment import MINUTE, SECOND, Ms, format_moment
 from tidegate.model.objects import Ref
 from tidegate.report.rollout.course import STATES, Course, StepCourse, Wait, is_asking
 from tidegate.report.rollout.names import brief, count, fold, limit, listing, seconds
@@ -119,9 +119,8 @@ class Lines:
             case Told.RETRY_PLANNED:
                 pause = limit(event.until - event.at)
                 yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
-            case Told.STEP_WAITING if is_asking(event):
-                hint = f": `tidegate approve {event.unit}`" if event.reason == APPROVAL else ""
-                yield self._line(event.at, step, f"waits: {_why(event)}{hint}")
+            case Told.STEP_WAITING if event.until or is_asking(event):
+                yield self._line(event.at, step, _held(event))
             case told if told in REMARKS:
                 yield self._line(event.at, step, f"{REMARKS[told]} {event.ref}: {_why(event)}")
             case _:
@@ -172,6 +171,14 @@ REMARKS = {
     Told.OBJECT_TAKEN: "takes over",
     Told.GATE_UNPROVEN: "not proven:",
 }
+
+
+def _held(event: Event) -> str:
+    """Why a step waits that no edge holds: until a moment, or for somebody."""
+    if event.until:
+        return f"held until {format_moment(event.until)}: {_why(event)}"
+    hint = f": `tidegate approve {event.unit}`" if event.reason == APPROVAL else ""
+    return f"waits: {_why(event)}{hint}"
 
 
 def _why(event: Event) -> str:

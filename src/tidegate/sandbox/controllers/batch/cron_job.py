@@ -9,16 +9,16 @@ from typing import TypeAlias
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.batch.case import finished_as
-from tidegate.sandbox.controllers.batch.order import whole
-from tidegate.sandbox.controllers.batch.schedule import (
+from tidegate.model.schedule import (
     Interval,
     Schedule,
     ScheduleError,
     parse_schedule,
     read_zone,
 )
+from tidegate.sandbox.controllers import writes
+from tidegate.sandbox.controllers.batch.case import finished_as
+from tidegate.sandbox.controllers.batch.order import whole
 from tidegate.sandbox.controllers.conditions import moment_of
 from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
 from tidegate.sandbox.controllers.writes import Voice

@@ -1,0 +1,84 @@
+"""What runs already is taken over on a real server: fields that Git no longer has go, pods stay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plane import ControlPlane
+from tests.e2e.helm_oracle import find_helm, run_helm
+from tests.e2e.test_control_plane import kubectl
+from tests.fakes.repositories import Body, Repository, application, deployment
+from tests.fakes.tidegate_command import Tidegate
+from tidegate.model.objects import Json
+from tidegate.model.reading import mapping, part
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+TRACKED = "argocd.argoproj.io/tracking-id"
+
+
+def as_it_was(namespace: str, **notes: str) -> Body:
+    """The Deployment with a label and a field that Git has given up since."""
+    body = deployment("web")
+    metadata: Json = {
+        **mapping(body, "metadata"),
+        "namespace": namespace,
+        "labels": {"team": "old"},
+        "annotations": {**notes},
+    }
+    return {**body, "metadata": metadata, "spec": {**mapping(body, "spec"), "minReadySeconds": 1}}
+
+
+def make(who: str, namespace: str, config: Path, folder: Path) -> None:
+    """Let somebody else bring it."""
+    if who == "helm":
+        chart = folder / "chart"
+        (chart / "templates").mkdir(parents=True)
+        (chart / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
+        text = msgspec.json.encode(as_it_was(namespace)).decode()
+        (chart / "templates" / "web.yaml").write_text(text)
+        words = ("install", "web", str(chart), "--namespace", namespace)
+        ended = run_helm(find_helm(), *words, "--kubeconfig", str(config), home=folder)
+        assert ended.returncode == 0, ended.stderr
+        return
+    tracked = {TRACKED: f"web:apps/Deployment:{namespace}/web"} if who == "argocd" else {}
+    text = msgspec.json.encode(as_it_was(namespace, **tracked)).decode()
+    manager = "argocd-controller" if who == "argocd" else "kubectl-client-side-apply"
+    kubectl(config, "apply", "-f", "-", "--field-manager", manager, text=text)
+
+
+def pods(config: Path, namespace: str) -> set[str]:
+    found = json.loads(kubectl(config, "get", "pods", "-n", namespace, "-o", "json"))
+    return {one["metadata"]["uid"] for one in found["items"]}
+
+
+@pytest.mark.parametrize("who", ["kubectl", "helm", "argocd"])
+async def test_what_somebody_else_brought_is_taken_over_and_no_pod_restarts(
+    plane: ControlPlane, tmp_path: Path, who: str
+) -> None:
+    config, home = plane.kubeconfig("admin"), f"adopted-{who}"
+    kubectl(config, "create", "namespace", home)
+    make(who, home, config, tmp_path)
+    wait = ("--for=condition=Available", "deployment/web", "-n", home, "--timeout=60s")
+    kubectl(config, "wait", *wait)
+    before = pods(config, home)
+    repository = Repository(tmp_path / "platform")
+    repository.put("apps/web.yaml", application("web", "web", into=home))
+    repository.put("web/all.yaml", deployment("web"))
+    words = (repository.root, "--kubeconfig", config, "--timeout", "100s")
+
+    ran = await Tidegate(tmp_path).run("sync", *words)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    live = json.loads(kubectl(config, "get", "deployment", "web", "-n", home, "-o", "json"))
+    assert pods(config, home) == before != set()
+    assert part(live, "spec", "minReadySeconds") is None
+    assert "team" not in mapping(live, "metadata", "labels")
+    assert live["metadata"]["annotations"][TRACKED] == f"web:apps/Deployment:{home}/web"
+    again = await Tidegate(tmp_path).run("sync", *words)
+    assert again.code == 0
+    assert "0 written" in again.stdout or "nothing" in again.stdout, again.stdout

@@ -1,0 +1,1 @@
+"""What Argo CD's projects allow, asked of the real thing."""

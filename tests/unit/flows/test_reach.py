@@ -1,0 +1,47 @@
+"""What a project does not allow is not its unit's: neither pruned nor deleted."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from tidegate.dialect.tracking import marks_of
+from tidegate.flows.means import stale_of
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.plan import PlannedUnit
+from tidegate.model.policy import Policy, Tracking
+from tidegate.model.project import DestinationRule, KindRule, Project, Reach
+from tidegate.model.unit import UnitId
+
+WEB = UnitId("Application", "", "argocd", "web")
+ANYWHERE = DestinationRule(server="*", name="", namespace="*", where="team.yaml:5")
+SECRETS = KindRule(group="", kind="Secret", name="", where="team.yaml:9")
+TEAM = Project(name="team", destinations=(ANYWHERE,), denied_kinds=(SECRETS,))
+SHOP = DestinationRule(server="*", name="", namespace="shop", where="team.yaml:5")
+
+
+def living(kind: str, namespace: str = "shop") -> dict[str, Json]:
+    ref = Ref(Kind("", "v1", kind), namespace, "old")
+    notes, _ = marks_of(WEB, Tracking.ARGO, ref)
+    metadata: Json = {"name": "old", "namespace": namespace, "annotations": {**notes}}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+
+
+def unit(project: Project | None) -> PlannedUnit:
+    reach = None if project is None else Reach(project=project, server="https://here")
+    return PlannedUnit(id=WEB, policy=Policy(tracking=Tracking.ARGO, reach=reach))
+
+
+@pytest.mark.parametrize(
+    ("project", "body", "goes"),
+    [
+        (None, living("Secret"), True),
+        (TEAM, living("ConfigMap"), True),
+        (TEAM, living("Secret"), False),
+        (structs.replace(TEAM, destinations=(SHOP,)), living("ConfigMap", "other"), False),
+    ],
+)
+def test_only_what_the_project_allows_is_pruned(
+    project: Project | None, body: dict[str, Json], *, goes: bool
+) -> None:
+    assert (stale_of(body, unit(project)) is not None) is goes
