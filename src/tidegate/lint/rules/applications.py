@@ -12,6 +12,7 @@ from tidegate.lint.words import some
 from tidegate.model.finding import Severity
 from tidegate.model.policy import Order
 from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
 
 ARGO = "argoproj.io"
@@ -67,9 +68,9 @@ def children_without_health(scene: Scene) -> Iterator[Remark]:
             continue
         if not parent.kind:
             yield _nobody(parent, later)
-        elif not script:
+        elif not script and scene.units[parent].policy.semantics.children is ChildGates.NEVER:
             yield _unchecked(scene, parent, children, later)
-        elif "sync" not in script and "operationState" not in script:
+        elif script and "sync" not in script and "operationState" not in script:
             yield _unguarded(scene, parent, later)
 
 
