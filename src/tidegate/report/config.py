@@ -50,6 +50,12 @@ def _rows(config: Config) -> Iterator[Row]:
     yield from _key("lint: {}", [*_lint(config.lint)])
 
 
+def _plain(bands: Bands) -> dict[str, Json]:
+    """As it would stand in the file."""
+    plain: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(bands))
+    return plain
+
+
 def _lint(lint: LintConfig) -> Iterator[Part]:
     if lint.where is None:
         return
@@ -60,8 +66,8 @@ def _lint(lint: LintConfig) -> Iterator[Part]:
         "ignore": ignored,
         "severity": {code: level.value for code, level in lint.severity.items()},
     }
-    if lint.bands != Bands():
-        told["bands"] = msgspec.to_builtins(lint.bands)
+    usual, bands = _plain(Bands()), _plain(lint.bands)
+    told["bands"] = {key: value for key, value in bands.items() if value != usual[key]}
     for key, value in told.items():
         if value:
             yield {key: value}, lint.where
