@@ -19,12 +19,13 @@ from bench import (
     render,
     sandbox,
     sets,
+    simulating,
     units,
 )
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, sets, discovery, render, lua, jq, graph, lint),
+    *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -13,6 +13,7 @@ from bench.engine.cluster import USER, Bench
 from tidegate.plan.wire import to_json
 
 OBJECTS = 10_000
+KEY = b"of the bench"
 PROGRAM = "tests.fakes.rollout_program"
 
 
@@ -21,7 +22,7 @@ def measure(bench: Bench) -> dict[str, float]:
     asyncio.run(bench.make_namespace("many"))
     with TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"
-        plan.write_bytes(to_json(a_heap("many", OBJECTS)))
+        plan.write_bytes(to_json(a_heap("many", OBJECTS), KEY))
         return {
             f"memory at {OBJECTS:,} objects, {run}, MiB": peak(bench, plan)
             for run in ("first run", "second run")

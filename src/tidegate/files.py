@@ -14,6 +14,8 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from tidegate.errors import FileError, Place
+
 
 class Stray(Enum):
     """Why a path cannot be taken."""
@@ -26,6 +28,10 @@ class Stray(Enum):
 
 REFUSALS = {errno.ELOOP: Stray.CIRCLE, errno.ENAMETOOLONG: Stray.NO_PATH}
 """What the system says of a path that leads nowhere, not even to nothing."""
+
+
+OWN_LIMIT = 64 * 1024 * 1024
+"""Bytes of a file that a user names."""
 
 
 class StrayPathError(ValueError):
@@ -87,6 +93,36 @@ def open_file(path: Path | str) -> IO[bytes]:
         return os.fdopen(handle, "rb")
     os.close(handle)
     raise IrregularFileError(errno.EINVAL, "it is not a regular file")
+
+
+def read_whole(path: Path | str, limit: int = OWN_LIMIT) -> bytes:
+    """What a file holds that somebody names, behind its links. Raises OSError.
+
+    A pipe may never end, nor may a device: neither is read, and of a file no more than the limit.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise IrregularFileError(errno.EINVAL, "it is not a regular file")
+        return bounded(file, limit)
+
+
+def bounded(stream: IO[bytes], limit: int = OWN_LIMIT) -> bytes:
+    """All that a stream holds. Raises OSError where that is more than the limit."""
+    content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"it is larger than {limit // 1024**2} MiB")
+    return content
+
+
+def read_users_file(path: Path) -> bytes:
+    """What a file holds that was written for us. Raises FileError."""
+    try:
+        return read_whole(path)
+    except OSError as error:
+        problem = f"this file cannot be read: {error.strerror}"
+        hint = "name a regular file that you may read"
+        raise FileError("file.unreadable", problem, where=Place(str(path)), hint=hint) from None
 
 
 class Within:

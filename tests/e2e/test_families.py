@@ -54,6 +54,8 @@ ORDER = (
     ("deployments/blue-web", "configmaps/end"),
 )
 """Three levels: each was written before the next."""
+REPORTERS = ("argocd-application-controller", "gotk-kustomize-controller")
+"""By whom units are told how they are."""
 OBJECTS = {name for pair in ORDER for name in pair}
 
 
@@ -67,7 +69,7 @@ class Fleet:
 
     async def run(self, verb: str, *words: str) -> Ran:
         within = ("--timeout", "100s") if verb in {"sync", "delete"} else ()
-        return await Tidegate(self.repository.root.parent).run(verb, *self._words, *words, *within)
+        return await Tidegate(self.repository.root.parent).run(verb, *self.words, *words, *within)
 
     async def killed(self, verb: str, *, after: str, times: int) -> None:
         """Run a verb and kill it when it has told something so often."""
@@ -77,7 +79,7 @@ class Fleet:
                 "-m",
                 "tidegate",
                 verb,
-                *map(str, self._words),
+                *map(str, self.words),
                 "--yes",
                 "-o",
                 "json",
@@ -93,12 +95,12 @@ class Fleet:
         assert await process.wait() == -signal.SIGKILL
 
     @property
-    def _words(self) -> tuple[str | Path, ...]:
+    def words(self) -> tuple[str | Path, ...]:
         login = self.plane.kubeconfig("tidegate")
         return self.repository.root, "--kubeconfig", login, "--context", "plane"
 
     def writes(self) -> list[tuple[str, str]]:
-        """Verb and object of what the command wrote in our namespaces, in order."""
+        """Verb and object of what the command wrote in our namespaces, in order, but statuses."""
         suffix = self.repository.suffix
         found = [
             (one.request_received_timestamp, one.verb, one.object_ref)
@@ -106,7 +108,8 @@ class Fleet:
             if one.user.username == "tidegate"
             and one.verb in WRITES
             and "dryRun=All" not in one.request_uri
-            and one.object_ref.resource != "leases"
+            and one.object_ref.resource not in {"leases", "events"}
+            and not any(f"fieldManager={name}" in one.request_uri for name in REPORTERS)
             and (one.object_ref.namespace or one.object_ref.name).endswith(suffix)
         ]
         found.sort(key=lambda one: one[0])

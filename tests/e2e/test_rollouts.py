@@ -17,6 +17,7 @@ import pytest
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import Story, a_wave, is_own_write, read_story
+from tests.fakes.rollout_program import KEY
 from tidegate.engine.drive import drive
 from tidegate.engine.stored import NAMESPACE as OWN_NAMESPACE
 from tidegate.engine.stored import resource_name
@@ -51,7 +52,7 @@ def items_of(plan: Plan) -> list[Item]:
 
 def saved(plan: Plan, folder: Path) -> Path:
     path = folder / f"{plan.digest}.json"
-    path.write_bytes(to_json(plan))
+    path.write_bytes(to_json(plan, KEY))
     return path
 
 

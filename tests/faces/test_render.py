@@ -240,14 +240,18 @@ async def test_neither_locale_nor_clock_nor_order_of_hashing_changes_a_byte(tmp_
     overlay = write_overlay(tmp_path / "overlay", name="i")
     (overlay / "kustomization.yaml").write_text(GENERATES)
     (overlay / "config.yaml").write_text(CONFIG.format(name="web") + "data: {I: 'ä €'}\n")
-    paths = (overlay, tmp_path / "umbrella", write_directory(tmp_path / "plain"))
-    units = ("render", *paths, "--origins", "--set", "db.motto=ÄÖ")
+    commands = (
+        (overlay, write_directory(tmp_path / "plain")),
+        (tmp_path / "umbrella", "--set", "db.motto=ÄÖ"),
+    )
 
-    said = [
-        await Tidegate(tmp_path / f"home{number}").run(*units, cwd=None, **variables)
-        for number, variables in enumerate(SURROUNDINGS)
-    ]
-
-    assert {ran.stdout for ran in said} == {said[0].stdout}
-    assert "ä €" in said[0].stdout
-    assert [(ran.code, ran.stderr) for ran in said] == [(0, "")] * len(SURROUNDINGS)
+    for units, mark in zip(commands, ("ä €", "ÄÖ"), strict=True):
+        said = [
+            await Tidegate(tmp_path / f"home{number}").run(
+                "render", *units, "--origins", cwd=None, **more
+            )
+            for number, more in enumerate(SURROUNDINGS)
+        ]
+        assert {ran.stdout for ran in said} == {said[0].stdout}
+        assert mark in said[0].stdout
+        assert [(ran.code, ran.stderr) for ran in said] == [(0, "")] * len(SURROUNDINGS)

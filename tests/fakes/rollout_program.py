@@ -24,6 +24,8 @@ from tidegate.plan.wire import from_json
 from tidegate.world.exchange import Exchange
 from tidegate.world.line import Line
 
+KEY = b"of the tests"
+
 
 def tell(event: Event) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
@@ -38,5 +40,5 @@ async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
 
 if __name__ == "__main__":
     path, login, name = sys.argv[1:]
-    wanted = from_json(Path(path).read_bytes(), name=path, bodies={})
+    wanted = from_json(Path(path).read_bytes(), name=path, bodies={}, key=KEY)
     sys.exit(asyncio.run(main(wanted, login, name)) != "passed")

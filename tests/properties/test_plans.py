@@ -19,6 +19,7 @@ from tests.unit.plan.orders import (
     add_prunes,
     no_budget,
 )
+from tests.unit.plan.test_wire import KEY
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Ref
@@ -214,14 +215,14 @@ def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(wanted: list[M
     plan = build_plan(wanted, budget=no_budget)
     secrets = {item.ref: item.body for item in items_of(plan) if item.ref.kind.name == "Secret"}
     distinct = all(secrets.get(item.ref, item.body) == item.body for item in items_of(plan))
-    text = to_json(plan)
+    text = to_json(plan, KEY)
 
     assert HIDDEN.encode() not in text
     assert base64.b64encode(HIDDEN.encode()) not in text
     if distinct:
-        again = from_json(text, name="plan.json", bodies=bodies_of(plan))
+        again = from_json(text, name="plan.json", bodies=bodies_of(plan), key=KEY)
         assert (again, again.digest) == (plan, plan.digest)
-        assert to_json(again) == text
+        assert to_json(again, KEY) == text
 
 
 @given(st.lists(st.integers(-100, 100)))

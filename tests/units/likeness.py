@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.units.expected import Body, Expected
+from tidegate.model.change import MASK
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping, text
-from tidegate.report.masking import MASK
 
 STAMPS = {
     "labels": (

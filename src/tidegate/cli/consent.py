@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import click
 
 from tidegate.cli.asking import target_of
+from tidegate.cli.saying import say, say_lines
 from tidegate.cli.unit_options import Given
 from tidegate.flows.session import name_target
 
@@ -18,7 +19,7 @@ def say_target(told: Given, named: str = "") -> None:
     """The first line for people. `named`: what to call it instead."""
     if told["output"] != "json":
         for name in [named] if named else name_target(target_of(told)):
-            click.echo(f"target: {name}")
+            say(f"target: {name}")
 
 
 def needs_consent(told: Given) -> bool:
@@ -35,6 +36,6 @@ def needs_consent(told: Given) -> bool:
 def agree(shown: Iterable[str], question: str) -> None:
     """Show what would be done, and ask. Raises where the answer is no."""
     for line in shown:
-        click.echo(line, err=True)
+        say_lines(line, err=True)
     if not click.confirm(question, err=True):
         raise click.Abort from KeyboardInterrupt("nothing was changed")

@@ -9,6 +9,8 @@ CODES = {
     Result.INVALID: 3,
     Result.FAILED: 4,
     Result.FORBIDDEN: 5,
+    Result.OVERTAKEN: 6,
+    Result.LATE: 8,
     Result.STOPPED: 130,
 }
 CHANGES = 10

@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.cli.terminal import Ability, Outlet, Terminal
 from tidegate.cli.window import Size
+from tidegate.errors import escaped, harmless
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.report.rollout.course import Course
@@ -38,7 +39,7 @@ class Records:
 
     def take(self, event: Event) -> None:
         self._course.take(event)
-        self._outlet.write(f"{msgspec.json.encode(event).decode()}\n")
+        self._outlet.write(f"{harmless(msgspec.json.encode(event).decode())}\n")
 
     def look(self, now: Ms) -> None:
         """Time alone is no event."""
@@ -73,7 +74,7 @@ class Log:
 
     def _write(self, lines: list[str]) -> None:
         if lines:
-            self._outlet.write("".join(f"{line}\n" for line in lines))
+            self._outlet.write("".join(f"{escaped(line)}\n" for line in lines))
 
 
 class Picture:

@@ -5,6 +5,7 @@ Verbs are imported when they are called: `tidegate --help` must not wait for wha
 
 from __future__ import annotations
 
+import errno
 import importlib
 import locale
 import os
@@ -14,7 +15,8 @@ from typing import NoReturn
 
 import click
 
-from tidegate.errors import TidegateError, errors_of
+from tidegate.cli.saying import CLOSED, forget, say_lines, unheard
+from tidegate.errors import OutputError, TidegateError, errors_of
 
 VERBS = {
     "approve": "Let a unit go on that waits until somebody approves.",
@@ -43,6 +45,8 @@ VERBS = {
 
 A_BUG = "error[bug]: this is a bug in tidegate; please report it with the lines above"
 BUG, INTERRUPTED, INPUT = 1, 130, 3
+NOT_WRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)
+"""Why a stream takes no more."""
 
 
 class _Verbs(click.Group):
@@ -73,7 +77,13 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     _speak_utf8()
-    sys.exit(_run(sys.argv[1:]))
+    if sys.stdout is None:
+        sys.exit(_show_unheard(unheard(errno.EBADF)))
+    try:
+        code = _run(sys.argv[1:])
+    except SystemExit:
+        code = OutputError.exit_code  # click's own way to leave where nobody reads its help
+    sys.exit(code)
 
 
 def _speak_utf8() -> None:
@@ -89,15 +99,41 @@ def _run(arguments: list[str]) -> int:
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
         return _say(_last_words(error), INTERRUPTED)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _say(_usage(error), error.exit_code)
     except TidegateError as error:
-        return _say(str(error), error.exit_code)
+        return (
+            _show_unheard(error)
+            if isinstance(error, OutputError)
+            else _say(str(error), error.exit_code)
+        )
     except ExceptionGroup as group:
         return _show_group(group)
-    except Exception:  # noqa: BLE001 - whatever else comes here is a bug, and is shown as one
-        return _say(f"{traceback.format_exc()}\n{A_BUG}", BUG)
+    except Exception as error:  # noqa: BLE001 - whatever else comes here is a bug, but for help
+        return _show_bug(error)
     return result if isinstance(result, int) else 0
+
+
+def _show_unheard(error: OutputError) -> int:
+    """Who closed a pipe has read enough."""
+    return error.exit_code if error.code == CLOSED else _say(str(error), error.exit_code)
+
+
+def _show_bug(error: Exception) -> int:
+    """Whatever is not ours; but click itself prints help, which nobody may be there to read."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in NOT_WRITTEN:
+        forget(sys.stdout)
+        return _show_unheard(unheard(error.errno))
+    return _say(f"{''.join(traceback.format_exception(error))}\n{A_BUG}", BUG)
+
+
+def _usage(error: click.ClickException) -> str:
+    """How a verb is called, and what is wrong with how it was; arguments are strangers' as well."""
+    context = getattr(error, "ctx", None)
+    problem = f"Error: {error.format_message()}"
+    if context is None:
+        return problem
+    help_line = f"Try '{context.command_path} --help' for help."
+    return f"{context.get_usage()}\n{help_line}\n\n{problem}"
 
 
 def _last_words(error: BaseException) -> str:
@@ -117,5 +153,5 @@ def _show_group(group: ExceptionGroup[Exception]) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    click.echo(text, err=True)
+    say_lines(text, err=True)
     return code

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 from click.decorators import FC
 
+from tidegate.cli.saying import hand_out, say, say_lines
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -121,7 +123,7 @@ text_or_json = click.option(
 def say_notes(notes: Iterable[TidegateError]) -> None:
     """Tell what is not certain, beside the output."""
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        say_lines(f"note: {note}", err=True)
 
 
 def say_findings(findings: Iterable[Finding]) -> int:
@@ -130,7 +132,7 @@ def say_findings(findings: Iterable[Finding]) -> int:
 
     findings = tuple(findings)
     for line in finding_lines(findings):
-        click.echo(line, err=True)
+        say(line, err=True)
     return INPUT if any(map(is_error, findings)) else 0
 
 
@@ -138,6 +140,9 @@ def show(output: str, documents: Iterable[object], lines: Iterable[str]) -> None
     """Documents as JSON, each on a line, or lines for people."""
     import msgspec  # noqa: PLC0415 - only when a verb runs
 
-    encoded = (msgspec.json.encode(document).decode() for document in documents)
-    for line in encoded if output == "json" else lines:
-        click.echo(line)
+    if output == "json":
+        for document in documents:
+            hand_out(msgspec.json.encode(document).decode())
+        return
+    for line in lines:
+        say(line)

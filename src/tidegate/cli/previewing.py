@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from tidegate.cli import options
+from tidegate.cli.saying import hand_out, say
 from tidegate.flows.entering import Found
 from tidegate.flows.preview import Preview, plan_document
 from tidegate.report.plan import plan_lines
@@ -15,11 +14,11 @@ def show_found(found: Found, previews: list[Preview], *, json: bool) -> int:
     for family, one in zip(found.families, previews, strict=False):
         options.say_notes(one.notes)
         if json:
-            click.echo(plan_document(one))
+            hand_out(plan_document(one).decode())
             continue
         if len(previews) > 1:
-            click.echo(f"{family.entry}, from {family.members[0].unit.where}")
+            say(f"{family.entry}, from {family.members[0].unit.where}")
         for line in plan_lines(one.plan, one.differences):
-            click.echo(line)
+            say(line)
     more = (finding for one in previews for finding in one.findings)
     return options.say_findings((*found.findings, *more))

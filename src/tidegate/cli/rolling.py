@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tidegate.cli.asking import setting_of, target_of
 from tidegate.cli.doing import Doing
+from tidegate.cli.saying import say
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found, open_found
@@ -44,6 +45,7 @@ async def on_screen(
             screen.introduce(title, _commands(target, Result.STOPPED))
             doing.say(then)
             yield screen, session, found
+        screen.refuse_unheard()
 
 
 async def show_rollout(
@@ -56,6 +58,8 @@ async def show_rollout(
     rolling = replace(rolling, pace=pace, within=told["timeout"])
     ended = await roll_out(plan, session, rolling, screen)
     screen.end(ended.evidence, _commands(target, ended.result))
+    for line in ended.unreported:
+        say(f"note: {line}", err=True)
     return ended.result
 
 
@@ -64,7 +68,8 @@ def _commands(target: Target, result: Result) -> Commands:
 
     What failed without its order may go well with it.
     """
-    words = [word for word in sys.argv[1:] if result is Result.STOPPED or word != "--ignore-waves"]
+    goes_on = result in {Result.STOPPED, Result.LATE, Result.OVERTAKEN}
+    words = [word for word in sys.argv[1:] if goes_on or word != "--ignore-waves"]
     chosen = [] if target.context is None else ["--context", target.context]
     file = [] if target.kubeconfig is None else ["--kubeconfig", target.kubeconfig]
     is_real = target.simulation is None

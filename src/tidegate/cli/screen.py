@@ -20,6 +20,7 @@ from functools import partial
 from typing import Self, TextIO
 
 from tidegate.cli.forms import Form, Log, Picture, Records
+from tidegate.cli.saying import unheard
 from tidegate.cli.terminal import Ability, Outlet, ability_of
 from tidegate.cli.window import size_of
 from tidegate.model.event import Event
@@ -27,7 +28,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import Course
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.summary import NO_COMMANDS, Commands, cut_off
+from tidegate.report.rollout.summary import NO_COMMANDS, PASSED, Commands, cut_off
 
 EVERY = 0.1
 """Seconds between two pictures."""
@@ -43,6 +44,7 @@ class Screen:
 
     def __init__(self, outlet: Outlet, ability: Ability, *, json: bool, stream: TextIO) -> None:
         self.course = Course(Ms(0))
+        self._outlet = outlet
         self._picture: Picture | None = None
         self._form: Form
         if json:
@@ -87,6 +89,11 @@ class Screen:
     def emit(self, event: Event) -> None:
         self._form.take(event)
 
+    def refuse_unheard(self) -> None:
+        """Raise where all went well and nobody could be told so."""
+        if self._outlet.closed and self.course.result in {"", PASSED}:
+            raise unheard(self._outlet.why)
+
     def end(self, evidence: Iterable[Evidence] = (), commands: Commands = NO_COMMANDS) -> None:
         """Say how it ended; nothing is drawn after that."""
         self._rest()
@@ -96,6 +103,8 @@ class Screen:
         self._task = asyncio.current_task()
         self._listen(signal.SIGINT, self._interrupt)
         self._listen(signal.SIGTERM, self._interrupt)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+            self._listen(signal.SIGHUP, self._interrupt)
         if self._picture is not None:
             self._listen(signal.SIGWINCH, self._look)
             self._listen(signal.SIGTSTP, self._pause)

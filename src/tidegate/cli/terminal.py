@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
+from tidegate.cli.saying import forget
 from tidegate.cli.window import Size, can_draw
 from tidegate.report.rollout.rows import ASCII, UNICODE, Marks, Row, Style, cells, plain
 
@@ -68,11 +69,12 @@ def paint(row: Row, *, colours: bool) -> str:
 
 
 class Outlet:
-    """A stream that may close: a rollout goes on though nobody reads of it any more."""
+    """A stream that may close or be full: a rollout goes on though nobody reads of it any more."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.closed = False
+        self.why: int | None = None
 
     def write(self, text: str) -> None:
         if self.closed:
@@ -83,16 +85,9 @@ class Outlet:
         except UnicodeEncodeError:
             encoding = self._stream.encoding or "ascii"
             self.write(text.encode(encoding, "replace").decode(encoding))
-        except OSError:
-            self.closed = True
-            self._forget()
-
-    def _forget(self) -> None:
-        """Python writes what is left over when it ends, and would complain."""
-        with suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
+        except OSError as error:
+            self.closed, self.why = True, error.errno
+            forget(self._stream)
 
     def write_rows(self, rows: Iterable[Row], *, colours: bool = False) -> None:
         text = "".join(f"{paint(row, colours=colours)}\n" for row in rows)

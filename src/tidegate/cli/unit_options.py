@@ -64,6 +64,8 @@ class Given(TypedDict, total=False):
     approved: tuple[str, ...]
     adopt_name: bool
     take_broken_seals: bool
+    take_over: bool
+    hand_back: bool
     yes: bool
     engine: str
     timeout: Ms | None

@@ -7,7 +7,8 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
 
 import msgspec
 
@@ -15,7 +16,7 @@ from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
 from tidegate.dialect.argo.options import Body, read_handling
 from tidegate.dialect.argo.waves import wave_of
 from tidegate.dialect.tracking import marks_of
-from tidegate.documents import Document
+from tidegate.documents import Document, FieldPath
 from tidegate.errors import DialectError, Place
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Kind, Ref, identity
@@ -30,14 +31,20 @@ Scope = Callable[[Kind], bool | None]
 """Whether a kind has namespaces; None where nobody knows."""
 
 
-def read_manifests(unit: Unit, documents: Iterable[Document], is_namespaced: Scope) -> Manifests:
+def read_manifests(
+    unit: Unit,
+    documents: Iterable[Document],
+    is_namespaced: Scope,
+    hidden: Sequence[tuple[FieldPath, ...]] = (),
+) -> Manifests:
     """Everything the documents ask for, marked as the unit's own.
 
-    Raises a DialectError for what is wrong with one of them, or a group of these.
+    `hidden`: for each document, the fields with values that must not be shown. Raises a
+    DialectError for what is wrong with one of them, or a group of these.
     """
     reading = _Reading(unit, is_namespaced)
-    for document in documents:
-        reading.take(document)
+    for document, fields in zip(documents, chain(hidden, repeat(())), strict=False):
+        reading.take(document, fields)
     reading.check()
     manifests, namespace = tuple(reading.manifests), unit.destination.namespace
     if unit.policy.creates_namespace and namespace:
@@ -62,12 +69,12 @@ class _Reading:
         self._seen: dict[tuple[str, str, str, str], Place] = {}
         self._errors: list[DialectError] = []
 
-    def take(self, document: Document) -> None:
+    def take(self, document: Document, hidden: tuple[FieldPath, ...]) -> None:
         hook = None if self._policy.order is Order.STAGES else read_hook(self._heard(document).body)
         if hook is not None and not hook.phases and not hook.ends:
             return
         try:
-            made = self._manifest(document, hook)
+            made = self._manifest(document, hook, hidden)
         except DialectError as error:
             self._errors.append(error)
             return
@@ -85,7 +92,9 @@ class _Reading:
         if self._errors:
             raise ExceptionGroup("several objects cannot be read", self._errors)
 
-    def _manifest(self, document: Document, hook: Hook | None) -> Manifest:
+    def _manifest(
+        self, document: Document, hook: Hook | None, hidden: tuple[FieldPath, ...]
+    ) -> Manifest:
         body = document.body
         ref = self._ref(document, hook)
         is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
@@ -98,6 +107,7 @@ class _Reading:
             hook=hook.policies if hook else None,
             handling=self._handling(document),
             defines=defines if is_definition else ("", ""),
+            hidden=hidden,
         )
 
     def _heard(self, document: Document) -> Document:

@@ -186,11 +186,11 @@ class _Builder:
         name = event.anchor if isinstance(event, NodeEvent) else None
         anchor = self._anchors.get(name)
         if anchor is None:
-            problem = f"no anchor `&{name}` stands before the alias `*{name}`"
+            problem = "a value that begins with `*` is an alias, and no such anchor comes before"
             hint = "put a value that starts with `*` in quotes"
             raise self._error("documents.alias.unknown", problem, event, hint)
         if not anchor.size:
-            problem = f"the value of the anchor `&{name}` contains itself"
+            problem = "the value of an anchor contains itself"
             raise self._error("documents.alias.loop", problem, event, "")
         self._reach(self._depth + anchor.height, event)
         self._nodes += 1 + anchor.size

@@ -7,10 +7,10 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.errors import Place
+from tidegate.model import objects
 from tidegate.model.objects import Json
 
-FieldPath: TypeAlias = tuple[str | int, ...]
-"""Where something stands inside a body: `("spec", "ports", 0)`."""
+FieldPath: TypeAlias = objects.FieldPath
 
 
 class Duplicate(msgspec.Struct, frozen=True, order=True, gc=False):

@@ -26,11 +26,12 @@ _DIFFERENT = re.compile(
 )
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_BLOCK = re.compile(
-    "\n*[^\n \t\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
-    "[^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*"
-)
+_ODD = "\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
+"""What cannot stand in YAML, is not seen, or turns the text around it."""
+_ESCAPED = re.compile(f"[{_ODD}]|##(?=\\w*\\[)")
+_COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
+"""What CI servers take for a command where it stands in a line of its own."""
+_BLOCK = re.compile(f"\n*[^\n \t\x00-\x1f{_ODD}][^\x00-\x08\x0b-\x1f{_ODD}]*")
 _LONGEST_SIMPLE_KEY = 1_000
 
 
@@ -112,7 +113,8 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 
 def _string(text: str) -> list[str]:
     """One line, or the head of a block and its lines."""
-    return _block(text) if "\n" in text and _BLOCK.fullmatch(text) else [_text(text)]
+    is_block = "\n" in text and _BLOCK.fullmatch(text) and not _COMMAND.search(text)
+    return _block(text) if is_block else [_text(text)]
 
 
 def _block(text: str) -> list[str]:
@@ -127,4 +129,8 @@ def _text(text: str) -> str:
     if _PLAIN.fullmatch(text) and isinstance(resolve(text), str):
         return text
     quoted = _encode_text(text).decode()
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+    return _ESCAPED.sub(_escape, quoted)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "#\\u0023" if found[0] == "##" else f"\\u{ord(found[0]):04x}"

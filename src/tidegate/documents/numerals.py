@@ -14,6 +14,8 @@ from decimal import Decimal
 
 _INT64 = 2**63
 _UINT64 = 2**64
+_MOST_DIGITS = 65
+"""64 bits in the base with the most digits, and a sign."""
 _LONG_FLOAT = 1e21
 _SHORT_FLOAT = 1e-6
 _FLOAT32_DIGITS = 9
@@ -48,9 +50,13 @@ def _parse_integer(bare: str) -> int | None:
     if match is None:
         # A sign behind the prefix is an accident of Go's library, and so it counts.
         match = _SIGN_INSIDE.fullmatch(bare)
-        return _fit(int(match[1], 2), signed=True) if match else None
+        fits = match is not None and len(match[1]) <= _MOST_DIGITS
+        return _fit(int(match[1], 2), signed=True) if match and fits else None
     base = match.lastgroup or "d"
-    number = int(match[base], _BASES[base])
+    digits = match[base].lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None  # it would not fit, and takes long to count
+    number = int(digits, _BASES[base])
     return _fit(-number if match[1] == "-" else number, signed=bool(match[1]))
 
 

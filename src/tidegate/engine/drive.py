@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from tidegate.engine import vocabulary as words
+from tidegate.engine.chronicle import Chronicle
 from tidegate.engine.decide import decide
 from tidegate.engine.deeds import Deeds
 from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
@@ -24,7 +25,7 @@ from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Change, Changed, Ended, Fact
+from tidegate.world.facts import Answer, Change, Changed, Ended, Fact, NotServed, Refusal
 from tidegate.world.refusals import refusal_error
 
 HELD = "Held"
@@ -45,6 +46,10 @@ class Driver:
     ) -> None:
         self.closed = False
         self.result = ""
+        self.is_overtaken = False
+        """It gave way to another rollout."""
+        self.is_late = False
+        """Its time was up."""
         self._decide = decide
         self.world = world
         self._plan = self._asked = plan
@@ -55,6 +60,7 @@ class Driver:
         self._rollout = Rollout()
         self._inbox: deque[words.Input] = deque()
         self._deeds = Deeds(self._site, self._errands, self._inbox.append)
+        self._chronicle = Chronicle(self._site, self._errands, self._rollout, settings.reporter)
         self._alarm: Ms | None = None
         self._begun = False
         self._ending = 0
@@ -77,9 +83,9 @@ class Driver:
             case Answer():
                 self._errands.answered(fact.ticket, fact.outcome)
             case Ended(outcome=refused) if refused is not None:
-                watched = self._errands.watches.pop(fact.ticket, None) is not None
-                if not self._errands.answered(fact.ticket, refused) and watched:
-                    raise refusal_error(refused, "watching the cluster", where=self._site.place)
+                cluster = self._errands.watches.pop(fact.ticket, None)
+                if not self._errands.answered(fact.ticket, refused) and cluster is not None:
+                    self._unwatched(cluster, refused)
             case Changed():
                 cluster = self._errands.watches.get(fact.ticket)
                 if cluster is not None:
@@ -87,6 +93,12 @@ class Driver:
             case _:
                 pass
         self._work()
+
+    def _unwatched(self, cluster: str, refused: Refusal) -> None:
+        """A kind that is gone took its objects along, and its steps fail; else we are blind."""
+        if not isinstance(refused, NotServed):
+            raise refusal_error(refused, "watching the cluster", where=self._site.place)
+        self._errands.run(self._site.outlook.look_anew(cluster), lambda _: None)
 
     def ring(self) -> None:
         """Do what is due."""
@@ -128,6 +140,11 @@ class Driver:
             now = self.world.now()
             self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
         self._party.wake()
+
+    @property
+    def unreported(self) -> dict[UnitId, str]:
+        """The units whose own objects could not be told how they are, and why."""
+        return self._chronicle.unreported
 
     def supersede(self, plan: Plan) -> bool:
         """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own."""
@@ -192,6 +209,7 @@ class Driver:
         for unit in self._rollout.units.values():
             if unit.failed and not unit.ended:
                 forget_failed(self._site, unit)
+        yield from self._chronicle.stop(self._rollout.stopped)
         yield from self._site.holds.close()
 
     def _closed(self, _: None) -> None:
@@ -213,6 +231,7 @@ class Driver:
             self._inbox += map(words.Lent, wished.lendable)
 
     def _lose(self, unit: UnitId, reason: str) -> None:
+        self.is_overtaken = True
         if self._begun:  # before that, what was lost is told behind the beginning
             self._inbox.append(words.Stopped(reason, unit))
 
@@ -253,8 +272,10 @@ class Driver:
         self._errands.run(self._leave_unit(unit.unit, hold, result), self._let_unit_go)
 
     def _leave_unit(self, unit: PlannedUnit, hold: UnitHold, result: str) -> Errand[None]:
+        """Tell how it ended while it is still ours, and let it go."""
         if result == Result.PASSED:
             yield from self._site.approvals.use_up(unit.id, unit.cluster)
+        yield from self._chronicle.end(unit.id, result)
         yield from hold.close(self.world.now)
 
     def _let_unit_go(self, _: None) -> None:
@@ -262,6 +283,7 @@ class Driver:
 
     def _tell(self, event: Event) -> None:
         self._emit(event)
+        self._chronicle.hear(event)
         steps = self._site.steps
         match event.told:
             case Told.OBJECT_PRUNED if event.ref is not None:
@@ -287,5 +309,6 @@ async def drive(driver: Driver, *, until: Ms | None = None) -> str:
         await driver.turn(until)
         if until is not None and driver.world.now() >= until:
             until = None
+            driver.is_late = not driver.result
             driver.stop("its time is up")
     return driver.result

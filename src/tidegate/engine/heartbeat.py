@@ -44,7 +44,7 @@ GIVE_WAY = "give-way.tidegate.dev/"
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """Asks for a unit that was taken in this turn, to bring this plan there; `holder` wants it."""
+    """Asks for a unit that was taken in this turn: `holder` wants it, for the `plan` it signed."""
 
     turn: int
     plan: str = ""

@@ -36,6 +36,8 @@ def told_takeover(unit: UnitId) -> str:
 class OvertakenError(ClusterError):
     """Somebody else brought another plan of a unit while we were away."""
 
+    exit_code = 6
+
 
 @dataclass(slots=True)
 class UnitHold:
@@ -192,11 +194,11 @@ class UnitHold:
         """
         record, name = self.record, self.record.ref.name
         is_rival, asked = record.plan != self.plan, seen.asked.get(name)
-        was_asked = asked is not None and (not is_rival or asked.plan != record.plan)
+        was_asked = asked is not None and (not is_rival or asked.plan != record.sign(record.plan))
         if (is_rival or self.wanted) and not was_asked:
             if is_rival:
                 self.keeping.rivals.ask(record.holder)
-            wish = Wish(record.turn, self.plan, self.keeping.heartbeat.holder)
+            wish = Wish(record.turn, record.sign(self.plan), self.keeping.heartbeat.holder)
             (answer,) = yield (self.keeping.neighbours.ask_to_go(record.holder, name, wish),)
             if isinstance(answer, Forbidden):
                 raise refusal_error(answer, "asking for the unit", where=self._place)

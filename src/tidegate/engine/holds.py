@@ -145,9 +145,11 @@ class Holds:
             if name in names and names[name].record.turn == wish.turn
         }
         wanted = [(names[name], wish) for name, wish in heartbeat.wishes.items()]
-        wished = Wished([hold.unit for hold, wish in wanted if wish.plan == hold.plan], [])
+        wished = Wished([], [])
         for hold, wish in wanted:
-            if wish.plan != hold.plan and wish != hold.asked_to_go:
+            if wish.plan == hold.record.sign(hold.plan):
+                wished.lendable.append(hold.unit)
+            elif wish != hold.asked_to_go:
                 hold.asked_to_go = wish
                 if self._rivals.yields_to(wish.holder):
                     wished.given_up.append(hold.unit)

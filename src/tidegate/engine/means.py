@@ -7,8 +7,9 @@ from typing import Protocol
 import msgspec
 
 from tidegate.engine.vocabulary import Compared
+from tidegate.model.account import UnitAccount
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, Ref, Spot
 from tidegate.model.plan import Item, Plan, PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
@@ -96,4 +97,24 @@ class Means(Protocol):
 
     def adopt(self, unit: PlannedUnit, live: Body) -> bytes | None:
         """The patch that makes fields of earlier appliers ours, where there are any."""
+        ...
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A merge patch of an own object, who writes it, and Events about it."""
+
+    patch: bytes
+    manager: str
+    notes: tuple[tuple[Ref, bytes], ...] = ()
+
+
+class Reporter(Protocol):
+    """Knows where units' own objects are, and what is to be said there."""
+
+    def place(self, unit: UnitId) -> Spot | None:
+        """The own object of a unit; None: it has none, or nobody says anything there."""
+        ...
+
+    def report(self, account: UnitAccount, own: Body) -> Report | None:
+        """What to write, given what is there; None: that says all of it."""
         ...

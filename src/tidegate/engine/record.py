@@ -20,6 +20,7 @@ from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalPart, StoredL
 from tidegate.model.journal import Entry, Journal, Kin
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
+from tidegate.model.plan import digest_bytes
 from tidegate.world.calls import Get, Verb, Write
 from tidegate.world.facts import Done, Forbidden, Invalid, Missing, NotServed, Outcome
 
@@ -61,6 +62,7 @@ class Record:
         self._head = Head()
         self._stored = Head()
         self._version = ""
+        self._uid = ""
         self._signs: tuple[str, ...] = ()
         """Whom the record may name as holder if we wrote it."""
         self._versions: dict[int, str] = {}
@@ -84,6 +86,12 @@ class Record:
     def plan(self) -> str:
         """The digest of the plan that it is held for, or was last."""
         return self._stored.plan
+
+    def sign(self, plan: str) -> str:
+        """The plan's digest for places where anybody reads it: only who can read this Secret knows
+        its uid, and nobody else can try out values of secrets on what comes out.
+        """
+        return digest_bytes(self._uid.encode(), plan.encode()) if plan else ""
 
     @property
     def source(self) -> str:
@@ -111,8 +119,9 @@ class Record:
         """Take what was read. What others wrote counts; what we wrote we know better."""
         if isinstance(found, Done) and found.live is not None:
             head, version = stored.read_head(found.live), found.live.version
+            self._uid = found.live.uid
         elif isinstance(found, Missing):
-            head, version = Head(), ""
+            head, version, self._uid = Head(), "", ""
         else:
             return found
         before, self._read_at = self._read_at, now()
@@ -128,16 +137,24 @@ class Record:
         self._versions.clear()
         self._dirty.clear()
         self.entries.update((line.ref, line.entry) for line in head.entries)
-        return (yield from self._read_parts(head.parts))
+        return (yield from self._read_parts(head.parts, now))
 
-    def _read_parts(self, count: int) -> Errand[Outcome | None]:
+    def _read_parts(self, count: int, now: Now) -> Errand[Outcome | None]:
+        """All parts that the head counts. One that is not there is lost, or was divided anew."""
         parts = yield tuple(Ask(self.cluster, Get(self._part(number))) for number in range(count))
+        lost = [number for number, part in enumerate(parts) if isinstance(part, Missing)]
+        if lost:
+            ref, version = self._part(lost[0]), self._version
+            refused = yield from self.read(now)
+            if refused is not None or self._version != version:
+                return refused
+            raise stored.damaged(ref, "a part of it is gone")
         for number, part in enumerate(parts):
             if isinstance(part, Done) and part.live is not None:
                 lines = stored.read(part.live, JournalPart).entries
                 self._versions[number] = part.live.version
                 self.entries.update((line.ref, line.entry) for line in lines)
-            elif not isinstance(part, Missing):
+            else:
                 return part
         return None
 
@@ -271,6 +288,7 @@ class Record:
             (outcome,) = yield (Ask(self.cluster, write),)
             if isinstance(outcome, Done) and outcome.live is not None:
                 self._version, self._stored = outcome.live.version, head
+                self._uid = outcome.live.uid
                 self.seen_at = self._read_at = now()
                 return None
             if isinstance(outcome, LASTING):
@@ -324,7 +342,11 @@ class Record:
     def journal(self) -> Journal:
         head, entries = self._head, dict(self.entries)
         return Journal(
-            plan=head.plan, text=head.text, begun=head.begun, done=head.done, entries=entries
+            plan=self.sign(head.plan),
+            text=head.text,
+            begun=head.begun,
+            done=head.done,
+            entries=entries,
         )
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import Tell
 from tidegate.engine.holds import Holds, Lost
-from tidegate.engine.means import Body, Means
+from tidegate.engine.means import Body, Means, Reporter
 from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
 from tidegate.engine.reach.errands import Ask, Errand
 from tidegate.engine.reach.outlook import Outlook
@@ -43,6 +43,8 @@ class Settings:
     """Units of which it is known beforehand that nothing can be done, and why."""
     approved: frozenset[UnitId] = frozenset()
     """Units that need nobody else's approval."""
+    reporter: Reporter | None = None
+    """Who knows what is said of units on their own objects; None: nothing is."""
 
 
 class Site:

@@ -28,6 +28,8 @@ JOURNAL = "tidegate.dev/journal"
 """A label: whether a Secret is the head of a journal, or a part."""
 KEY = "journal.json"
 PAGE = 500
+MOST_PARTS = 1_000
+"""Of one journal: a million and a half objects."""
 Content = TypeVar("Content", "Head", "JournalPart")
 
 
@@ -72,10 +74,12 @@ class _Secret(msgspec.Struct):
 def read_head(live: Live) -> Head:
     """Raises ClusterError."""
     head = read(live, Head)
+    if not 0 <= head.parts <= MOST_PARTS:
+        raise damaged(live.ref, "it counts parts that nobody wrote")
     if head.version > VERSION:
         problem = "what is remembered of a unit was written by a newer tidegate"
         hint = "use that version, or a newer one"
-        raise ClusterError("journal.version", problem, where=_place(live), hint=hint)
+        raise ClusterError("journal.version", problem, where=_place(live.ref), hint=hint)
     return head
 
 
@@ -84,14 +88,25 @@ def read(live: Live, kind: type[Content]) -> Content:
     try:
         data = msgspec.json.decode(live.body, type=_Secret).data
         return msgspec.json.decode(base64.b64decode(data.get(KEY, "")), type=kind)
-    except ValueError:
-        problem = "what is remembered of a unit cannot be read"
-        hint = "delete this Secret; nothing is lost but the memory of opened gates"
-        raise ClusterError("journal.unreadable", problem, where=_place(live), hint=hint) from None
+    except (ValueError, RecursionError):
+        raise damaged(live.ref, "its text is not whole") from None
 
 
-def _place(live: Live) -> Place:
-    return Place(f"Secret {live.ref.namespace}/{live.ref.name}")
+def damaged(ref: Ref, how: str) -> ClusterError:
+    """Nobody goes on without what a unit has brought: pruning and deleting would leave it there."""
+    problem = (
+        f"what is remembered of a unit cannot be read, as {how}: what it has brought and Git no"
+        " longer has, which hooks ran, and which gates opened"
+    )
+    hint = (
+        "`tidegate journal rebuild PATH` makes it anew from the marks on its objects;"
+        " hooks are run again then, and every gate is judged again"
+    )
+    return ClusterError("journal.unreadable", problem, where=_place(ref), hint=hint)
+
+
+def _place(ref: Ref) -> Place:
+    return Place(f"Secret {ref.namespace}/{ref.name}")
 
 
 def put(ref: Ref, unit: str, content: Head | JournalPart, version: str) -> Write:

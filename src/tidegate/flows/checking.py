@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from tidegate.documents import Document, find_places, read
 from tidegate.documents.document import path_text
 from tidegate.errors import DocumentError, Place, foreign
+from tidegate.files import read_whole
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.reading import text
 from tidegate.schema.dialects import Flaw, check_object
@@ -19,7 +19,7 @@ TextOf = Callable[[str], bytes]
 
 
 def check_units(
-    documents: Iterable[Document], *, text_of: TextOf = lambda name: Path(name).read_bytes()
+    documents: Iterable[Document], *, text_of: TextOf = read_whole
 ) -> tuple[Finding, ...]:
     """What a server would refuse of these objects, and what it would drop of them.
 

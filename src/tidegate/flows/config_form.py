@@ -10,7 +10,7 @@ import msgspec
 
 from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw
-from tidegate.errors import FileError, foreign
+from tidegate.errors import FileError, foreign, without_user
 from tidegate.files import Stray, StrayPathError, follow, tidy
 from tidegate.model.bands import Bands
 from tidegate.model.finding import Severity
@@ -115,7 +115,11 @@ def _wrong_address(text: str, at: FieldPath) -> Iterator[Flaw]:
 
 
 def _has_password(address: str) -> bool:
-    return without_password(address) != foreign(address)
+    """A user alone is a token, unless ssh asks for one."""
+    if without_user(address) == address:
+        return False
+    user, _, _ = address.partition("://")[2].rpartition("@")
+    return ":" in user or not address.startswith("ssh://")
 
 
 def _wrong_repositories(form: ConfigForm, ground: Ground) -> Iterator[Flaw]:

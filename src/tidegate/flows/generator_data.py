@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.documents.decoding import decode_one
+from tidegate.files import read_users_file
 from tidegate.model.objects import Json
 
 Found: TypeAlias = tuple[dict[str, Json], ...]
@@ -35,7 +36,7 @@ def read_generator_data(path: Path | None) -> GeneratorData:
     """The file as values. Raises all its mistakes."""
     if path is None:
         return {}
-    form = decode_one(path.read_bytes(), str(path), _DataForm, noun="file of generator data")
+    form = decode_one(read_users_file(path), str(path), _DataForm, noun="file of generator data")
     encoded = msgspec.json.encode(form)
     sets: dict[str, dict[str, list[dict[str, Json]] | None]] = msgspec.json.decode(encoded)["sets"]
     return {

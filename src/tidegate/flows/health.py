@@ -16,6 +16,7 @@ import msgspec
 
 from tidegate.documents import Document, read
 from tidegate.errors import DocumentError, Place
+from tidegate.files import bounded, read_whole
 from tidegate.flows.lua import LuaWorkers, lua_workers
 from tidegate.health.argo import builtin_rows as argo_rows
 from tidegate.health.argo import judge as judge_as_argo
@@ -128,12 +129,20 @@ async def _hear_all(bench: FileJudge, documents: Iterable[Document]) -> list[Fil
 
 def _read(name: str) -> tuple[Document, ...]:
     shown = "standard input" if name == STDIN else name
-    return read(sys.stdin.buffer.read() if name == STDIN else content_of(name), shown)
+    return read(_standard_input() if name == STDIN else content_of(name), shown)
+
+
+def _standard_input() -> bytes:
+    try:
+        return bounded(sys.stdin.buffer)
+    except OSError as error:
+        problem = f"standard input cannot be read: {error.strerror}"
+        raise DocumentError("documents.file", problem, where=Place("standard input")) from None
 
 
 def content_of(name: str) -> bytes:
     try:
-        return Path(name).read_bytes()
+        return read_whole(name)
     except OSError as error:
         problem = f"this file cannot be read: {error.strerror}"
         raise DocumentError("documents.file", problem, where=Place(name)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from tidegate.dialect.manifests import read_manifests
 from tidegate.dialect.semantics import run_by
 from tidegate.dialect.tracking import SET
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
 from tidegate.flows.bringing import BroughtUnits, KnownKinds
 from tidegate.flows.discover.families import Family, Member
@@ -31,9 +31,7 @@ from tidegate.graph.declared import precedences_of
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Kind, Spot
 from tidegate.model.plan import Plan, PlannedUnit
-from tidegate.model.reading import text
 from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
@@ -61,20 +59,6 @@ class Read:
         problem = f"`{sources[0].source}` has no objects"
         hint = "look whether it is the right directory"
         return (RenderError("render.nothing", problem, hint=hint),)
-
-    def hidden(self) -> Iterator[tuple[Spot, tuple[FieldPath, ...]]]:
-        """By object, the fields that stood encrypted or came out of a Secret."""
-        unit = self.manifests.unit
-        places: dict[tuple[str, str, str, str], tuple[FieldPath, ...]] = {}
-        for document, fields in zip(self.rendered.documents, self.rendered.hidden, strict=True):
-            body, home = document.body, unit.destination.namespace
-            kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-            inside = text(body, "metadata", "namespace", default=home)
-            places[kind.group, kind.name, inside, text(body, "metadata", "name")] = fields
-        for ref in (one.ref for one in self.manifests.manifests):
-            found = places.get((ref.kind.group, ref.kind.name, ref.namespace, ref.name), ())
-            if found:
-                yield Spot(unit.destination.cluster, ref), found
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +353,8 @@ def _attempt(
 
 
 def _read(unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds) -> Read:
-    found = read_manifests(unit, rendered.documents, scope.is_namespaced)
+    hidden = rendered.hidden
+    found = read_manifests(unit, rendered.documents, scope.is_namespaced, hidden)
     manifests = tuple(brought.by(one, unit, scope) for one in found.manifests)
     read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
     if read.is_whole:

@@ -10,12 +10,14 @@ import msgspec
 
 from tidegate.documents import Document, read, refuse_duplicates
 from tidegate.errors import DocumentError, Place
+from tidegate.files import read_whole
 from tidegate.flows.wiring import Simulation, make_living
 from tidegate.model.happening import Happening
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.rendering import Directory
 from tidegate.render.plain import read_directory
+from tidegate.report.rollout.discretion import Discretion
 from tidegate.world.ask import ask
 from tidegate.world.calls import Kinds, List, Selection, Ticket, Verb, Watch, Write
 from tidegate.world.exchange import Exchange
@@ -64,7 +66,8 @@ async def play(files: Sequence[Path], simulation: Simulation, *, until: Ms) -> l
     writes = [_write_of(document, cluster_wide) for document in documents]
     kinds = list({**{write.ref.kind: None for write in writes}, **dict.fromkeys(WATCHED)})
     given = await _given(world, kinds)
-    happenings = await _Player(world, writes).run(kinds, until)
+    discretion = Discretion.about((document.body, ()) for document in documents)
+    happenings = await _Player(world, writes, discretion).run(kinds, until)
     return [one for one in happenings if one.change != "added" or _uid(one) not in given]
 
 
@@ -96,7 +99,7 @@ def _read(path: Path) -> tuple[Document, ...]:
     if path.is_dir():
         return read_directory(Directory(root=path, recurse=True))
     try:
-        content = path.read_bytes()
+        content = read_whole(path)
     except OSError as error:
         problem = f"this file cannot be read: {error.strerror}"
         raise DocumentError("documents.file", problem, where=Place(str(path))) from None
@@ -122,8 +125,9 @@ def _write_of(document: Document, cluster_wide: set[tuple[str, str]]) -> Write:
 class _Player:
     """Applies, watches, and writes down what it sees."""
 
-    def __init__(self, world: Exchange, writes: Iterable[Write]) -> None:
+    def __init__(self, world: Exchange, writes: Iterable[Write], discretion: Discretion) -> None:
         self._world = world
+        self._discretion = discretion
         self._party = world.party()
         self._start = world.now()
         self._writes = tuple(writes)
@@ -169,7 +173,7 @@ class _Player:
         if not is_refusal(fact.outcome):
             return
         if applying.tries == 1:
-            why = fact.outcome.message
+            why = self._discretion.hide(fact.outcome.message)
             self._seen.append(Happening(at, "refused", applying.write.ref, why=why))
         if isinstance(fact.outcome, NotServed | Missing) and applying.tries < TRIES:
             self._again.append((Ms(self._world.now() + TRY_AGAIN), applying))

@@ -18,6 +18,7 @@ import msgspec
 from tidegate.dialect.argo.ignoring import read_ignored
 from tidegate.dialect.argo.options import what_is_wrong, with_options
 from tidegate.errors import Place, RenderError
+from tidegate.files import read_users_file
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
 from tidegate.flows.rendering.bases import read_base
@@ -165,7 +166,7 @@ def refuse_nowhere(pointed: Pointed) -> None:
 def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
     """The fields that a file says are no difference. Raises what is wrong with it."""
     with closing(Jq()) as jq:
-        return () if path is None else read_ignored(path.read_bytes(), str(path), jq.check)
+        return () if path is None else read_ignored(read_users_file(path), str(path), jq.check)
 
 
 def _find(what: str, revision: str, chart: str) -> _Tree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from tidegate.model.plan import Deed, Item, Plan, PlannedUnit, items_of
 from tidegate.model.reading import text
 from tidegate.model.semantics import TIDEGATE
 from tidegate.plan.wire import to_json
+from tidegate.render.own_key import OwnKey
 from tidegate.world.ask import ask
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Exchange
@@ -50,7 +52,7 @@ class Preview:
 
 def plan_document(found: Preview) -> bytes:
     """The plan as JSON, without a secret in it."""
-    return to_json(found.plan)
+    return to_json(found.plan, OwnKey(os.environ).take())
 
 
 async def preview_found(
@@ -95,10 +97,9 @@ async def preview_with_lives(
         else find_difference(unit, item, bodies.get(spot), jq, seals.get(spot, ""))
         for spot, (item, unit) in owners.items()
     }
-    for one in planned.read:
-        for spot, fields in one.hidden():
-            if spot in found:
-                found[spot] = mask_fields(found[spot], fields)
+    for spot, (item, _) in owners.items():
+        if item.hidden:
+            found[spot] = mask_fields(found[spot], item.hidden)
     notes = (*planned.notes, *await find_contents(plan, session))
     return Preview(plan, found, notes, planned.findings, planned.plan.digest), lives
 

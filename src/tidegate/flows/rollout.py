@@ -11,6 +11,7 @@ from tidegate.engine.reach.preflight import Preflight
 from tidegate.engine.site import Settings
 from tidegate.flows.evidence import Background, inquire
 from tidegate.flows.session import Session, own_name
+from tidegate.flows.statuses import Statuses, told_unreported
 from tidegate.model.event import Event, Result
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
@@ -29,6 +30,7 @@ class Rolling:
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
+    `statuses`: what is said on units' own objects.
     """
 
     keeps_going: bool = False
@@ -38,6 +40,7 @@ class Rolling:
     pace: float | None = None
     within: Ms | None = None
     approved: frozenset[UnitId] = frozenset()
+    statuses: Statuses | None = None
 
 
 class Audience(Protocol):
@@ -53,10 +56,14 @@ class Audience(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RolledOut:
-    """How a rollout ended, and what is known of what failed."""
+    """How a rollout ended, and what is known of what failed.
+
+    `unreported`: what could not be said on units' own objects, and why.
+    """
 
     result: Result
     evidence: tuple[Evidence, ...] = ()
+    unreported: tuple[str, ...] = ()
 
 
 async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
@@ -72,7 +79,8 @@ async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Aud
         plan=plan, catalogue=known, discretion=discretion, behind=session.behind
     )
     evidence = await inquire(world, audience.course, background)
-    return RolledOut(Result.FORBIDDEN if _is_forbidden(audience.course) else result, evidence)
+    untold = tuple(map(discretion.hide, told_unreported(driver.unreported)))
+    return RolledOut(_outcome(result, driver, audience.course), evidence, untold)
 
 
 def make_driver(
@@ -86,8 +94,20 @@ def make_driver(
         preflight=rolling.preflight,
         left_out=rolling.left_out,
         approved=rolling.approved,
+        reporter=rolling.statuses,
     )
     return Driver(session.world, plan, session.craft, settings, emit)
+
+
+def _outcome(result: Result, driver: Driver, course: Course) -> Result:
+    """How it ended, and for a rollout that was stopped why."""
+    if _is_forbidden(course):
+        return Result.FORBIDDEN
+    if result is not Result.STOPPED:
+        return result
+    if driver.is_late:
+        return Result.LATE
+    return Result.OVERTAKEN if driver.is_overtaken else result
 
 
 def _is_forbidden(course: Course) -> bool:

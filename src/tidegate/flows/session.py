@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tidegate.errors import ClusterError, ConfigError
+from tidegate.files import read_users_file
 from tidegate.flows.lua import lua_workers, no_lua
 from tidegate.flows.means import Craft
 from tidegate.flows.pace import Paced
@@ -146,7 +147,7 @@ async def open_session(target: Target, setting: Setting) -> AsyncIterator[Sessio
     async with AsyncExitStack() as stack:
         scripts, workers = NO_RULES, dict[str, Worker]()
         if target.health_rules is not None:
-            text = target.health_rules.read_bytes()
+            text = read_users_file(target.health_rules)
             scripts = read_lua_rules(text, str(target.health_rules))
         if scripts.named or find_lua() is not None:
             workers["lua"] = await stack.enter_async_context(lua_workers())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ClusterError, Place
+from tidegate.files import read_users_file
 from tidegate.flows.rendering.capabilities import read_version
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
@@ -151,7 +152,7 @@ def known_to(simulation: Simulation | None) -> Knowledge:
     own = simulation.operators if simulation else None
     if own is None:
         return builtin()
-    return builtin().and_more(read_knowledge(own.read_bytes(), str(own)))
+    return builtin().and_more(read_knowledge(read_users_file(own), str(own)))
 
 
 def why_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
@@ -179,7 +180,7 @@ def _story(simulation: Simulation) -> Scenario:
     if simulation.scenario is None:
         return Scenario()
     names = [one.name for one in known_to(simulation).operators]
-    text = simulation.scenario.read_bytes()
+    text = read_users_file(simulation.scenario)
     return read_scenario(text, str(simulation.scenario), operators=names)
 
 
@@ -205,7 +206,7 @@ def _profile(simulation: Simulation, known: Knowledge) -> Profile:
 
     if simulation.profile is None:
         return typical()
-    text = simulation.profile.read_bytes()
+    text = read_users_file(simulation.profile)
     return read_profile(text, str(simulation.profile), onto=typical(), operators=known.rows)
 
 
@@ -215,5 +216,5 @@ def make_sandbox(*, scenario: Path | None = None, seed: int = 0, watching: Ms = 
     from tidegate.sandbox.scenario import Scenario, read_scenario
     from tidegate.sandbox.world import Sandbox
 
-    story = read_scenario(scenario.read_bytes(), str(scenario)) if scenario else Scenario()
+    story = read_scenario(read_users_file(scenario), str(scenario)) if scenario else Scenario()
     return Sandbox(seed=seed or story.seed, faults=story.faults, timing=Timing(watching=watching))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import TypeVar
-
-import msgspec
 
 from tidegate.kube import replies, requests
 from tidegate.kube.transport import Flight, Transport
@@ -86,8 +84,7 @@ class KubeCluster:
                         piece if isinstance(piece, facts.Lost) else replies.read_refusal(piece),
                     )
                     return
-                for line in lines.split(piece):
-                    event = replies.read_event(line, ticket, kind)
+                for event in _events(lines, piece, ticket, kind):
                     yield event
                     if isinstance(event, facts.Ended):
                         return
@@ -151,10 +148,25 @@ def _outcome(
         return replies.read_refusal(reply)
     try:
         return read(reply)
-    except msgspec.DecodeError as error:
-        return facts.Failed(
-            reply.status, "Unreadable", f"this is not an API server's answer: {error}"
-        )
+    except replies.UNREADABLE_ERRORS as error:
+        return _unreadable(reply.status, error)
+
+
+def _unreadable(status: int, error: Exception) -> facts.Failed:
+    """An object may be in there: of what was sent, nothing is said."""
+    why = "too deeply nested" if isinstance(error, RecursionError) else str(error)
+    return facts.Failed(status, "Unreadable", f"this is not an API server's answer: {why}")
+
+
+def _events(
+    lines: replies.LineSplitter, piece: bytes, ticket: calls.Ticket, kind: Kind
+) -> Iterator[facts.Changed | facts.Bookmark | facts.Ended]:
+    """The events of a piece; one that cannot be read is the end of its stream."""
+    try:
+        for line in lines.split(piece):
+            yield replies.read_event(line, ticket, kind)
+    except replies.UNREADABLE_ERRORS as error:
+        yield facts.Ended(ticket, _unreadable(0, error))
 
 
 def _another_life(outcome: facts.Outcome) -> facts.Outcome:

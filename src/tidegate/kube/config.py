@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tidegate.documents import read
 from tidegate.errors import ConfigError, DocumentError, Place, foreign
+from tidegate.files import read_whole
 from tidegate.kube.access.clusters import environment_proxy, read_server
 from tidegate.kube.access.context import Anonymous, KubeTarget, Login, TokenFile
 from tidegate.kube.access.stanza import ConfigFile, Stanza
@@ -94,7 +95,7 @@ def _usual_paths(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def _read(path: Path) -> ConfigFile:
     try:
-        text = path.read_bytes()
+        text = read_whole(path)
     except OSError as error:
         problem = f"kubeconfig `{path}` cannot be read: {error.strerror}"
         hint = "check the path and who may read the file"

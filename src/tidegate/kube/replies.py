@@ -25,6 +25,10 @@ ACCEPT = ",".join(
     for version in ("v2", "v2beta1")
 )
 ROOTS = ("/api", "/apis")
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of one event of a watch; etcd keeps no object above 1.5 MiB."""
+UNREADABLE_ERRORS = (ValueError, RecursionError)
+"""What comes of reading somebody's bytes: msgspec's errors are ValueErrors."""
 
 
 class Reply(NamedTuple):
@@ -106,7 +110,7 @@ def read_status(reply: Reply) -> Status:
     """Proxies and handlers of paths answer in plain text: that is a status too."""
     try:
         status = _decode_status(reply.body)
-    except msgspec.DecodeError:
+    except UNREADABLE_ERRORS:
         text = reply.body.decode(errors="replace").strip()
         return Status(message=text or f"HTTP {reply.status}", code=reply.status)
     return msgspec.structs.replace(status, code=reply.status)
@@ -185,10 +189,15 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 
 
 class LineSplitter:
-    """Whole lines out of chunks; what is left of the last one waits for the next chunk."""
+    """Whole lines out of chunks; what is left of the last one waits for the next chunk.
 
-    def __init__(self) -> None:
+    A line that is larger than any object can be is refused with a ValueError.
+    """
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
         self._rest: list[bytes] = []
+        self._waiting = 0
+        self._longest = longest
 
     def split(self, chunk: bytes) -> Iterator[bytes]:
         head, newline, tail = chunk.partition(b"\n")
@@ -196,11 +205,15 @@ class LineSplitter:
             self._rest.append(head)
             line = b"".join(self._rest)
             self._rest.clear()
+            self._waiting = 0
             if line:
                 yield line
             head, newline, tail = tail.partition(b"\n")
         if head:
             self._rest.append(head)
+            self._waiting += len(head)
+            if self._waiting > self._longest:
+                raise ValueError(f"an event is larger than {self._longest // 1024**2} MiB")
 
 
 def read_event(line: bytes, ticket: Ticket, kind: Kind) -> Changed | Bookmark | Ended:
@@ -211,6 +224,8 @@ def read_event(line: bytes, ticket: Ticket, kind: Kind) -> Changed | Bookmark | 
     live = read_live(bytes(event.object), kind)
     if event.type == "BOOKMARK":
         return Bookmark(ticket, live.version)
+    if event.type not in Change.__members__:
+        raise ValueError("nobody knows an event of this type")
     return Changed(ticket, Change[event.type], live)
 
 

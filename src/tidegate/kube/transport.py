@@ -15,7 +15,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from tidegate.errors import TidegateError
+from tidegate.errors import LateError, TidegateError
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
 from tidegate.kube.credentials import Auth, auth_source
 from tidegate.kube.replies import UNAUTHORIZED, Reply
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
 
 LOSSES: tuple[tuple[type[Exception], Sent, Loss], ...] = (
+    (LateError, Sent.NO, Loss.HANGING),
     (TidegateError, Sent.NO, Loss.CREDENTIALS),
     (aiohttp.ClientSSLError, Sent.NO, Loss.UNTRUSTED),
     (aiohttp.ServerFingerprintMismatch, Sent.NO, Loss.UNTRUSTED),
@@ -49,6 +50,9 @@ SHORT = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 MISHAPS = (aiohttp.ClientError, TimeoutError, OSError, TidegateError)
 USER_AGENT = "tidegate"
+LARGEST = 256 * 1024 * 1024
+"""Bytes of one answer, unpacked: a page of 500 large objects fits many times."""
+TOO_LARGE = 413
 
 
 def loss_of(error: Exception) -> Lost:
@@ -198,11 +202,18 @@ class Transport:
         return self._session
 
 
-async def _read(response: aiohttp.ClientResponse) -> Reply:
+async def _read(response: aiohttp.ClientResponse, limit: int = LARGEST) -> Reply:
+    """The whole reply, unpacked; of one that goes on and on, that it does."""
     warnings = response.headers.getall("Warning", ())
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > limit:
+            response.close()
+            return Reply(TOO_LARGE, f"the answer is larger than {limit // 1024**2} MiB".encode())
     return Reply(
         response.status,
-        await response.read(),
+        bytes(body),
         response.headers.get("Retry-After", ""),
         tuple(_warning_text(warning) for warning in warnings),
     )

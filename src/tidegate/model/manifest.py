@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.model.objects import Ref
+from tidegate.model.objects import FieldPath, Ref
 from tidegate.model.plan import Deed, HookPolicy
 from tidegate.model.policy import Handling
 from tidegate.model.unit import Unit, UnitId
@@ -26,7 +26,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
     brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of. `gates`: it is waited for. `awaited`: what it brings is, by any rules.
+    own object of. `gates`: it is waited for. `awaited`: what it brings is, by any rules. `hidden`:
+    fields that stood encrypted or came out of a Secret.
     """
 
     ref: Ref
@@ -41,6 +42,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     brings: tuple[UnitId, ...] = ()
     gates: bool = True
     awaited: bool = False
+    hidden: tuple[FieldPath, ...] = ()
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):

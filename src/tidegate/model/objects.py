@@ -13,6 +13,8 @@ from typing import TypeAlias
 import msgspec
 
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+FieldPath: TypeAlias = tuple[str | int, ...]
+"""Where something stands inside a body: `("spec", "ports", 0)`."""
 
 
 class Kind(msgspec.Struct, frozen=True, order=True, gc=False):

@@ -13,8 +13,9 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref, Spot
+from tidegate.model.objects import FieldPath, Ref, Spot
 from tidegate.model.policy import Handling, Policy
+from tidegate.model.secret import is_secret_kind
 from tidegate.model.unit import Strength, UnitId
 
 VERSION = 1
@@ -51,7 +52,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     differs, it is deleted and made again. `hook`: it is run, not kept; when it is deleted.
     `generates`: its name is completed when the rollout begins. `asks`: it is deleted only if
     somebody agrees. `releases`: finalizers that are taken off before it is deleted, as what they
-    guard is gone. `gates`: what comes behind its step waits for it.
+    guard is gone. `gates`: what comes behind its step waits for it. `hidden`: fields with values
+    that must not be shown, though it is no Secret.
     """
 
     ref: Ref
@@ -69,6 +71,7 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     releases: tuple[str, ...] = ()
     gates: bool = True
     handling: Handling = Handling()
+    hidden: tuple[FieldPath, ...] = ()
 
 
 class Barrier(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -112,6 +115,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     def spot(self) -> tuple[str, int, str]:
         """The wave or the stage of its unit that it is a part of."""
         return self.phase, self.wave, self.stage
+
+
+def is_confidential(item: Item) -> bool:
+    """Whether it holds a value that must not be shown, nor be guessed from a digest."""
+    return bool(item.body) and (bool(item.hidden) or is_secret_kind(item.ref.kind.name))
 
 
 def items_of(step: Step) -> list[Item]:
@@ -243,3 +251,27 @@ def digest_plan(fragment: Fragment) -> str:
         msgspec.json.encode(sorted(fragment.edges)),
         msgspec.json.encode(fragment.slots),
     )
+
+
+def public_digest(plan: Plan) -> str:
+    """A name for a plan that may be shown: nobody can try out values of its secrets on it.
+
+    It is the plan's own digest where there are none, and else covers all but their texts.
+    """
+    confidential = {step.id for step in plan.steps if any(map(is_confidential, items_of(step)))}
+    if not confidential:
+        return plan.digest
+    steps = tuple(_without_secrets(one) if one.id in confidential else one for one in plan.steps)
+    units = tuple(msgspec.structs.replace(unit, digest="") for unit in plan.units)
+    return digest_plan(Fragment(units=units, steps=steps, edges=plan.edges, slots=plan.slots))
+
+
+def _without_secrets(step: Step) -> Step:
+    batches = tuple(
+        tuple(
+            msgspec.structs.replace(item, digest="") if is_confidential(item) else item
+            for item in batch
+        )
+        for batch in step.batches
+    )
+    return msgspec.structs.replace(step, digest=digest_step(batches, step.expands))

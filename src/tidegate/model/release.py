@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from tidegate.errors import without_user
+
 DEFAULT_KUBE_VERSION = "v1.36.0"
 """What a chart sees as `.Capabilities.KubeVersion` where no cluster is known."""
 
@@ -89,7 +91,7 @@ class ChartDependency(msgspec.Struct, frozen=True, order=True, gc=False):
     repository: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.version or '*'} from {self.repository}"
+        return without_user(f"{self.name} {self.version or '*'} from {self.repository}")
 
 
 class FetchedChart(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Place, without_user
 from tidegate.model.secret import Secret
 
 
@@ -56,7 +56,7 @@ class GitSource(msgspec.Struct, frozen=True, order=True, tag="git"):
     submodules: bool = False
 
     def __str__(self) -> str:
-        return f"{self.url} at {self.at}"
+        return without_user(f"{self.url} at {self.at}")
 
 
 class ChartSource(msgspec.Struct, frozen=True, order=True, tag="chart"):
@@ -73,7 +73,7 @@ class ChartSource(msgspec.Struct, frozen=True, order=True, tag="chart"):
     plain: bool = False
 
     def __str__(self) -> str:
-        return f"{self.chart} {self.version or '*'} from {self.repository}"
+        return without_user(f"{self.chart} {self.version or '*'} from {self.repository}")
 
 
 class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
@@ -93,7 +93,7 @@ class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
     plain: bool = False
 
     def __str__(self) -> str:
-        return f"{self.url} at {self.digest or self.range or self.tag or 'latest'}"
+        return without_user(f"{self.url} at {self.digest or self.range or self.tag or 'latest'}")
 
 
 SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource
@@ -159,7 +159,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     `files` are sorted paths from the root, with slashes: regular files, and links to such inside
     the tree. `escaping` are links that lead out of it, which only a working tree may have.
     `digest` covers paths, contents, links and executable bits; it is empty for a working tree until
-    someone asks for it.
+    someone asks for it. `taken_from`: the directory of which it is a part.
     """
 
     source: SourceRef
@@ -168,6 +168,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
     escaping: tuple[str, ...] = ()
     digest: str = ""
+    taken_from: Path | None = None
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):

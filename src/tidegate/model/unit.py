@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from pathlib import PurePath
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Place, without_user
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
 from tidegate.model.project import ProjectClaim
@@ -22,8 +21,6 @@ from tidegate.model.source import (
     SourceObject,
     SourceRef,
 )
-
-_SIGN_IN = re.compile(r"//[^/@]*@")
 
 
 class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
@@ -108,11 +105,11 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
             case LocalSource(root):
                 return path if path not in {"", "."} else PurePath(root).name
             case GitSource(url):
-                return f"{_SIGN_IN.sub('//', url)}//{path}"
+                return f"{without_user(url)}//{path}"
             case ChartSource(repository, chart):
-                return f"{_SIGN_IN.sub('//', repository)}//{chart}"
+                return f"{without_user(repository)}//{chart}"
             case OciSource(url):
-                return _SIGN_IN.sub("//", url)
+                return without_user(url)
             case SourceObject() as named:
                 return f"{named}//{named.chart or path}"
 
@@ -160,6 +157,6 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     made_by: str = ""
     rollout: RolloutStep | None = None
-    labels: tuple[tuple[str, str], ...] = ()
     claim: ProjectClaim | None = None
     refused: str = ""
+    labels: tuple[tuple[str, str], ...] = ()

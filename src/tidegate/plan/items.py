@@ -43,6 +43,7 @@ def make_item(manifest: Manifest, phase: str, budget: Budget, *, held: bool = Tr
         gates=manifest.gates and not manifest.brings,
         generates=is_hook and not text(body, "metadata", "name"),
         handling=manifest.handling,
+        hidden=manifest.hidden,
     )
 
 

@@ -1,6 +1,7 @@
 """Objects that were rendered before, found again by the content they were rendered from.
 
 What is kept is as it was before decryption: nothing that SOPS has opened is ever handed in here.
+What holds a secret all the same is sealed with the user's own key, or not kept.
 Where it is kept is the caller's business; what cannot be kept costs time and nothing else.
 """
 
@@ -16,10 +17,14 @@ import msgspec
 from tidegate.documents import Document, Duplicate, FieldPath
 from tidegate.errors import Place, TidegateError
 from tidegate.model.release import ChartDependency
+from tidegate.render.cache_seal import hide_name, is_open, seal, unseal
+from tidegate.render.own_key import OwnKey
 
 FORMAT = "1"
 """Changed with whatever changes what the same input comes to."""
 COMPRESSION = 1
+LARGEST = 512 * 1024 * 1024
+"""Bytes of one render, unpacked."""
 Shape = TypeVar("Shape")
 
 
@@ -44,11 +49,21 @@ _decode_rows = msgspec.msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
 _decode_needs = msgspec.msgpack.Decoder(tuple[ChartDependency, ...]).decode
 
 
+def unpack(kept: bytes) -> bytes:
+    """No more than what could be rendered: a file in the cache may be anybody's."""
+    machine = zlib.decompressobj()
+    text = machine.decompress(kept, LARGEST)
+    if machine.unconsumed_tail or not machine.eof:
+        raise zlib.error("it is too large, or not whole")
+    return text
+
+
 class RenderCache:
     """What a key was rendered to, and what it turned out to need."""
 
-    def __init__(self, store: TextStore) -> None:
+    def __init__(self, store: TextStore, key: OwnKey) -> None:
         self._store = store
+        self._key = key
         self._series = f"{version('tidegate')} {FORMAT}"
         self.has_grown = False
 
@@ -61,35 +76,50 @@ class RenderCache:
 
     def keep(self, key: str, documents: Iterable[Document]) -> None:
         try:
+            documents = tuple(documents)
             text = _encode([_Kept(*msgspec.structs.astuple(one)) for one in documents])
         except (OverflowError, UnicodeEncodeError):
             return  # a number or a character that only Python knows
-        self._note(self._name("objects", key), text)
+        self._note(self._name("objects", key), text, is_open=is_open(documents, text))
 
     def find_needs(self, key: str) -> tuple[ChartDependency, ...]:
         """What a chart turned out to need from elsewhere."""
         return self._recall("needs", key, _decode_needs) or ()
 
     def keep_needs(self, key: str, needs: Iterable[ChartDependency]) -> None:
-        self._note(self._name("needs", key), _encode(tuple(needs)))
+        text = _encode(tuple(needs))
+        self._note(self._name("needs", key), text, is_open=is_open((), text))
 
     def find_rows(self, key: str) -> tuple[tuple[str, ...], ...] | None:
         """What templates came to, for each set of parameters."""
         return self._recall("rows", key, _decode_rows)
 
     def keep_rows(self, key: str, rows: tuple[tuple[str, ...], ...]) -> None:
-        self._note(self._name("rows", key), _encode(rows))
+        text = _encode(rows)
+        self._note(self._name("rows", key), text, is_open=is_open((), text))
 
     def _recall(self, what: str, key: str, decode: Callable[[bytes], Shape]) -> Shape | None:
-        kept = self._store.recall(self._name(what, key))
+        name = self._name(what, key)
+        kept = self._store.recall(name) or self._recall_sealed(name)
         try:
-            return None if kept is None else decode(zlib.decompress(kept))
+            return None if kept is None else decode(unpack(kept))
         except (zlib.error, msgspec.MsgspecError):
             return None
 
-    def _note(self, name: str, text: bytes) -> None:
+    def _recall_sealed(self, name: str) -> bytes | None:
+        key = self._key.peek()
+        kept = self._store.recall(hide_name(name, key)) if key else None
+        return unseal(kept, key) if kept and key else None
+
+    def _note(self, name: str, text: bytes, *, is_open: bool) -> None:
+        packed: bytes | None = zlib.compress(text, COMPRESSION)
+        if packed and not is_open:
+            key = self._key.take()
+            name, packed = (hide_name(name, key), seal(packed, key)) if key else (name, None)
+        if packed is None:
+            return
         try:
-            self._store.note(name, zlib.compress(text, COMPRESSION))
+            self._store.note(name, packed)
         except TidegateError:
             return
         self.has_grown = True

@@ -68,3 +68,21 @@ def _has_opened(entry: Entry) -> bool:
 
 def _written(moment: Ms) -> str:
     return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+class RebuiltDocument(msgspec.Struct, frozen=True):
+    """A journal that was made anew, for programs; `unseen` are kinds that nobody let us look at."""
+
+    unit: str
+    objects: tuple[Ref, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+
+def rebuilt_lines(told: RebuiltDocument) -> Iterator[str]:
+    """The objects that are remembered again, and what may be missing."""
+    count = len(told.objects)
+    yield f"{told.unit}: {count} object{'' if count == 1 else 's'} remembered again"
+    yield from (f"  {one}" for one in told.objects)
+    if told.unseen:
+        yield f"  could not look for {', '.join(told.unseen)}: what is there is not remembered"
+    yield "which hooks ran and which gates opened is forgotten"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.documents import Document, FieldPath
 from tidegate.documents.dump import to_json, to_yaml
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, escaped
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import UnitId
@@ -25,11 +25,11 @@ def show(
         body = masked(document.body, paths)
         match form:
             case "names":
-                yield f"{_name(body)}\n"
+                yield _name(body)
             case "json":
                 yield f"{to_json(body).decode()}\n"
             case _:
-                origin = f"# {document.place}\n" if origins else ""
+                origin = f"# {escaped(str(document.place))}\n" if origins else ""
                 yield f"---\n{origin}{to_yaml(body)}"
 
 
@@ -55,7 +55,7 @@ def talk(*, notes: Iterable[TidegateError], unknown: Mapping[str, TidegateError]
     """What else there is to say: notes on the objects, and which objects are not known and why."""
     yield from map(str, notes)
     for what, why in unknown.items():
-        yield f"not known: {what}"
+        yield escaped(f"not known: {what}")
         yield str(why)
 
 

@@ -8,7 +8,7 @@ from tidegate.source.access import Access, Checkout
 from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
 from tidegate.source.credentials import keyring_of, keyring_of_secret
 from tidegate.source.fetch import fetch, leave_out, with_digest
-from tidegate.source.local import find_checkouts, read_repository_map
+from tidegate.source.local import find_checkouts, read_head, read_repository_map
 from tidegate.source.vendored import VendoredChart, find_vendored
 from tidegate.source.web import fetch_file
 
@@ -27,6 +27,7 @@ __all__ = [
     "keyring_of",
     "keyring_of_secret",
     "leave_out",
+    "read_head",
     "read_repository_map",
     "with_digest",
 ]

@@ -19,6 +19,7 @@ from typing import Protocol
 import msgspec
 
 from tidegate.errors import Place, SourceError
+from tidegate.files import read_whole
 from tidegate.model.secret import Secret
 from tidegate.model.source import Credentials
 
@@ -80,7 +81,7 @@ class LoginFile(msgspec.Struct, frozen=True):
         if not self.path.is_absolute() or not self.path.is_file():
             return NOTHING
         try:
-            content = self.path.read_bytes()
+            content = read_whole(self.path)
         except OSError:
             problem = "the file of logins cannot be read"
             raise SourceError("source.login", problem, where=Place(str(self.path))) from None
@@ -133,7 +134,7 @@ def read_docker_logins(text: bytes, name: str) -> DockerLogins:
         # A login that a helper of Docker's keeps is named here, and empty.
         named = {host: login for host, login in read.auths.items() if login != _Login()}
         logins = {_host(host): _credentials(login) for host, login in named.items()}
-    except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError):
+    except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError, RecursionError):
         problem = "the Docker configuration cannot be read"
         raise SourceError("source.login", problem, where=Place(name)) from None
     return DockerLogins(logins)

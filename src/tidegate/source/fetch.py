@@ -67,7 +67,12 @@ async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
     name = f"part {whole.digest} {listing}"
     tree = await access.cache.find_or_keep(name, fill, shown=str(snapshot.source))
     return msgspec.structs.replace(
-        whole, root=tree.root, files=tree.files, escaping=(), digest=tree.digest
+        whole,
+        root=tree.root,
+        files=tree.files,
+        escaping=(),
+        digest=tree.digest,
+        taken_from=snapshot.root,
     )
 
 

@@ -168,7 +168,7 @@ def _entries_of(text: bytes, name: str) -> dict[str, object]:
     whole: object
     try:
         whole = msgspec.json.decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         documents = read(text, name)
         whole = documents[0].body if documents else {}
     entries = whole.get("entries") if isinstance(whole, dict) else None

@@ -12,10 +12,20 @@ from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
 from tidegate.source.archive import unpack
 from tidegate.source.git.program import Git, git_for
-from tidegate.source.tree import TreeEntry, check_chart, look_at, part_links, walk_tree
+from tidegate.source.git.refs import commit_digest
+from tidegate.source.tree import (
+    TreeEntry,
+    check_chart,
+    digest_entries,
+    look_at,
+    part_links,
+    walk_tree,
+)
 from tidegate.source.urls import GitUrl
 
 WORKING_TREE = Revision("working tree")
+UNCOMMITTED = "working-tree"
+"""The name of what no commit has."""
 ARCHIVES = (".tgz", ".tar.gz", ".tar", ".zip")
 ORIGIN_HEAD = "refs/remotes/origin/HEAD"
 
@@ -78,6 +88,19 @@ async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
     urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
     here, shown = branch.decode().strip(), default.decode().strip().removeprefix("origin/")
     return tuple(Checkout(url, root, branch=here, default=shown) for url in urls)
+
+
+async def read_head(path: Path, access: Access) -> Revision:
+    """What a directory is at: its commit, if that is all of it; else a name for its content."""
+    if _is_checkout(path):
+        async with git_for(_local_url(path), access) as git:
+            commit = await _said(git, "rev-parse", "--verify", "HEAD", cwd=path)
+            branch = await _said(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=path)
+            changes = await _said(git, "status", "--porcelain", "-z", "--", ".", cwd=path)
+        if commit and not changes:
+            return Revision(branch.decode().strip(), commit_digest(commit.decode().strip()))
+    entries = await list_entries(path, access)
+    return Revision(UNCOMMITTED, await asyncio.to_thread(digest_entries, path, entries))
 
 
 def read_repository_map(text: str) -> Checkout:

@@ -21,7 +21,6 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~+%-]*")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 _HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])", re.IGNORECASE)
 _SCP = re.compile(r"(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^\]]+\]|[^@/:]+):(?P<path>(?!:|//).+)")
-_SECRET_PART = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")
 
 
 class GitUrl(msgspec.Struct, frozen=True, order=True):
@@ -49,7 +48,7 @@ class GitUrl(msgspec.Struct, frozen=True, order=True):
 
 def without_password(text: str) -> str:
     """An address as it may be shown."""
-    return foreign(_SECRET_PART.sub("", text))
+    return foreign(text)
 
 
 def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:

@@ -156,7 +156,7 @@ class Courier:
         match outcome:
             case Throttled():
                 return in_time
-            case Lost(reason=Loss.UNTRUSTED | Loss.CREDENTIALS):
+            case Lost(reason=Loss.UNTRUSTED | Loss.CREDENTIALS | Loss.HANGING):
                 return False
             case Lost(sent=Sent.NO):
                 return in_time

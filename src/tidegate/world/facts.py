@@ -133,6 +133,8 @@ class Loss(StrEnum):
     TIMEOUT = "timeout"
     DISCONNECTED = "disconnected"
     CREDENTIALS = "credentials"
+    HANGING = "hanging"
+    """Whoever is to give credentials did not come to an end."""
     WITHDRAWN = "withdrawn"
     LATE = "late"
     """The moment had passed until which it was to be sent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegate.errors import ClusterError, Place, foreign
+from tidegate.errors import ClusterError, LateError, Place, foreign
 from tidegate.world.facts import (
     Conflict,
     Exists,
@@ -44,6 +44,9 @@ REFUSALS: dict[type[Refusal], Advice] = {
 LOSSES = {
     Loss.CREDENTIALS: Advice("cluster.credentials", "mend the credentials of this user"),
     Loss.DISCONNECTED: Advice("cluster.disconnected", "is this the address of an API server?"),
+    Loss.HANGING: Advice(
+        "cluster.login-timeout", "run the plugin by hand and see what it waits for"
+    ),
     Loss.LATE: Advice("cluster.timeout", "try again, or allow more time"),
     Loss.PROXY: Advice("cluster.proxy", "check `proxy-url` of this cluster"),
     Loss.REFUSED: Advice("cluster.unreachable", "is the server running, and its address right?"),
@@ -59,7 +62,8 @@ LOSSES = {
 def refusal_error(refusal: Refusal, doing: str, *, where: Place) -> ClusterError:
     """The one error for a refusal."""
     advice = _advice(refusal)
-    return ClusterError(
+    is_late = isinstance(refusal, Lost) and refusal.reason is Loss.HANGING
+    return (LateError if is_late else ClusterError)(
         advice.code, f"{doing}: {foreign(refusal.message)}", where=where, hint=advice.hint
     )
 

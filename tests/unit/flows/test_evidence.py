@@ -6,9 +6,9 @@ import msgspec
 
 from tidegate.flows.evidence import Background, collect_evidence
 from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.change import MASK
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref, Spot
-from tidegate.report.masking import MASK
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.testing.builders import a_config_map, an_object

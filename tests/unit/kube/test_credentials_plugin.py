@@ -13,11 +13,16 @@ import pytest
 
 from tests.fakes import exec_plugin
 from tests.unit.kube.test_credentials import HERE, target
-from tidegate.errors import ConfigError
+from tidegate.errors import ConfigError, LateError
+from tidegate.external.process import Limits
 from tidegate.kube.access.context import Interactive, Plugin
 from tidegate.kube.credentials import Auth, AuthSource, auth_source
+from tidegate.kube.transport import loss_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
+from tidegate.model.secret import Secret
+from tidegate.world.facts import Loss
+from tidegate.world.refusals import refusal_error
 
 V1 = "client.authentication.k8s.io/v1"
 SECRET = "s3cr3t-s3cr3t"
@@ -315,3 +320,33 @@ async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None
     await auth_source(target(asked), has_terminal=lambda: True).current()
 
     assert runs(tmp_path)[0]["spec"] == {"interactive": True}
+
+
+async def test_a_plugin_that_hangs_is_ended_and_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegate.kube.access.plugin.ALONE", Limits(time=Ms(200), output=1_000))
+    hanging = replace(plugin(tmp_path, ""), args=("-c", "import time; time.sleep(1000)"))
+
+    with pytest.raises(LateError) as raised:
+        await credentials(hanging).current()
+
+    assert (raised.value.code, raised.value.exit_code) == ("config.exec.timeout", 8)
+    assert loss_of(raised.value).reason is Loss.HANGING
+    told = refusal_error(loss_of(raised.value), "connecting", where=HERE)
+    assert (told.code, told.exit_code) == ("cluster.login-timeout", 8)
+
+
+async def test_what_the_kubeconfig_gives_a_plugin_is_not_repeated(tmp_path: Path) -> None:
+    script = "import os, sys; sys.exit('no: ' + os.environ['A'])"
+    talking = replace(
+        plugin(tmp_path, ""),
+        args=("-c", script),
+        environment=(("A", SECRET),),
+        given=(Secret(SECRET),),
+    )
+
+    error = await refused(talking)
+
+    assert SECRET not in str(error)
+    assert "no: ***" in error.problem

@@ -115,3 +115,24 @@ def test_entries_become_one_and_others_are_left_alone() -> None:
     assert fields_of(merged, OURS) == {"f:data": {".": {}, "f:a": {}, "f:b": {}}}
     assert entries_of(merged)[0]["time"] == "2026-01-02T00:00:00Z"
     assert part(patch[1], "value") == "7"
+
+
+def test_what_argo_cd_reports_of_an_application_stays_its_own() -> None:
+    status: Json = {"f:sync": {"f:status": {}}}
+    told = an_entry("argocd-application-controller", {"f:status": status, "f:operation": {}})
+    mixed = an_entry(
+        "argocd-application-controller",
+        {"f:status": status, "f:metadata": {"f:annotations": {"f:note": {}}}},
+    )
+
+    assert adoption_patch(owned_by(told), OURS) is None
+    assert adopted_managers(owned_by(told), OURS) == ()
+    patch = adoption_patch(owned_by(mixed), OURS)
+    assert patch is not None
+    (ours, left) = msgspec.json.decode(patch)[0]["value"]
+    assert ours["manager"] == OURS
+    assert set(ours["fieldsV1"]) == {"f:metadata"}
+    assert (left["manager"], left["fieldsV1"]) == (
+        "argocd-application-controller",
+        {"f:status": status},
+    )

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from tests.fakes.joined_units import before, bring, joined, plan_of, setting
 from tests.unit.plan.orders import a_thing
+from tests.unit.plan.test_wire import KEY
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import HookPolicy, Plan, PlannedUnit, items_of
@@ -193,7 +194,7 @@ def test_what_a_parent_by_flux_prunes_goes_before_its_children_are_waited_for() 
 def test_a_plan_with_joints_is_the_same_when_it_is_read_again() -> None:
     plan = a_root(served=True)
 
-    assert from_json(to_json(plan), name="plan.json", bodies={}) == plan
+    assert from_json(to_json(plan, KEY), name="plan.json", bodies={}, key=KEY) == plan
 
 
 @pytest.mark.parametrize("waves", [1, 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -20,10 +22,11 @@ from tests.unit.plan.orders import (
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan
+from tidegate.model.plan import Plan, public_digest
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.wire import from_json, to_json
 
+KEY = b"a key of somebody's own"
 SECRET = a_thing("Secret", "login", data={"password": "aHVudGVyMg=="})
 
 
@@ -34,19 +37,19 @@ def bodies_of(plan: Plan) -> dict[Ref, bytes]:
 
 def read_back(plan: Plan, bodies: dict[Ref, bytes] | None = None) -> Plan:
     known = bodies_of(plan) if bodies is None else bodies
-    return from_json(to_json(plan), name="plan.json", bodies=known)
+    return from_json(to_json(plan, KEY), name="plan.json", bodies=known, key=KEY)
 
 
 def refusal(text: bytes, bodies: dict[Ref, bytes] | None = None) -> PlanError:
     with pytest.raises(PlanError) as raised:
-        from_json(text, name="plan.json", bodies=bodies or {})
+        from_json(text, name="plan.json", bodies=bodies or {}, key=KEY)
     assert str(raised.value.where) == "plan.json"
     return raised.value
 
 
 def changed(plan: Plan, path: str, value: object) -> bytes:
     """The document with another value at a path."""
-    document: Body = msgspec.json.decode(to_json(plan))
+    document: Body = msgspec.json.decode(to_json(plan, KEY))
     place: object = document
     *steps, last = path.split(".")
     for step in steps:
@@ -81,7 +84,7 @@ def test_a_plan_is_read_back_as_it_was() -> None:
 
 
 def test_no_value_of_a_secret_is_in_the_document() -> None:
-    text = to_json(a_whole_plan())
+    text = to_json(a_whole_plan(), KEY)
 
     assert b"aHVudGVyMg" not in text
     assert b"login" in text
@@ -91,7 +94,7 @@ def test_no_digest_of_a_secret_alone_is_in_the_document() -> None:
     plan = plan_of(SECRET)
     (item,) = plan.steps[0].batches[0]
 
-    assert item.digest.encode() not in to_json(plan)
+    assert item.digest.encode() not in to_json(plan, KEY)
 
 
 def test_equal_secrets_have_other_seals_in_other_plans() -> None:
@@ -103,8 +106,54 @@ def test_equal_secrets_have_other_seals_in_other_plans() -> None:
 
 
 def _seal_of(plan: Plan) -> str:
-    text = to_json(plan).decode()
+    text = to_json(plan, KEY).decode()
     return text.partition('"sealed": "')[2].partition('"')[0]
+
+
+def digests_in(text: bytes) -> set[bytes]:
+    return {*re.findall(rb'"([0-9a-f]{32})"', text)}
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["Secret", "hidden field"])
+def test_nobody_without_the_key_can_try_out_a_short_secret(*, hidden: bool) -> None:
+    """Whoever knows all but the value makes the plan with each guess, and compares digests."""
+
+    def guess(value: str, key: bytes) -> bytes:
+        thing = a_thing("Secret", "login", data={"pin": value})
+        if hidden:
+            thing = a_thing("ConfigMap", "login", data={"pin": value})
+            thing = msgspec.structs.replace(thing, hidden=(("data", "pin"),))
+        return to_json(plan_of(thing, a_thing("ConfigMap", "a")), key)
+
+    told = digests_in(guess("MQ==", KEY))
+    right, wrong = (digests_in(guess(one, b"of somebody else")) for one in ("MQ==", "Mg=="))
+
+    assert b"MQ==" not in guess("MQ==", KEY)
+    assert told & right == told & wrong, "the right guess fits no better than the wrong one"
+
+
+def test_hidden_fields_of_any_kind_are_read_back() -> None:
+    thing = a_thing("ConfigMap", "login", data={"pin": "MQ=="})
+    plan = plan_of(msgspec.structs.replace(thing, hidden=(("data", "pin"),)))
+
+    assert read_back(plan) == plan
+
+
+def test_without_a_key_a_plan_with_secrets_can_be_looked_at_and_not_run() -> None:
+    plan = plan_of(SECRET)
+    text = to_json(plan, None)
+
+    assert text == to_json(plan, None)
+    assert digests_in(text) & digests_in(to_json(plan, KEY)) == {public_digest(plan).encode()}
+    assert refusal(text, bodies_of(plan)).code == "plan.secret"
+
+
+def test_a_plan_of_another_key_is_refused() -> None:
+    plan = plan_of(SECRET)
+    with pytest.raises(PlanError) as raised:
+        from_json(to_json(plan, KEY), name="a", bodies=bodies_of(plan), key=b"another")
+
+    assert raised.value.code == "plan.secret"
 
 
 def test_a_plan_with_deletions_alone_is_read_back_as_it_was() -> None:
@@ -120,7 +169,7 @@ def test_a_secret_that_is_another_one_now_is_refused() -> None:
         ref: body.replace(b"aHVudGVyMg", b"aHVudGVyMw") for ref, body in bodies_of(plan).items()
     }
 
-    error = refusal(to_json(plan), other)
+    error = refusal(to_json(plan, KEY), other)
 
     assert (error.code, error.problem) == (
         "plan.secret",
@@ -129,7 +178,7 @@ def test_a_secret_that_is_another_one_now_is_refused() -> None:
 
 
 def test_a_secret_that_is_not_rendered_now_is_refused() -> None:
-    assert refusal(to_json(plan_of(SECRET))).code == "plan.secret"
+    assert refusal(to_json(plan_of(SECRET), KEY)).code == "plan.secret"
 
 
 @pytest.mark.parametrize(
@@ -197,4 +246,4 @@ def test_what_lives_is_no_part_of_a_saved_plan() -> None:
     plan = plan_of(a_thing("ConfigMap", "a"))
     completed = add_prunes(plan, SHOP, [stale("Pod", "old")])
 
-    assert refusal(to_json(completed)).code == "plan.changed"
+    assert refusal(to_json(completed, KEY)).code == "plan.changed"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import stat
+import sys
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import pytest
 
 from tests.unit.render.helm_charts import write_chart
 from tidegate.documents import Document, read
-from tidegate.errors import Place, RenderError, SourceError
+from tidegate.errors import ConfigError, Place, RenderError, SourceError
 from tidegate.model.release import (
     ChartDependency,
     FetchedChart,
@@ -24,7 +27,17 @@ from tidegate.model.release import (
 )
 from tidegate.render.cache import RenderCache
 from tidegate.render.cache_keys import program_version, release_key
+from tidegate.render.own_key import OwnKey
 
+NO_KEY = OwnKey({"HOME": "/nowhere"})
+OWN = OwnKey({"TIDEGATE_KEY": "0123456789abcdef"})
+OTHER = OwnKey({"TIDEGATE_KEY": "fedcba9876543210"})
+SECRET = {
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: hunter2}\n",
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: hunter2\n",
+    "apiVersion: v1\nkind: secret\nmetadata: {name: a}\nstringdata: {pin: hunter2}\n",
+    "kind: Application\nspec: {source: {repoURL: 'https://hunter2@host/a'}}\n",
+}
 SOURCE = """apiVersion: v1
 kind: List
 items:
@@ -74,7 +87,7 @@ def a_release(place: Path) -> Release:
 
 def test_objects_come_back_with_their_places() -> None:
     documents = read(SOURCE, "shop.yaml")
-    cache = RenderCache(Texts())
+    cache = RenderCache(Texts(), NO_KEY)
 
     cache.keep("key", documents)
 
@@ -88,7 +101,7 @@ def test_objects_come_back_with_their_places() -> None:
 
 def test_an_unknown_key_and_a_damaged_text_are_nothing() -> None:
     store = Texts()
-    cache = RenderCache(store)
+    cache = RenderCache(store, NO_KEY)
     cache.keep("key", read(SOURCE, "shop.yaml"))
     store.kept = dict.fromkeys(store.kept, b"damaged")
 
@@ -99,7 +112,7 @@ def test_an_unknown_key_and_a_damaged_text_are_nothing() -> None:
 
 def test_what_a_chart_needs_is_remembered() -> None:
     needs = (ChartDependency("queue", "^1", "https://charts.example.com"),)
-    cache = RenderCache(Texts())
+    cache = RenderCache(Texts(), NO_KEY)
 
     cache.keep_needs("key", needs)
 
@@ -107,8 +120,94 @@ def test_what_a_chart_needs_is_remembered() -> None:
     assert cache.find("key") is None
 
 
+def contents(store: Texts) -> bytes:
+    texts = (
+        text + part
+        for name, part in store.kept.items()
+        for text in (name.encode(), part, _unpacked(part))
+    )
+    return b"".join(texts)
+
+
+def _unpacked(part: bytes) -> bytes:
+    try:
+        return zlib.decompress(part)
+    except zlib.error:
+        return b""
+
+
+@pytest.mark.parametrize("text", sorted(SECRET))
+def test_what_holds_a_secret_is_sealed(text: str) -> None:
+    store, documents = Texts(), read(text, "secret.yaml")
+
+    RenderCache(store, OWN).keep("key", documents)
+
+    assert RenderCache(store, OWN).find("key") == documents
+    assert RenderCache(store, OTHER).find("key") is None
+    assert RenderCache(store, NO_KEY).find("key") is None
+    assert b"hunter2" not in contents(store)
+
+
+def test_what_holds_a_secret_is_not_kept_where_nothing_can_seal_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Texts()
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
+
+    for text in SECRET:
+        RenderCache(store, OWN).keep("key", read(text, "secret.yaml"))
+
+    assert store.kept == {}
+
+
+def test_a_repository_with_a_token_in_its_address_is_sealed() -> None:
+    store = Texts()
+    needs = (ChartDependency("queue", "^1", "https://hunter2@charts.example.com"),)
+
+    RenderCache(store, OWN).keep_needs("key", needs)
+
+    assert RenderCache(store, OWN).find_needs("key") == needs
+    assert b"hunter2" not in contents(store)
+
+
+def test_a_text_that_swells_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidegate.render.cache.LARGEST", 1_000)
+    store = Texts()
+    cache = RenderCache(store, OWN)
+    cache.keep("key", [Document({"a": "x" * 100_000}, Place("a"))])
+
+    assert cache.find("key") is None
+
+
+def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
+    environment = {"XDG_STATE_HOME": str(tmp_path)}
+
+    assert OwnKey(environment).peek() is None
+    made = OwnKey(environment).take()
+
+    assert made is not None
+    assert OwnKey(environment).peek() == made
+    (file,) = (tmp_path / "tidegate").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_key_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path / "nowhere")}
+
+    assert OwnKey(environment).take() is None
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_key_that_could_be_guessed_is_refused() -> None:
+    with pytest.raises(ConfigError) as raised:
+        OwnKey({"TIDEGATE_KEY": "hunter2"}).take()
+
+    assert raised.value.code == "config.key"
+    assert "hunter2" not in str(raised.value)
+
+
 def test_a_store_that_is_full_stops_nothing() -> None:
-    cache = RenderCache(FullDisk())
+    cache = RenderCache(FullDisk(), NO_KEY)
 
     cache.keep("key", read(SOURCE, "shop.yaml"))
 
@@ -118,7 +217,7 @@ def test_a_store_that_is_full_stops_nothing() -> None:
 def test_a_number_that_only_python_knows_is_not_kept() -> None:
     store = Texts()
 
-    RenderCache(store).keep("key", [Document({"n": 2**70}, Place("a"))])
+    RenderCache(store, NO_KEY).keep("key", [Document({"n": 2**70}, Place("a"))])
 
     assert store.kept == {}
 

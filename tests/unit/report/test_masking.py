@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tidegate.model.change import MASK
 from tidegate.model.objects import Json
-from tidegate.report.masking import MASK, masked
+from tidegate.report.masking import masked
+from tidegate.report.rollout.discretion import Discretion
 
 CANARY = "hunter2"
 
@@ -45,9 +49,34 @@ def test_what_stood_encrypted_is_masked_in_any_kind() -> None:
 
 def test_other_objects_are_shown_as_they_are_and_nothing_is_changed_in_place() -> None:
     body = a_secret(data={"a": CANARY})
-    other: dict[str, Json] = {"apiVersion": "example.org/v1", "kind": "Secret", "data": {"a": "x"}}
+    other: dict[str, Json] = {"apiVersion": "example.org/v1", "kind": "Config", "data": {"a": "x"}}
 
     masked(body)
 
     assert body["data"] == {"a": CANARY}
     assert masked(other) == other
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"apiVersion": "v1", "kind": "Secret", "data": CANARY},
+        {"apiVersion": "v1", "kind": "Secret", "data": [CANARY, {"a": CANARY}]},
+        {"apiVersion": "v1", "kind": "Secret", "stringdata": {"a": CANARY}},
+        {"apiVersion": "v1", "kind": "Secret", "spec": {"data": {"a": CANARY}}},
+        {"apiVersion": "v1", "kind": "Secret", "password": CANARY},
+        {"apiVersion": "v1", "kind": "Secret", "data": {"a": {"b": [CANARY]}}},
+        {"apiVersion": "v1", "kind": "secret", "data": {"a": CANARY}},
+        {"apiVersion": "core/v1", "kind": "Secret", "data": {"a": CANARY}},
+        {"kind": "Secret", "data": {"a": CANARY}},
+        {"apiVersion": "v1", "kind": "Secrets ", "stringData": {"a": CANARY}},
+    ],
+)
+def test_a_malformed_secret_is_masked_as_well(body: dict[str, Json]) -> None:
+    body["metadata"] = {"name": "login"}
+
+    shown = masked(body)
+
+    assert CANARY not in str(shown)
+    assert shown["metadata"] == {"name": "login"}
+    assert Discretion.about([(body, ())]).hide(f"got {CANARY}") == "got ***"

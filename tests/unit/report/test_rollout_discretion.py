@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tidegate.model.change import MASK
 from tidegate.model.event import Event, Told
 from tidegate.model.moment import Ms
-from tidegate.report.masking import MASK
 from tidegate.report.rollout.discretion import Discretion
 from tidegate.testing.builders import a_plan, an_object
 

@@ -8,6 +8,7 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.saying import hand_out, say_lines
 from tidegate.cli.unit_options import FILE, Given, takes
 
 WRITTEN = click.Path(exists=True, path_type=Path)
@@ -60,5 +61,8 @@ def generate(file: Path, params: bool, **told: Unpack[Given]) -> int:  # noqa: F
 
     made = asyncio.run(generate_sets(pointed_of(str(file), told), setting_of(told)))
     for text in set_texts(made.rows, form=told["output"], params=params):
-        click.echo(text, nl=False)
+        if told["output"] == "names":
+            say_lines(text.removesuffix("\n"))
+        else:
+            hand_out(text, end="")
     return options.say_findings(made.findings)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tidegate.cli.saying import hand_out
+
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -25,4 +27,4 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     if kind is None:
         raise click.BadParameter(f"there is no completion for `{shell}`")
-    click.echo(kind(cli, {}, "tidegate", "_TIDEGATE_COMPLETE").source())
+    hand_out(kind(cli, {}, "tidegate", "_TIDEGATE_COMPLETE").source())

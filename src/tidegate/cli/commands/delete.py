@@ -8,6 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
+from tidegate.cli.saying import say
 from tidegate.cli.unit_options import (
     CONTENTS,
     NARROWING,
@@ -96,7 +97,7 @@ async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Re
         options.say_findings(going.findings)
         result = await _delete_units(going, session, screen, told)
     if not going.is_due:
-        click.echo(NOTHING, err=told["output"] == "json")
+        say(NOTHING, err=told["output"] == "json")
     for one in going.units:
         _say_staying(one)
     return result
@@ -125,4 +126,4 @@ async def _delete_units(found: Deletions, session: Session, screen: Screen, told
 def _say_staying(found: Deletion) -> None:
     for ref in found.staying:
         hint = "; `--confirm` deletes it" if ref in found.asking else ""
-        click.echo(f"note: {ref} stays, as it asks for{hint}", err=True)
+        say(f"note: {ref} stays, as it asks for{hint}", err=True)

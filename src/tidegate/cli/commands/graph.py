@@ -10,6 +10,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
+from tidegate.cli.saying import hand_out, say
 from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def graph(what: str, **told: Unpack[Given]) -> int:
     for family, (graphed, story) in zip(found.families, stories, strict=False):
         options.say_notes(graphed.planned.notes)
         if output == "text" and len(stories) > 1:
-            click.echo(f"{family.entry}, from {family.members[0].unit.where}")
+            say(f"{family.entry}, from {family.members[0].unit.where}")
         for line in _lines(output, story):
-            click.echo(line)
+            (say if output == "text" else hand_out)(line)
     more = (finding for graphed, _ in stories for finding in graphed.planned.findings)
     return options.say_findings((*found.findings, *more))
 

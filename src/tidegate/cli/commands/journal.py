@@ -12,11 +12,58 @@ from tidegate.cli.unit_options import CLUSTER, NAMING, Given, takes
 
 if TYPE_CHECKING:
     from tidegate.flows.entering import Found
-    from tidegate.flows.journal import Remembered
+    from tidegate.flows.journal import Rebuilt, Remembered
     from tidegate.flows.session import Session
 
 
+class _ShownOrRebuilt(click.Command):
+    """Takes a directory, or the word `rebuild` and one."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
+    ) -> click.Context:
+        if args[:1] == ["rebuild"]:
+            return rebuild.make_context(f"{info_name} rebuild", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
 @click.command()
+@click.argument("what", metavar="DIR")
+@takes(NAMING, CLUSTER)
+@options.text_or_json
+def rebuild(what: str, **told: Unpack[Given]) -> None:
+    """Write the journal of DIR anew, from the marks on what lives in the cluster.
+
+    It is for a journal that is damaged or gone. Which hooks ran and which gates opened is
+    forgotten: hooks run again, and gates are judged again.
+
+    \b
+    Examples:
+      tidegate journal rebuild examples/first
+      tidegate journal rebuild overlays/prod --context prod -o json
+    """
+    doing = say_first(f"looking for what {what} has brought", quiet=told["output"] == "json")
+    from tidegate.cli.asking import in_found, pointed_of
+    from tidegate.report.journal import RebuiltDocument, rebuilt_lines
+
+    found = in_found(pointed_of(what, told), told, _rebuild)
+    doing.clear()
+    for one in found:
+        document = RebuiltDocument(str(one.unit.id), one.objects, one.unseen)
+        options.show(told["output"], [document], rebuilt_lines(document))
+
+
+async def _rebuild(session: Session, found: Found) -> list[Rebuilt]:
+    from tidegate.flows.journal import rebuild_unit_journal
+
+    return [await rebuild_unit_journal(one.unit, session) for one in found.members]
+
+
+@click.command(cls=_ShownOrRebuilt)
 @click.argument("what", metavar="DIR")
 @takes(NAMING, CLUSTER)
 @options.text_or_json
@@ -29,6 +76,7 @@ def journal(what: str, **told: Unpack[Given]) -> None:
     Examples:
       tidegate journal examples/first
       tidegate journal overlays/prod --context prod -o json
+      tidegate journal rebuild overlays/prod --context prod
     """
     doing = say_first(f"looking for the journal of {what}", quiet=told["output"] == "json")
     from tidegate.cli.asking import in_found, pointed_of

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.saying import hand_out, say, say_lines
 from tidegate.cli.unit_options import NARROWING, Given, takes
 
 if TYPE_CHECKING:
@@ -80,17 +81,20 @@ def _show(what: str, part: UnitPart, *, output: str, origins: bool) -> int:
     if output == "units":
         names = (part.unit, part.entry)
         said = {"errors": part.errors, "notes": part.notes}
-        click.echo(unit_line(names, part.objects, said, part.findings))
+        hand_out(unit_line(names, part.objects, said, part.findings))
     if isinstance(result, Unrendered):
         for error in result.errors:
-            click.echo(str(error), err=True)
+            say_lines(str(error), err=True)
         return max(error.exit_code for error in result.errors)
     shown = () if output == "units" else part.objects
     for text in show(shown, form=output, origins=origins):
-        click.echo(text, nl=False)
+        if output == "names":
+            say(text)
+        else:
+            hand_out(text, end="")
     if not result.documents and not result.weakened:
-        click.echo(f"`{what}` renders to nothing", err=True)
+        say(f"`{what}` renders to nothing", err=True)
     unknown = {one.unknown: one.why for one in result.weakened}
     for text in talk(notes=(*result.locked, *result.suspect), unknown=unknown):
-        click.echo(text, err=True)
+        say_lines(text, err=True)
     return max((error.exit_code for error in unknown.values()), default=0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
+from tidegate.cli.saying import say
 from tidegate.cli.unit_options import (
     APPROVING,
     CONTENTS,
@@ -22,8 +24,13 @@ from tidegate.cli.unit_options import (
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import Doing
+    from tidegate.cli.screen import Screen
     from tidegate.flows.pointing import Pointed
     from tidegate.flows.preview import Preview
+    from tidegate.flows.rollout import Rolling
+    from tidegate.flows.session import Session
+    from tidegate.flows.syncing import Prepared
+    from tidegate.model.event import Result
 
 
 @click.command()
@@ -60,6 +67,12 @@ if TYPE_CHECKING:
     "--keep-going", is_flag=True, help="Leave out a unit with a fault, and what waits for it."
 )
 @click.option(
+    "--take-over",
+    is_flag=True,
+    help="Hold the controllers of Argo CD or Flux that bring these units, and roll out instead.",
+)
+@click.option("--hand-back", is_flag=True, help="Let them go again when the rollout has passed.")
+@click.option(
     "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
 )
 @takes(APPROVING, WATCHING)
@@ -77,6 +90,7 @@ def sync(what: str, **told: Unpack[Given]) -> int:
       tidegate sync charts/web --namespace web --sync-option CreateNamespace=true
       tidegate sync overlays/prod --cluster east=prod-east --cluster west=prod-west
       tidegate sync overlays/prod --resource apps:Deployment:web --resource ':Service:web'
+      tidegate sync . --context prod --take-over --hand-back
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
     import asyncio
@@ -120,7 +134,7 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
 
     from tidegate.cli.consent import say_target
     from tidegate.cli.exits import CODES
-    from tidegate.cli.rolling import on_screen, show_rollout
+    from tidegate.cli.rolling import on_screen
     from tidegate.flows.approving import approved_by
     from tidegate.flows.rollout import Preflight, Rolling
     from tidegate.flows.syncing import forget_leaving, prepare, refuse_other, refuse_unknown
@@ -142,9 +156,38 @@ async def _sync(pointed: Pointed, told: Given, doing: Doing, shown: str) -> int:
         options.say_notes(planned.notes)
         approved = approved_by(told["approved"], found.members)
         rolling = replace(rolling, left_out=left_out, approved=approved)
-        result = await show_rollout(screen, session, planned.plan, rolling, told)
+        result = await _roll_out(screen, session, prepared, rolling, told)
         if result is Result.PASSED:
             await forget_leaving(prepared, session)
-    for left in screen.course.kept:
-        click.echo(f"note: {left} asks for confirmation; `--confirm` prunes it", err=True)
+    _say(f"{left} asks for confirmation; `--confirm` prunes it" for left in screen.course.kept)
     return CODES[result]
+
+
+async def _roll_out(
+    screen: Screen, session: Session, prepared: Prepared, rolling: Rolling, told: Given
+) -> Result:
+    """Roll out, with whoever else brings these units held, and let go again if that is wished."""
+    from dataclasses import replace
+
+    from tidegate.cli.rolling import show_rollout
+    from tidegate.flows.masters import hand_back, meet_masters
+    from tidegate.flows.statuses import make_statuses
+    from tidegate.model.event import Result
+
+    planned, findings = prepared.planned, prepared.findings
+    takes_over, hands_back = told["take_over"], told["hand_back"]
+    met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
+    _say(met.notes)
+    if not told["resources"]:  # of a part nobody can say how the whole is
+        rolling = replace(rolling, statuses=await make_statuses(met.planned, session, findings))
+    result = await show_rollout(screen, session, met.planned.plan, rolling, told)
+    if hands_back and result is Result.PASSED:
+        _say(await hand_back(met, session))
+    elif met.held:
+        _say((f"{met.told_held}; `--hand-back` lets them go",))
+    return result
+
+
+def _say(notes: Iterable[str]) -> None:
+    for note in notes:
+        say(f"note: {note}", err=True)

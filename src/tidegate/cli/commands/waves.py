@@ -8,6 +8,7 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.doing import say_first
+from tidegate.cli.saying import say
 from tidegate.cli.unit_options import NARROWING, UNIT, Given, takes
 
 
@@ -53,7 +54,7 @@ def waves(what: str, **told: Unpack[Given]) -> int:
         options.say_notes(planned.notes)
         findings = (*findings, *planned.findings)
         if output == "table" and len(inventories) > 1:
-            click.echo(f"{family.entry}, from {family.members[0].unit.where}")
+            say(f"{family.entry}, from {family.members[0].unit.where}")
         document = waves_document(inventory, (*found.findings, *planned.findings))
         options.show(output, [document], waves_lines(inventory, room_on(sys.stdout)))
     if output != "json":

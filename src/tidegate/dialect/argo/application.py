@@ -65,8 +65,8 @@ def read_application(document: Document, namespace: str) -> Declared:
         policy=policy,
         where=document.place,
         suspended=notes_of(body).get(SKIPS) in TRUE,
-        labels=labels_of(body),
         claim=_claim(spec, written),
+        labels=labels_of(body),
     )
     return Declared(units=(unit,), findings=(*telling.findings, *findings))
 

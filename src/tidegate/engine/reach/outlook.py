@@ -82,6 +82,18 @@ class Outlook:
                 return outcome
         return None
 
+    def look_anew(self, cluster: str) -> Errand[facts.Refusal | None]:
+        """A kind is no longer served: know which, and that nothing is known of its objects."""
+        refused = yield from self.catalogue((cluster,))
+        served = self.served.get(cluster, {})
+        gone = {kind for place, kind in self._watched if place == cluster and kind not in served}
+        for kind in gone:
+            del self._watched[cluster, kind]
+        self.forget(
+            [spot for spot in self._seen if spot.cluster == cluster and spot.ref.kind in gone]
+        )
+        return refused
+
     def serves(self, spot: Spot) -> bool:
         return spot.ref.kind in self.served.get(spot.cluster, {})
 

@@ -20,7 +20,7 @@ from tidegate.engine.turns.rollout import Rollout, StepRun, Turn, UnitRun
 from tidegate.engine.turns.waiting import keep_slot
 from tidegate.engine.vocabulary import Expanded, LetGo, Superseded, Taken, Trouble
 from tidegate.model.event import StepState, Told
-from tidegate.model.plan import Plan, Step
+from tidegate.model.plan import Plan, Step, public_digest
 from tidegate.model.unit import UnitId
 
 KEPT = frozenset({StepState.PASSED, StepState.GATING})
@@ -138,7 +138,7 @@ def give_way(turn: Turn) -> None:
             turn.enter(step, StepState.SUPERSEDED)
     rollout.digest = plan.digest
     rollout.failed, rollout.gave_up = False, ""
-    turn.tell(Told.ROLLOUT_SUPERSEDED, reason=plan.digest)
+    turn.tell(Told.ROLLOUT_SUPERSEDED, reason=public_digest(plan))
     _go_on_with(turn, plan, {name: old[name] for name in kept}, newer.due)
 
 

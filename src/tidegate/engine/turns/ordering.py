@@ -10,7 +10,7 @@ from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Troub
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
-from tidegate.model.plan import Edge, Fragment, Plan, Step, items_of
+from tidegate.model.plan import Edge, Fragment, Plan, Step, items_of, public_digest
 from tidegate.model.unit import UnitId
 
 
@@ -19,7 +19,7 @@ def begin(turn: Turn, heard: Begun) -> None:
     rollout.begun = turn.now
     rollout.digest = plan.digest
     runs = add(rollout, plan)
-    turn.tell(Told.ROLLOUT_BEGUN, reason=plan.digest)
+    turn.tell(Told.ROLLOUT_BEGUN, reason=public_digest(plan))
     turn.touched |= rollout.units
     for name, trouble in heard.left_out.items():
         leave_out(turn, rollout.units[name], trouble)

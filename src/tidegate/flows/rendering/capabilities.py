@@ -24,7 +24,7 @@ def read_version(body: bytes) -> str:
     """What a server says at `/version`; empty where it is no version."""
     try:
         return msgspec.json.decode(body, type=_Version).git_version
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return ""
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import TidegateError
+from tidegate.model.source import Revision
 
 Key = TypeVar("Key")
 Got = TypeVar("Got")
@@ -22,6 +24,15 @@ class Weakened:
     why: TidegateError
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The tree of a source, its revision as far as that is known, and the tool that took it."""
+
+    root: Path
+    revision: Revision
+    tool: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
     """The objects of a unit.
@@ -29,7 +40,8 @@ class Rendered:
     `hidden` names, for each, the fields that stood encrypted. `locked` says what no key opens:
     placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
     something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
-    it `is_unread`, nobody has rendered it: it holds nothing that is sought.
+    it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
+    the unit, what it was rendered from.
     """
 
     documents: tuple[Document, ...]
@@ -39,6 +51,7 @@ class Rendered:
     weakened: tuple[Weakened, ...] = ()
     notes: tuple[TidegateError, ...] = ()
     is_unread: bool = False
+    built: tuple[Built, ...] = ()
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

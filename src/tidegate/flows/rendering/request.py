@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from tidegate.flows.rendering.charts import ChartWay, Sealed, render_chart
 from tidegate.flows.rendering.outcome import Rendered
 from tidegate.flows.rendering.overlays import build_overlay
-from tidegate.flows.rendering.unsealing import Unsealing
+from tidegate.flows.rendering.unsealing import Unsealing, secrets_among
 from tidegate.flows.rendering.workshop import Workshop
-from tidegate.model.release import Release
+from tidegate.model.release import Parameter, Release
 from tidegate.model.rendering import Directory, Overlay, Request
 from tidegate.render.jsonnet import render_directory
 from tidegate.render.sops import Keys
@@ -33,6 +34,7 @@ async def render_request(
     unsealing = Unsealing(replace(keys or setting.keys, offline=setting.offline))
     how = ChartWay(keeps=keeps, seeks=None if whole else setting.seeks)
     made = await _make(asked, workshop, unsealing, how)
+    unsealing.secrets |= secrets_among(_given(asked), made.documents)
     opened = await unsealing.open_objects(made.documents, Path(asked.root))
     return Rendered(
         documents=opened.documents,
@@ -42,6 +44,12 @@ async def render_request(
         weakened=made.weakened,
         is_unread=made.is_unread,
     )
+
+
+def _given(asked: Request) -> Iterator[str]:
+    """Values that somebody gives by hand: those that end in a Secret are meant to be secret."""
+    if isinstance(asked, Release):
+        yield from (one.value for one in asked.layers if isinstance(one, Parameter))
 
 
 async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, how: ChartWay) -> Sealed:

@@ -21,10 +21,10 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import RenderError, SourceError, TidegateError, errors_of
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.outcome import Rendered, Unrendered
+from tidegate.flows.rendering.outcome import Built, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
-from tidegate.flows.rendering.unsealing import fields_with
+from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping, text
@@ -95,12 +95,15 @@ async def render_unit(
             for one, tree in zip(unit.sources, trees, strict=True)
             if isinstance(one.details, ArgoDetails) and one.details.ref
         }
-        parts = []
+        parts, built = [], []
         for one, tree in zip(unit.sources, trees, strict=True):
+            asked = None
             if one.request is not None:
                 asked = await settle(one, tree, refs, cluster, workshop)
                 parts.append(await _render(asked, one, unit, workshop, find_data))
+            built.append(Built(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
         rendered = parts[0] if len(parts) == 1 else Rendered.together(parts)
+        rendered = replace(rendered, built=tuple(built))
         is_argo = any(isinstance(one.details, ArgoDetails) for one in unit.sources)
         return _last_counts(rendered, unit) if is_argo else rendered
     except TidegateError as error:
@@ -110,6 +113,19 @@ async def render_unit(
         if ours is None or others is not None:
             raise
         return Unrendered(tuple(errors_of(ours)))
+
+
+def _tool_of(asked: Request | None) -> str:
+    """The tool that renders, as Argo CD calls it."""
+    match asked:
+        case None:
+            return ""
+        case Release():
+            return "Helm"
+        case Overlay():
+            return "Kustomize"
+        case _:
+            return "Directory"
 
 
 def _last_counts(rendered: Rendered, unit: Unit) -> Rendered:
@@ -176,6 +192,15 @@ async def _render(
     if not isinstance(details, FluxDetails):
         return await render_request(asked, workshop)
     around = _Around(unit, details, find_data)
+    try:
+        return await _render_around(asked, details, around, workshop)
+    except TidegateError as error:
+        raise conceal(error, around.secrets) from None
+
+
+async def _render_around(
+    asked: Request, details: FluxDetails, around: _Around, workshop: Workshop
+) -> Rendered:
     if isinstance(asked, Release) and details.values:
         asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
     keys, keeps = around.keys(), not around.has_secrets
@@ -197,7 +222,7 @@ class _Around:
         self._unit = unit
         self._details = details
         self._find = find_data
-        self._secrets: set[str] = set()
+        self.secrets: set[str] = set()
         self.has_secrets = False
 
     def values(self) -> list[Reference]:
@@ -238,7 +263,7 @@ class _Around:
                 for old, new in zip(documents, marked, strict=True)
             )
         hidden = tuple(
-            (*known, *fields_with(document.body, self._secrets))
+            (*known, *fields_with(document.body, self.secrets))
             for document, known in zip(documents, rendered.hidden, strict=True)
         )
         return replace(rendered, documents=documents, hidden=hidden)
@@ -268,7 +293,7 @@ class _Around:
             raise self._unknown(one, "is not in the repository, or no key opens it")
         if entries is not None and one.kind == "Secret":
             self.has_secrets = True
-            self._secrets |= {*_texts(entries).values()}
+            self.secrets |= {*secrets_of(entries)}
         return entries
 
     def _unknown(self, one: DataReference, what: str) -> RenderError:

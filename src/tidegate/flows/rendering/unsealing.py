@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidegate.documents import Document, FieldPath, read
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Place, RenderError, TidegateError
 from tidegate.files import StrayPathError, follow, open_file
+from tidegate.model.change import MASK
 from tidegate.model.objects import Json
+from tidegate.model.secret import secret_fields, texts_in, value_at
 from tidegate.render.kustomize import Input, Use
 from tidegate.render.sops import (
     Decrypted,
@@ -35,6 +37,8 @@ from tidegate.render.sops.keys import WITHOUT_KEY
 from tidegate.render.sops.objects import PLACEHOLDER, SIZE_LIMIT
 from tidegate.render.sops.tree import encrypted_fields
 
+NAMES = frozenset({("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")})
+"""What an object is called is shown everywhere, and no place for a secret."""
 LONG_ENOUGH = 4
 """A shorter secret is masked where it stands alone, not inside of other texts."""
 
@@ -133,9 +137,37 @@ def _read_inside(root: Path, name: str) -> bytes:
 def _secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -> Iterator[str]:
     """The texts that were encrypted, so that they are masked wherever a build has put them."""
     for text in _plain_secrets(sealed, opened, forms):
+        yield from ways_to_write(text)
+
+
+def ways_to_write(secret: str) -> Iterator[str]:
+    """A secret as it is, without the break behind it, and in base64."""
+    for text in dict.fromkeys((secret, secret.strip())):
         if text:
             yield text
             yield base64.b64encode(text.encode()).decode()
+
+
+def secrets_of(entries: Mapping[str, bytes]) -> Iterator[str]:
+    """What a Secret holds: its entries, and all that stands in those that are YAML or JSON."""
+    for entry in entries.values():
+        text = entry.decode("utf-8", "replace")
+        yield from ways_to_write(text)
+        try:
+            documents = read(entry, "")
+        except TidegateError:
+            continue
+        for value in (text for one in documents for text in texts_in(one.body)):
+            yield from ways_to_write(value)
+
+
+def conceal(error: TidegateError, secrets: Iterable[str]) -> TidegateError:
+    """The same error without secrets in its words: a chart may fail with what it was given."""
+    for one in sorted((one for one in secrets if len(one) >= LONG_ENOUGH), key=len, reverse=True):
+        error.problem = error.problem.replace(one, MASK)
+        error.hint = error.hint.replace(one, MASK)
+    error.args = (error.problem,)
+    return error
 
 
 def _plain_secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -> Iterator[str]:
@@ -152,10 +184,31 @@ def _plain_secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -
             yield opened.decode(errors="replace").strip()
 
 
+def secrets_among(candidates: Iterable[str], documents: Iterable[Document]) -> set[str]:
+    """Those of some texts that turn out to stand in a Secret."""
+    wanted = {one for one in candidates if len(one) >= LONG_ENOUGH}
+    if not wanted:
+        return set()
+    held = {
+        text
+        for one in documents
+        for path in secret_fields(one.body)
+        for text in texts_in(value_at(one.body, path))
+    }
+    return {
+        way
+        for one in wanted
+        if any(way in text for text in held for way in ways_to_write(one))
+        for way in ways_to_write(one)
+    }
+
+
 def fields_with(body: dict[str, Json], secrets: set[str]) -> Iterator[FieldPath]:
     """Where a secret stands in a body, alone or inside of another text."""
     for path, value in _leaves(body) if secrets else ():
         text = str(value)
+        if path in NAMES:
+            continue
         if text in secrets or any(one in text for one in secrets if len(one) >= LONG_ENOUGH):
             yield path
 

@@ -25,6 +25,7 @@ from tidegate.render.footprint import KnownKeys
 from tidegate.render.helm import helm_workers
 from tidegate.render.jsonnet import jsonnet_workers
 from tidegate.render.kustomize import Builder, find_tool
+from tidegate.render.own_key import OwnKey
 from tidegate.render.sops import Keys
 from tidegate.source import (
     Access,
@@ -111,7 +112,7 @@ class Workshop:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.renders = RenderCache(setting.cache.renders)
+        self.renders = RenderCache(setting.cache.renders, OwnKey(setting.environment))
         self.keys = KnownKeys()
         self.crew = setting.crew or WorkerCrew(setting.cores, offline=setting.offline)
         self._entering = asyncio.Lock()

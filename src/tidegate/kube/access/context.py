@@ -64,6 +64,8 @@ class Plugin:
     install_hint: str
     cluster: bytes | None = field(repr=False)
     place: Place
+    given: tuple[Secret, ...] = ()
+    """What the kubeconfig puts into its environment."""
 
 
 Login: TypeAlias = Anonymous | Token | TokenFile | Basic | Plugin

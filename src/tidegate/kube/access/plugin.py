@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from tidegate.documents import read
-from tidegate.errors import ConfigError, DocumentError, ProcessError, foreign
+from tidegate.errors import ConfigError, DocumentError, LateError, ProcessError, foreign
 from tidegate.external.process import MIB, Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.kube.access.context import ClientCertificate, Interactive, Plugin
@@ -23,6 +23,8 @@ ALONE = Limits(time=Ms(2 * MINUTE), output=MIB)
 WITH_A_PERSON = Limits(time=Ms(10 * MINUTE), output=MIB)
 """Someone may have to find a telephone and type a code."""
 
+LONG_ENOUGH = 4
+"""Characters of a value that is hidden: shorter ones stand in many words."""
 MANUAL = "see the manual of the plugin"
 
 
@@ -67,11 +69,22 @@ async def _run(plugin: Plugin, *, talks: bool) -> bytes:
         command = Command(argv=(str(program), *plugin.args), env=environment, shares_terminal=talks)
         ran = await run(command, limits=WITH_A_PERSON if talks else ALONE)
     except ProcessError as error:
-        problem, hint, where = f"exec plugin: {error.problem}", error.hint or hint, plugin.place
+        problem, hint = f"exec plugin: {error.problem}", error.hint or hint
+        problem, hint, where = _discreet(problem, plugin), _discreet(hint, plugin), plugin.place
+        if error.code == "external.timeout":
+            raise LateError("config.exec.timeout", problem, where=where, hint=hint) from None
         if error.code == "external.missing":
-            raise ConfigError("config.exec.missing", problem, where=where, hint=hint) from error
-        raise ConfigError("config.exec.failed", problem, where=where, hint=hint) from error
+            raise ConfigError("config.exec.missing", problem, where=where, hint=hint) from None
+        raise ConfigError("config.exec.failed", problem, where=where, hint=hint) from None
     return ran.stdout
+
+
+def _discreet(text: str, plugin: Plugin) -> str:
+    """The words of a plugin without what the kubeconfig gave it."""
+    for value in plugin.given:
+        if len(value.reveal()) >= LONG_ENOUGH:
+            text = text.replace(value.reveal(), "***")
+    return text
 
 
 def _request(plugin: Plugin, *, talks: bool) -> str:
@@ -118,7 +131,7 @@ def _decode(output: bytes, plugin: Plugin) -> _PluginAnswer:
         return msgspec.json.decode(output, type=_PluginAnswer)
     except msgspec.ValidationError as error:
         raise _unusable(plugin, f"gave a wrong answer: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
         documents = read(output, plugin.command)

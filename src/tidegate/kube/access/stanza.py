@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tidegate.documents import Document, FieldPath, find_place
 from tidegate.errors import ConfigError, Place
+from tidegate.files import read_whole
 from tidegate.model.objects import Json
 
 
@@ -125,7 +126,7 @@ class Stanza:
 def read_file(path: Path, place: Place) -> bytes:
     """The content of a file that the kubeconfig names at `place`."""
     try:
-        return path.read_bytes()
+        return read_whole(path)
     except OSError as error:
         problem = f"file `{path}` cannot be read: {error.strerror}"
         hint = "paths in a kubeconfig are relative to the file they stand in"

@@ -111,16 +111,18 @@ def read_plugin(stanza: Stanza, *, cluster: bytes, environ: Mapping[str, str]) -
         why = f"must have `apiVersion` {V1} or {V1BETA1}"
         raise _wrong_plugin(stanza, "apiVersion", why, "see the manual of the plugin")
     path = stanza.file_path("command") if "/" in command else None
+    variables = _read_variables(stanza)
     return Plugin(
         command=str(path or command),
         args=stanza.texts("args"),
-        environment=tuple({**environ, **_read_variables(stanza)}.items()),
+        environment=tuple({**environ, **variables}.items()),
         path=environ.get("PATH", ""),
         api_version=api_version,
         interactive=_read_interactive(stanza, api_version),
         install_hint=stanza.text("installHint"),
         cluster=cluster if stanza.flag("provideClusterInfo") else None,
         place=stanza.place(),
+        given=tuple(map(Secret, variables.values())),
     )
 
 

@@ -29,14 +29,32 @@ ADOPTED = frozenset(
     ]
 )
 """Managers whose fields become ours. With a star: all whose name begins so."""
+REPORTERS = frozenset({"argocd-application-controller"})
+"""Those of them who say how an object is in the object itself: that stays theirs."""
+REPORTED = frozenset({"f:status", "f:operation"})
 
 
 def is_adopted(entry: Body, manager: str, adopted: frozenset[str] = ADOPTED) -> bool:
     """Whether what an entry owns is to become the manager's; what it applied itself is already."""
-    if entry.get("subresource") or is_entry_of(entry, manager):
+    only_reports = reported(entry) and not adoptable(entry)
+    if entry.get("subresource") or is_entry_of(entry, manager) or only_reports:
         return False
     name = text(entry, "manager")
     return name in adopted or name.startswith(_beginnings(adopted))
+
+
+def adoptable(entry: Body) -> Fields:
+    """What an entry owns, without what its manager only reports."""
+    fields = fields_in(entry)
+    if text(entry, "manager") not in REPORTERS or not REPORTED & fields.keys():
+        return fields
+    return {name: inner for name, inner in fields.items() if name not in REPORTED}
+
+
+def reported(entry: Body) -> Fields:
+    """The rest of it."""
+    kept = adoptable(entry)
+    return {name: inner for name, inner in fields_in(entry).items() if name not in kept}
 
 
 @cache
@@ -65,6 +83,9 @@ def adoption_patch(live: Body, manager: str, adopted: frozenset[str] = ADOPTED) 
     rest: list[Json] = [
         entry for entry in entries if not any(entry is gone for gone in (*ours, *taken))
     ]
+    rest += (
+        {**entry, "fieldsV1": cast("Json", left)} for entry in taken if (left := reported(entry))
+    )
     patch: list[Json] = [
         _replace("/metadata/managedFields", [_one_entry(live, manager, [*ours, *taken]), *rest]),
         # Replaced and not tested: then the server says conflict, and not that the patch is wrong.
@@ -83,7 +104,7 @@ def _replace(path: str, value: Json) -> Body:
 def _one_entry(live: Body, manager: str, entries: list[Body]) -> Body:
     fields: Fields = {}
     for entry in entries:
-        fields = unite(fields, fields_in(entry))
+        fields = unite(fields, adoptable(entry))
     times = [text(entry, "time") for entry in entries]
     return {
         "manager": manager,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegate.model.change import MASK, Difference, Fate, FieldChange
 from tidegate.model.reading import mapping
-from tidegate.plan.diff.adoption import ADOPTED, is_adopted
+from tidegate.plan.diff.adoption import ADOPTED, adoptable, is_adopted, reported
 from tidegate.plan.diff.facts import GROUPS
 from tidegate.plan.diff.owned import Body, Fields, entries_of, fields_in, is_entry_of, unite
 from tidegate.plan.diff.places import Parting, names_of, show_place
@@ -50,11 +50,13 @@ def compare(
     mine: Fields = {}
     others: list[Fields] = []
     for entry in entries:
-        fields = fields_in(entry)
-        if is_entry_of(entry, manager) or entry in taken:
-            mine = unite(mine, fields)
+        if is_entry_of(entry, manager):
+            mine = unite(mine, fields_in(entry))
+        elif entry in taken:
+            mine = unite(mine, adoptable(entry))
+            others.append(reported(entry))
         else:
-            others.append(fields)
+            others.append(fields_in(entry))
     walk = walk_along(wanted, live, mine, others)
     if not (walk.found or walk.claims or taken):
         return Difference(deed=Fate.KEEP)

@@ -68,6 +68,9 @@ def _rarer_refusal(text: str, where: Place) -> RenderError:
     if _BAD_PATCH in text:
         problem = "a patch is neither a part of an object nor a list of JSON operations"
         return RenderError("render.kustomize.patch", problem, where=where)
+    if "literal source" in text:  # which it quotes, and it may be a password
+        problem = "a literal of a generator is not written as `key=value`"
+        return RenderError("render.kustomize.literal", problem, where=where)
     if "kustomization.yaml is empty" in text:
         problem = "the kustomization says nothing"
         hint = "name at least one resource"

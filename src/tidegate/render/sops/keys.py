@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from tidegate.documents import read
 from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.files import read_whole
 from tidegate.model.objects import Json
 from tidegate.model.secret import Secret
 from tidegate.render.sops.metadata import Metadata
@@ -146,7 +147,7 @@ def _usual_file(environ: Mapping[str, str]) -> Path | None:
 
 def _read_file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_whole(path).decode()
     except (OSError, UnicodeDecodeError):
         problem = "the age key file cannot be read"
         hint = "`SOPS_AGE_KEY_FILE` must name a text file that you may read"

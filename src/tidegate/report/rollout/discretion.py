@@ -1,7 +1,7 @@
-"""Keeps the values of Secrets out of what other people's programs say.
+"""Keeps what is secret out of what other people's programs say.
 
-An application prints its password, a server quotes what it refuses. What a plan puts into Secrets
-is known, and is hidden wherever it turns up.
+An application prints its password, a server quotes what it refuses. What a plan puts into Secrets,
+and what stood encrypted wherever it goes, is known, and is hidden wherever it turns up.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tidegate.model.change import MASK
 from tidegate.model.event import Event
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.plan import Plan, items_of
-from tidegate.model.reading import mapping
-from tidegate.report.masking import MASK, SECRET_PARTS
+from tidegate.model.secret import is_secret_kind, secret_fields, texts_in, value_at
 
-SECRET = Kind("", "v1", "Secret")
 SHORTEST = 5
 """Shorter values stand in many words by chance; to hide them would hide the words."""
 
@@ -34,10 +33,19 @@ class Discretion:
 
     @classmethod
     def of(cls, plan: Plan) -> Discretion:
-        """Hides what the Secrets of a plan hold, as it is and as it is written."""
+        """Hides what a plan holds in secret, as it is and as it is written."""
         items = (item for step in plan.steps for item in items_of(step))
-        bodies = (item.body for item in items if item.ref.kind == SECRET and item.body)
-        return cls(value for body in bodies for value in _values(msgspec.json.decode(body)))
+        return cls(
+            value
+            for item in items
+            if item.body and (item.hidden or is_secret_kind(item.ref.kind.name))
+            for value in _values(msgspec.json.decode(item.body), item.hidden)
+        )
+
+    @classmethod
+    def about(cls, objects: Iterable[tuple[dict[str, Json], tuple[FieldPath, ...]]]) -> Discretion:
+        """The same for objects, each with its hidden fields."""
+        return cls(value for body, hidden in objects for value in _values(body, hidden))
 
     def hide(self, text: str) -> str:
         for value in self._values:
@@ -57,21 +65,20 @@ class Discretion:
         return msgspec.structs.replace(event, sentence=told)
 
 
-def _values(body: Json) -> Iterator[str]:
-    for part in SECRET_PARTS:
-        for value in mapping(body, part).values():
-            if not isinstance(value, str):
-                continue
+def _values(body: dict[str, Json], hidden: tuple[FieldPath, ...]) -> Iterator[str]:
+    for path in (*secret_fields(body), *hidden):
+        for value in texts_in(value_at(body, path)):
             yield value
-            if part == "data":
-                yield from _decoded(value)
+            yield from _decoded(value)
 
 
 def _decoded(value: str) -> Iterator[str]:
-    """The value itself; of one with several lines each line, since a log shows them one by one."""
+    """What is written in base64; of several lines each, since a log shows them one by one."""
+    yield from (line.strip() for line in value.splitlines())
+    yield base64.b64encode(value.encode()).decode()
     try:
         text = base64.b64decode(value, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except (binascii.Error, UnicodeError, ValueError):
         return
     yield text
     yield from (line.strip() for line in text.splitlines())

@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from tidegate.errors import escaped, escaped_part
+
 
 class Style(StrEnum):
     PLAIN = "plain"
@@ -27,8 +29,14 @@ class Style(StrEnum):
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
+    """A piece of a row. Whatever text it is given, it stays on its line and commands nothing."""
+
     text: str
     style: Style = Style.PLAIN
+
+    def __post_init__(self) -> None:
+        if not self.text.isprintable() or "##" in self.text:
+            msgspec.structs.force_setattr(self, "text", escaped_part(self.text))
 
 
 Row: TypeAlias = tuple[Span, ...]
@@ -118,14 +126,15 @@ def width_of(row: Row) -> int:
 
 def plain(row: Iterable[Span]) -> str:
     """The row without its styles."""
-    return "".join(span.text for span in row).rstrip()
+    return escaped("".join(span.text for span in row).rstrip())
 
 
 def spread(left: Row, right: str, width: int) -> Row:
     """A row with something at its right end. Gives up the right end before the left one."""
-    gap = width - width_of(left) - cells(right)
+    end = Span(right, Style.FAINT)
+    gap = width - width_of(left) - cells(end.text)
     if right and gap > 0:
-        return (*left, Span(" " * gap), Span(right, Style.FAINT))
+        return (*left, Span(" " * gap), end)
     return shorten(left, width)
 
 

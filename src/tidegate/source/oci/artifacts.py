@@ -166,7 +166,7 @@ async def _manifest(digest: str, registry: Registry, access: Access) -> Artifact
     check_digest(f"sha256:{hashlib.sha256(body).hexdigest()}", digest, registry.shown)
     try:
         return msgspec.json.decode(body, type=ArtifactManifest)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         problem = "the manifest cannot be read"
         raise SourceError("source.oci.manifest", problem, where=Place(registry.shown)) from error
 

@@ -112,7 +112,7 @@ class Registry:
     def _decode(self, body: bytes, shape: type[Shape]) -> Shape:
         try:
             return msgspec.json.decode(body, type=shape)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             problem = "what the registry says cannot be read"
             raise SourceError("source.oci.answer", problem, where=Place(self.shown)) from error
 

@@ -1,0 +1,113 @@
+"""On a real API server: nothing secret is left anywhere, and a damaged journal is made anew."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.e2e.conftest import Site
+from tests.fakes.tidegate_command import Tidegate
+from tests.hostile.canaries import CANARY, KEY, SEALED_DATA, is_in
+from tests.unit.render.sops_program import encrypt
+from tidegate.engine.stored import NAMESPACE
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.testing import Desk, items_of
+from tidegate.world.calls import List, Selection, Verb, Write
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(120)]
+
+SECRET, LEASE, EVENT = (
+    Kind("", "v1", "Secret"),
+    Kind("coordination.k8s.io", "v1", "Lease"),
+    Kind("", "v1", "Event"),
+)
+ENCODED = base64.b64encode(CANARY.encode()).decode()
+HIDDEN = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: hidden}}\ndata: {{a: {CANARY}}}\n"
+LOGIN = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: login}}\ndata: {{a: {ENCODED}}}\n"
+REFUSED = f"""apiVersion: v1
+kind: Secret
+metadata: {{name: refused, annotations: {{argocd.argoproj.io/sync-wave: "1"}}}}
+type: kubernetes.io/dockerconfigjson
+stringData: {{.dockerconfigjson: {CANARY}}}
+"""
+
+
+def write_unit(folder: Path, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        path = folder / f"{name}.yaml"
+        sealed = name == "hidden"
+        path.write_bytes(encrypt(path, text, KEY, *SEALED_DATA) if sealed else text.encode())
+    return folder
+
+
+async def texts_in(desk: Desk) -> list[bytes]:
+    """All that others may read of what we left: the journal, leases and events."""
+    pages = await desk.ask(
+        List(Selection(SECRET, NAMESPACE)), List(Selection(LEASE)), List(Selection(EVENT))
+    )
+    bodies = [item.body for page in pages for item in items_of(page)]
+    return [*bodies, *(_decoded(body) for body in bodies)]
+
+
+def _decoded(body: bytes) -> bytes:
+    start = body.partition(b'"journal.json":"')[2].partition(b'"')[0]
+    return base64.b64decode(start) if start else b""
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
+    output: str, site: Site, tmp_path: Path
+) -> None:
+    unit = write_unit(tmp_path / "unit", hidden=HIDDEN, login=LOGIN, refused=REFUSED)
+    tidegate, config = Tidegate(tmp_path / "home"), site.kubeconfig()
+    async with site.desk(config) as desk:
+        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", output)
+        runs = [
+            await tidegate.run(
+                "sync", unit, "--yes", *where, "-o", output, SOPS_AGE_KEY=KEY.identity
+            ),
+            await tidegate.run("plan", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
+            await tidegate.run("journal", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
+        ]
+        left = await texts_in(desk)
+
+    assert runs[0].code != 0
+    told = [(run.stdout + run.stderr).encode() for run in runs]
+    assert [text for text in (*told, *left) if is_in(CANARY, text)] == []
+
+
+async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> None:
+    unit = write_unit(tmp_path / "unit", login=LOGIN, hidden=HIDDEN)
+    tidegate, config = Tidegate(tmp_path / "home"), site.kubeconfig()
+    async with site.desk(config) as desk:
+        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", "mended")
+        first = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
+        await _damage(desk, f"{desk.namespace}/mended")
+        refused = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
+        mended = await tidegate.run("journal", "rebuild", unit, *where, SOPS_AGE_KEY=KEY.identity)
+        (unit / "hidden.yaml").unlink()
+        pruned = await tidegate.run("sync", unit, "--yes", *where, "--prune", "-o", "json")
+
+    assert first.code == 0, first.stderr
+    assert refused.code == 5
+    assert "error[journal.unreadable]" in refused.stderr
+    assert mended.code == 0, mended.stderr
+    assert "2 objects remembered again" in mended.stdout
+    assert pruned.code == 0, pruned.stderr
+    assert '"told":"object.pruned"' in pruned.stdout
+
+
+async def _damage(desk: Desk, unit: str) -> None:
+    (page,) = await desk.ask(List(Selection(SECRET, NAMESPACE)))
+    label = unit.replace("/", ".")
+    (head,) = [one for one in items_of(page) if f'"{label}"'.encode() in one.body]
+    patch: Json = {"data": {"journal.json": base64.b64encode(b"damaged").decode()}}
+    await desk.ask(_patch(head.ref, patch))
+
+
+def _patch(ref: Ref, body: Json) -> Write:
+    return Write(verb=Verb.PATCH, ref=ref, body=msgspec.json.encode(body), manager="somebody")

@@ -1,0 +1,317 @@
+"""What kubectl shows of units after a rollout, on a real API server that serves their kinds.
+
+The lines are those that people type by the documents of such repositories.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+from asyncio.subprocess import DEVNULL
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import jq  # type: ignore[import-not-found]
+import pytest
+
+from plane import ControlPlane
+from plane.audit import read_audit
+from tests.e2e.rollout_audit import WRITES
+from tests.e2e.test_control_plane import kubectl
+from tests.e2e.test_families import Fleet, serve
+from tests.fakes.repositories import (
+    Body,
+    Repository,
+    application,
+    deployment,
+    git_repository,
+    kustomization,
+    namespace,
+    setting,
+)
+from tidegate.model.objects import Json
+from tidegate.model.reading import mappings, part, text
+from tidegate.testing import Desk, live_of, real_world
+from tidegate.world.calls import Kinds
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Catalogue, Outcome
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+COLUMNS = (
+    r"custom-columns=NAME:.metadata.name,WAVE:.metadata.annotations.argocd\.argoproj\.io/sync-wave"
+)
+IN_ORDER = """.[] |
+  select(.metadata.labels.project=="fineract-dev") |
+  "\\(.metadata.annotations["argocd.argoproj.io/sync-wave"] // "0")\\t\\(.metadata.name)\\t\\(.status.sync.status)"
+"""  # noqa: E501 - as it stands there
+WAVES = {"database-init": -1, "keycloak": 0, "oauth2-proxy": 1, "fineract": 2}
+HOMES = ("argocd", "flux-system")
+LAYERS = ("apps", "databases", "infrastructure")
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with ControlPlane.start() as running:
+        asyncio.run(serve(running))
+        asyncio.run(until_served(running, {"Application", "Kustomization"}))
+        yield running
+
+
+async def until_served(plane: ControlPlane, names: set[str]) -> None:
+    """A server takes a moment until it tells of kinds that are new."""
+    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+        ask = partial(Desk(Exchange(world)).ask, Kinds())
+
+        async def found() -> Outcome:
+            (outcome,) = await ask()
+            return outcome
+
+        def is_there(outcome: Outcome) -> bool:
+            kinds = outcome.kinds if isinstance(outcome, Catalogue) else ()
+            return names <= {one.kind.name for one in kinds}
+
+        await Desk(Exchange(world)).eventually(found, is_there)
+
+
+@pytest.fixture
+async def fleet(cluster: ControlPlane, tmp_path: Path) -> Fleet:
+    """A committed repository in namespaces of its own."""
+    suffix = f"-{next(_numbers)}"
+    async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
+        for name in HOMES:
+            live_of(await Desk(Exchange(world)).create(namespace(f"{name}{suffix}")))
+    return Fleet(cluster, Repository(tmp_path / "platform", suffix), served=True)
+
+
+def commit(root: Path) -> str:
+    """Commit all of a directory; which commit that is."""
+    git = ("git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "all of it"], check=True)
+    said = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return said.stdout.strip()
+
+
+def dev_applications(made: Repository) -> None:
+    """A directory of Applications with waves, as the documents have it."""
+    for name, wave in WAVES.items():
+        app = application(name, f"apps/{name}", wave=wave, into="shop")
+        app["metadata"]["labels"] = {"project": "fineract-dev"}  # type: ignore[index,call-overload]
+        made.put(f"applications/dev/{name}.yaml", app)
+    made.put("apps/database-init/all.yaml", namespace("shop", wave=-1), setting("database"))
+    made.put("apps/keycloak/all.yaml", deployment("keycloak"))
+    made.put("apps/oauth2-proxy/all.yaml", deployment("oauth2-proxy"))
+    made.put("apps/fineract/all.yaml", deployment("fineract"), setting("late", wave=1))
+
+
+def layers(made: Repository) -> None:
+    """Infrastructure, databases, apps, and the cluster's own Kustomization."""
+    main = "clusters/main"
+    made.put(
+        f"{main}/flux-system/sync.yaml",
+        git_repository(),
+        kustomization("flux-system", f"./{main}", into=""),
+    )
+    made.put(
+        f"{main}/infrastructure.yaml", kustomization("infrastructure", "./infrastructure", into="")
+    )
+    made.put(
+        f"{main}/databases.yaml",
+        kustomization("databases", "./databases", after=("infrastructure",)),
+    )
+    made.put(f"{main}/apps.yaml", kustomization("apps", "./apps", after=("databases",)))
+    made.put("infrastructure/all.yaml", namespace("shop"))
+    made.put("databases/all.yaml", deployment("postgresql"))
+    made.put("apps/all.yaml", deployment("authentik"), setting("web"))
+
+
+def shown(fleet: Fleet, *words: str) -> str:
+    return kubectl(fleet.plane.kubeconfig("admin"), *words)
+
+
+def bodies(fleet: Fleet, kinds: str, home: str) -> list[Body]:
+    found = json.loads(
+        shown(fleet, "get", kinds, "-n", f"{home}{fleet.repository.suffix}", "-o", "json")
+    )
+    return mappings(found, "items")
+
+
+def phases(fleet: Fleet) -> dict[str, str]:
+    """By Application, where its last operation is."""
+    return {
+        text(one, "metadata", "name"): text(one, "status", "operationState", "phase")
+        for one in bodies(fleet, "applications", "argocd")
+    }
+
+
+def message_of(fleet: Fleet, name: str) -> str:
+    found = {text(one, "metadata", "name"): one for one in bodies(fleet, "applications", "argocd")}
+    return text(found.get(name), "status", "operationState", "message")
+
+
+def status_writes(fleet: Fleet) -> list[str]:
+    """Which own objects were told how they are, and what was told beside that."""
+    suffix = fleet.repository.suffix
+    return [
+        f"{one.object_ref.resource}/{one.object_ref.name}"
+        for one in read_audit(fleet.plane.audit_log)
+        if one.user.username == "tidegate"
+        and one.verb in WRITES
+        and one.object_ref.namespace.endswith(suffix)
+        and (
+            "fieldManager=argocd-application-controller" in one.request_uri
+            or "fieldManager=gotk-" in one.request_uri
+        )
+    ]
+
+
+async def test_every_application_is_shown_with_its_wave_and_that_it_is_synced(fleet: Fleet) -> None:
+    dev_applications(fleet.repository)
+    revision = commit(fleet.repository.root)
+
+    ran = await fleet.run("sync", "--yes")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "is not written" not in ran.stderr, ran.stderr
+    home = f"argocd{fleet.repository.suffix}"
+    table = shown(fleet, "get", "applications", "-n", home, "-o", COLUMNS)
+    rows = [line.split() for line in table.splitlines()]
+    assert rows[0] == ["NAME", "WAVE"]
+    waves = {name: str(wave) if wave else "<none>" for name, wave in WAVES.items()}
+    assert dict(rows[1:]) == waves
+    found = bodies(fleet, "applications", "argocd")
+    told = "".join(f"{line}\n" for line in jq.compile(IN_ORDER).input_value(found).all())
+    ordered = sorted(told.splitlines(), key=lambda line: int(line.partition("\t")[0]))
+    assert ordered == [f"{wave}\t{name}\tSynced" for name, wave in WAVES.items()]
+    wide = shown(fleet, "get", "applications", "-n", home, "-o", "wide").splitlines()
+    assert wide[0].split() == ["NAME", "SYNC", "STATUS", "HEALTH", "STATUS", "REVISION", "PROJECT"]
+    assert {tuple(line.split()[1:]) for line in wide[1:]} == {
+        ("Synced", "Healthy", revision, "default")
+    }
+
+
+async def test_kustomizations_are_shown_ready_with_the_revision_that_is_applied(
+    fleet: Fleet,
+) -> None:
+    layers(fleet.repository)
+    revision = commit(fleet.repository.root)
+
+    ran = await fleet.run("sync", "--yes")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "is not written" not in ran.stderr, ran.stderr
+    home = f"flux-system{fleet.repository.suffix}"
+    head, *rows = shown(fleet, "get", "kustomizations", "-n", home).splitlines()
+    assert head.split() == ["NAME", "AGE", "READY", "STATUS"]
+    seen = {row.split()[0]: re.split(r"\s{2,}", row)[2:] for row in rows}
+    wanted = ["True", f"Applied revision: main@sha1:{revision}"]
+    assert seen == dict.fromkeys((*LAYERS, home), wanted)
+    described = shown(fleet, "describe", "kustomization", "databases", "-n", home)
+    assert "Health check passed in" in described
+    assert "Reconciliation finished in" in described
+
+
+@pytest.mark.parametrize("dialect", ["argo", "flux"])
+async def test_a_second_run_with_nothing_changed_writes_no_status(
+    fleet: Fleet, dialect: str
+) -> None:
+    (dev_applications if dialect == "argo" else layers)(fleet.repository)
+    commit(fleet.repository.root)
+
+    first = await fleet.run("sync", "--yes")
+
+    assert first.code == 0, first.stdout + first.stderr
+    told = status_writes(fleet)
+    own = [one for one in told if not one.startswith("events/")]
+    names = WAVES if dialect == "argo" else (*LAYERS, f"flux-system{fleet.repository.suffix}")
+    kinds = "applications" if dialect == "argo" else "kustomizations"
+    assert set(own) == {f"{kinds}/{name}" for name in names}
+    again = await fleet.run("sync", "--yes")
+    assert "nothing changed" in again.stdout
+    assert status_writes(fleet) == told
+
+
+async def test_whoever_is_killed_leaves_a_unit_under_way_and_the_next_run_says_that_it_is_done(
+    fleet: Fleet,
+) -> None:
+    dev_applications(fleet.repository)
+    slow = deployment("fineract", outcome="never")
+    fleet.repository.put("apps/fineract/all.yaml", slow)
+    commit(fleet.repository.root)
+
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tidegate", "sync", *map(str, fleet.words), "--yes"),
+        env={"PATH": os.environ["PATH"], "HOME": str(fleet.repository.root.parent)},
+        stdout=DEVNULL,
+        stderr=DEVNULL,
+    )
+    seen = ""
+    while seen != "waiting for healthy state of apps/Deployment/fineract":
+        assert process.returncode is None
+        seen = await asyncio.to_thread(message_of, fleet, "fineract")
+    process.kill()
+    await process.wait()
+
+    assert phases(fleet)["fineract"] == "Running"
+    fleet.repository.put("apps/fineract/all.yaml", deployment("fineract"))
+    ran = await fleet.run("sync", "--yes")
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert set(phases(fleet).values()) == {"Succeeded"}
+    found = bodies(fleet, "applications", "argocd")
+    assert {text(one, "status", "health", "status") for one in found} == {"Healthy"}
+
+
+@pytest.mark.parametrize("dialect", ["argo", "flux"])
+async def test_a_live_controller_is_refused_taken_over_and_handed_back(
+    fleet: Fleet, dialect: str
+) -> None:
+    is_argo = dialect == "argo"
+    (dev_applications if is_argo else layers)(fleet.repository)
+    labels: Json = (
+        {"app.kubernetes.io/name": "argocd-application-controller"}
+        if is_argo
+        else {"app": "kustomize-controller"}
+    )
+    home = f"{HOMES[not is_argo]}{fleet.repository.suffix}"
+    containers: Json = [{"name": "manager", "image": "example.org/manager:1"}]
+    template: Json = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    body: Body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "controller", "namespace": home},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+    shown_by = fleet.plane.kubeconfig("admin")
+    kubectl(shown_by, "apply", "-f", "-", text=json.dumps(body))
+    kubectl(shown_by, "rollout", "status", "deployment/controller", "-n", home, "--timeout=60s")
+    try:
+        refused = await fleet.run("sync", "--yes")
+        assert refused.code == 5, refused.stdout + refused.stderr
+        assert "error[cluster.master]" in refused.stderr
+        assert fleet.writes() == []
+        taken = await fleet.run("sync", "--yes", "--take-over")
+        assert taken.code == 0, taken.stdout + taken.stderr
+        kinds = "applications" if is_argo else "kustomizations"
+        assert all(map(is_held, bodies(fleet, kinds, HOMES[not is_argo])))
+        await fleet.killed("sync", after="rollout.begun", times=1)
+        back = await fleet.run("sync", "--yes", "--hand-back")
+        assert back.code == 0, back.stdout + back.stderr
+        assert not any(map(is_held, bodies(fleet, kinds, HOMES[not is_argo])))
+    finally:
+        kubectl(shown_by, "delete", "deployment", "controller", "-n", home, "--now")
+        kubectl(shown_by, "wait", "pod", "--for=delete", "--all", "-n", home, "--timeout=60s")
+
+
+def is_held(own: Body) -> bool:
+    skips = text(own, "metadata", "annotations", "argocd.argoproj.io/skip-reconcile")
+    note = text(own, "metadata", "annotations", "tidegate.dev/held")
+    return bool(note) and (skips == "true" or part(own, "spec", "suspend") is True)

@@ -1,0 +1,153 @@
+"""A simulated cluster that outlives the commands that are run on it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.fakes.repositories import Body, namespace
+from tests.fakes.tidegate_command import Ran
+from tidegate.cli.main import _run
+from tidegate.flows import session
+from tidegate.flows.wiring import Simulation, Worker, make_living
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, text
+from tidegate.world.ask import ask
+from tidegate.world.calls import List, Request, Selection, Verb, Write
+from tidegate.world.exchange import Exchange
+from tidegate.world.facts import Done, Listed, Outcome
+from tidegate.world.line import Line
+from tidegate.world.protocol import World
+
+APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
+KUSTOMIZATION = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization")
+EVENT = Kind("", "v1", "Event")
+
+
+def definition(kind: Kind, plural: str, *, status: bool) -> Body:
+    """A CRD that takes anything, with or without a status of its own."""
+    whole: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version: Body = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": whole},
+        **({"subresources": {"status": {}}} if status else {}),
+    }
+    names: Json = {"kind": kind.name, "plural": plural, "singular": plural[:-1]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{kind.group}"},
+        "spec": {"group": kind.group, "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+SERVED = (
+    definition(APPLICATION, "applications", status=False),
+    definition(KUSTOMIZATION, "kustomizations", status=True),
+    definition(
+        Kind("source.toolkit.fluxcd.io", "v1", "GitRepository"), "gitrepositories", status=True
+    ),
+)
+ACCOUNT: Body = {
+    "apiVersion": "v1",
+    "kind": "ServiceAccount",
+    "metadata": {"name": "default", "namespace": "argocd"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSandbox:
+    """One world, and the command as somebody types it."""
+
+    world: World
+    home: Path
+
+    @classmethod
+    def make(
+        cls,
+        home: Path,
+        patch: pytest.MonkeyPatch,
+        *more: Body,
+        served: bool = True,
+        faults: Sequence[Json] = (),
+        failing: Sequence[str] = (),
+    ) -> KeptSandbox:
+        """With namespaces of the dialects, their kinds, and `more`; `failing` are Jobs that do."""
+        given: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *more]
+        given += SERVED if served else ()
+        scenario = home / "scenario.yaml"
+        behaviours: Json = [
+            {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
+        ]
+        story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaviours}
+        scenario.write_bytes(msgspec.json.encode(story))
+        workers: dict[str, Worker] = {"none": bytes}  # an empty one would not be kept
+        world = make_living(Simulation(scenario=scenario), workers)
+
+        def make_again(_: Simulation, given: dict[str, Worker], **_words: object) -> World:
+            workers.clear()
+            workers.update(given)
+            return world
+
+        patch.setattr(session, "make_living", make_again)
+        patch.setenv("HOME", str(home))
+        return cls(world, home)
+
+    def run(self, *words: str | Path) -> Ran:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = _run([*map(str, words)])
+        return Ran(code, out.getvalue(), err.getvalue(), 0)
+
+    def sync(self, root: Path, *words: str) -> Ran:
+        return self.run("sync", root, "--sandbox", *words)
+
+    def ask(self, *requests: Request) -> tuple[Outcome, ...]:
+        async def asked() -> tuple[Outcome, ...]:
+            return await ask(Exchange(Line(self.world)), *requests)
+
+        return asyncio.run(asked())
+
+    def all(self, kind: Kind, home: str) -> dict[str, Body]:
+        """The objects of a kind in a namespace, by their names."""
+        (page,) = self.ask(List(Selection(kind, home)))
+        assert isinstance(page, Listed), page
+        return {one.ref.name: msgspec.json.decode(one.body) for one in page.items}
+
+    def versions(self, kind: Kind, home: str) -> dict[str, str]:
+        """Changes with every write."""
+        return {
+            name: text(body, "metadata", "resourceVersion")
+            for name, body in self.all(kind, home).items()
+        }
+
+    def put(self, body: Body) -> None:
+        """Somebody brings an object."""
+        metadata = mapping(body, "metadata")
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        ref = Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
+        (outcome,) = self.ask(Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body)))
+        assert isinstance(outcome, Done), outcome
+
+    def patch(
+        self, kind: Kind, home: str, name: str, change: Body, *, status: bool = False
+    ) -> None:
+        """Somebody else changes an object."""
+        write = Write(
+            verb=Verb.PATCH,
+            ref=Ref(kind, home, name),
+            body=msgspec.json.encode(change),
+            subresource="status" if status else "",
+            manager="somebody",
+        )
+        (outcome,) = self.ask(write)
+        assert isinstance(outcome, Done), outcome

@@ -1,0 +1,92 @@
+"""What others do to a cluster while a rollout is under way: it ends, says why, and lets go."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.sessions import a_session
+from tidegate.engine.drive import drive
+from tidegate.flows.journal import read_journal
+from tidegate.flows.looking import look_in
+from tidegate.flows.planning import make_plan
+from tidegate.flows.pointing import point_at
+from tidegate.flows.rollout import Rolling, make_driver
+from tidegate.flows.session import Session
+from tidegate.flows.wiring import Simulation, make_living
+from tidegate.model.event import Event, Told
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Kind, Ref
+from tidegate.plan.build import plan_unit
+from tidegate.testing.families import a_family
+from tidegate.world.ask import ask
+from tidegate.world.calls import Verb, Write
+
+DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+LEASE = Kind("coordination.k8s.io", "v1", "Lease")
+CRD = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Thing, plural: things, singular: thing, listKind: ThingList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+THING = """apiVersion: example.org/v1
+kind: Thing
+metadata: {{name: {name}, annotations: {{argocd.argoproj.io/sync-wave: "{wave}"}}}}
+"""
+SLOW = """apiVersion: batch/v1
+kind: Job
+metadata: {name: slow, annotations: {argocd.argoproj.io/sync-wave: "2"}}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: a, image: a, command: [sleep, "60"]}]}
+"""
+
+
+async def deleted_at(session: Session, moment: Ms, ref: Ref) -> None:
+    party = session.world.party()
+    while session.world.now() < moment:
+        await party.wait(moment)
+    await ask(session.world, Write(verb=Verb.DELETE, ref=ref))
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 5, 15], ids=lambda after: f"after {after} s")
+async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_path: Path) -> None:
+    unit_folder = tmp_path / "unit"
+    unit_folder.mkdir()
+    files = {
+        "crd": CRD,
+        "first": THING.format(name="first", wave=1),
+        "slow": SLOW,
+        "last": THING.format(name="last", wave=3),
+    }
+    for name, text in files.items():
+        (unit_folder / f"{name}.yaml").write_text(text)
+    session = a_session(make_living(Simulation()))
+    unit = point_at(str(unit_folder), namespace="default")
+    plan = (await make_plan([await a_family(unit, session)], session)).plan
+    told: list[Event] = []
+    driver = make_driver(plan, session, Rolling(holder="me"), told.append)
+    moment = Ms(session.world.now() + after * SECOND)
+
+    async with asyncio.TaskGroup() as group:
+        ended = group.create_task(drive(driver))
+        group.create_task(deleted_at(session, moment, Ref(DEFINITION, "", "things.example.org")))
+
+    remembered = await read_journal(plan_unit(unit), session.world)
+    assert ended.result() == ("passed" if after == 0 else "failed")
+    assert remembered.holder == ""
+    assert await look_in(session.world, [(LEASE, "tidegate-system")]) == []
+    if after:
+        failed = [event for event in told if event.told is Told.STEP_FAILED]
+        assert failed
+        assert all(event.sentence for event in failed)

@@ -1,0 +1,218 @@
+"""The status of an Application, by the rules of Argo CD."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tidegate.dialect.argo.status import aggregate_health, application_status, sync_status
+from tidegate.model.account import Became, Going, ObjectAccount, Provenance, UnitAccount
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.source import Revision
+from tidegate.model.unit import UnitId
+from tidegate.model.verdict import Health
+from tidegate.testing import Body
+
+OWN = UnitId("Application", "", "argocd", "shop")
+DEPLOYMENT, CONFIG = Kind("apps", "v1", "Deployment"), Kind("", "v1", "ConfigMap")
+CHILD = Kind("argoproj.io", "v1alpha1", "Application")
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+SOURCES = (Provenance(Revision("main", f"sha1:{COMMIT}"), "Helm"),)
+
+
+def an_object(name: str = "web", kind: Kind = DEPLOYMENT, **more: object) -> ObjectAccount:
+    """One that lives and is as wanted, but for what is said of it."""
+    notes = more.pop("notes", None)
+    body = msgspec.json.encode({"metadata": {"annotations": notes}})
+    usual: dict[str, object] = {"is_synced": True, "lives": True, "body": body}
+    return ObjectAccount(ref=Ref(kind, "shop", name), **(usual | more))  # type: ignore[arg-type]
+
+
+def an_account(*objects: ObjectAccount, **more: object) -> UnitAccount:
+    usual: dict[str, object] = {"going": Going.ENDED, "result": "passed", "operated": True}
+    times: dict[str, object] = {"begun": Ms(60_000), "now": Ms(90_000)}
+    return UnitAccount(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
+
+
+def an_application(**more: Json) -> Body:
+    spec: Body = {
+        "source": {"repoURL": "https://example.org/shop.git", "path": "shop"},
+        "destination": {"name": "in-cluster", "namespace": "shop"},
+        "syncPolicy": {"automated": {"prune": True}},
+    }
+    return {"kind": "Application", "metadata": {"name": "shop"}, "spec": spec, **more}
+
+
+def status_of(account: UnitAccount, own: Body | None = None) -> Body:
+    told = application_status(own or an_application(), account, SOURCES)
+    assert told is not None
+    return told.status
+
+
+@pytest.mark.parametrize(
+    ("objects", "health", "message"),
+    [
+        ([], Health.HEALTHY, ""),
+        ([an_object(is_hook=True, lives=False)], Health.HEALTHY, ""),
+        ([an_object(lives=False), an_object("b", lives=False)], Health.MISSING, ""),
+        ([an_object(health=Health.HEALTHY), an_object("b", lives=False)], Health.HEALTHY, ""),
+        ([an_object(health=None)], Health.HEALTHY, ""),
+        (
+            [an_object(health=Health.PROGRESSING), an_object("b", health=Health.DEGRADED)],
+            Health.DEGRADED,
+            "Caused by apps/Deployment:shop/b",
+        ),
+        (
+            [an_object(health=Health.SUSPENDED), an_object("b", health=Health.PROGRESSING)],
+            Health.PROGRESSING,
+            "Caused by apps/Deployment:shop/b",
+        ),
+        ([an_object(health=Health.MISSING)], Health.MISSING, "Caused by apps/Deployment:shop/web"),
+        (
+            [an_object(kind=CONFIG, health=Health.DEGRADED)],
+            Health.DEGRADED,
+            "Caused by /ConfigMap:shop/web",
+        ),
+        (
+            [an_object(name, health=Health.DEGRADED) for name in "abcde"],
+            Health.DEGRADED,
+            f"Caused by {', '.join(f'apps/Deployment:shop/{name}' for name in 'abc')} and 2 more",
+        ),
+        (
+            [
+                an_object(
+                    health=Health.DEGRADED,
+                    notes={"argocd.argoproj.io/ignore-healthcheck": "true"},
+                )
+            ],
+            Health.HEALTHY,
+            "",
+        ),
+        ([an_object(is_hook=True, health=Health.DEGRADED)], Health.HEALTHY, ""),
+        ([an_object("c", CHILD, health=Health.UNKNOWN)], Health.HEALTHY, ""),
+        ([an_object("c", CHILD, health=Health.MISSING)], Health.HEALTHY, ""),
+        (
+            [an_object("c", CHILD, health=Health.DEGRADED)],
+            Health.DEGRADED,
+            "Caused by argoproj.io/Application:shop/c",
+        ),
+    ],
+)
+def test_an_application_is_as_well_as_the_worst_of_what_counts(
+    objects: list[ObjectAccount], health: Health, message: str
+) -> None:
+    assert aggregate_health(an_account(*objects)) == (health, message)
+
+
+def test_an_application_that_brings_itself_does_not_count_itself() -> None:
+    itself = msgspec.structs.replace(
+        an_object("shop", CHILD, health=Health.DEGRADED), ref=Ref(CHILD, "argocd", "shop")
+    )
+
+    assert aggregate_health(an_account(itself))[0] is Health.HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("objects", "status"),
+    [
+        ([], "Synced"),
+        ([an_object()], "Synced"),
+        ([an_object(), an_object("b", is_synced=False)], "OutOfSync"),
+        ([an_object(is_hook=True, is_synced=False)], "Synced"),
+        ([an_object(is_wanted=False, is_synced=False)], "OutOfSync"),
+        (
+            [
+                an_object(
+                    is_wanted=False,
+                    is_synced=False,
+                    notes={"argocd.argoproj.io/compare-options": "IgnoreExtraneous"},
+                )
+            ],
+            "Synced",
+        ),
+    ],
+)
+def test_an_application_is_synced_if_all_that_counts_is(
+    objects: list[ObjectAccount], status: str
+) -> None:
+    assert sync_status(an_account(*objects)) == status
+
+
+def test_history_grows_with_each_success_up_to_its_limit_and_counts_on() -> None:
+    own = an_application()
+    own["spec"] = {**mapping(own, "spec"), "revisionHistoryLimit": 2}
+    for _ in range(4):
+        own["status"] = status_of(an_account(an_object()), own)
+
+    assert [part(one, "id") for one in mappings(own, "status", "history")] == [2, 3]
+    failed = status_of(an_account(an_object(), result="failed", sentence="no"), own)
+    assert mappings(failed, "history") == mappings(own, "status", "history")
+
+
+def test_whoever_waits_for_hooks_and_others_names_a_hook_first() -> None:
+    objects = (
+        an_object("a", waits=True, became=Became.CREATED),
+        an_object("prepare", Kind("batch", "v1", "Job"), is_hook=True, waits=True, phase="presync"),
+        an_object("b", waits=True),
+    )
+
+    running = status_of(an_account(*objects, going=Going.RUNS, result=""))
+    state = mapping(running, "operationState")
+
+    assert (text(state, "phase"), part(state, "finishedAt")) == ("Running", None)
+    assert text(state, "message") == (
+        "waiting for completion of hook batch/Job/prepare and 2 more resources"
+    )
+    only = status_of(an_account(objects[0], going=Going.RUNS, result=""))
+    assert text(only, "operationState", "message") == (
+        "waiting for healthy state of apps/Deployment/a"
+    )
+
+
+def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -> None:
+    before = status_of(an_account(an_object(became=Became.CREATED)))
+    own = an_application(status=before)
+
+    after = status_of(an_account(an_object(), operated=False, now=Ms(900_000)), own)
+
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert changed == {"reconciledAt"}
+
+
+def test_an_operation_that_nobody_ended_is_ended_by_who_finds_all_done() -> None:
+    running = status_of(an_account(an_object(waits=True), going=Going.RUNS, result=""))
+    own = an_application(status=running)
+
+    after = status_of(an_account(an_object(), operated=False, now=Ms(900_000)), own)
+
+    state = mapping(after, "operationState")
+    assert text(state, "phase") == "Succeeded"
+    assert text(state, "startedAt") == text(running, "operationState", "startedAt")
+    assert text(state, "finishedAt") == "1970-01-01T00:15:00Z"
+
+
+def test_several_sources_have_a_revision_each() -> None:
+    own = an_application()
+    spec = mapping(own, "spec")
+    chart: Json = {"repoURL": "https://example.org/charts", "chart": "shop"}
+    own["spec"] = {"destination": spec["destination"], "sources": [chart, spec["source"]]}
+    sources = (Provenance(Revision("1.2.3", "sha256:00"), "Helm"), *SOURCES)
+
+    told = application_status(own, an_account(an_object()), sources)
+
+    assert told is not None
+    assert part(told.status, "sync", "revisions") == ["1.2.3", COMMIT]
+    assert part(told.status, "sourceTypes") == ["Helm", "Helm"]
+    assert "revision" not in mapping(told.status, "sync")
+
+
+def test_a_time_moves_only_with_what_it_tells() -> None:
+    first = status_of(an_account(an_object(health=Health.HEALTHY)))
+    later = an_account(an_object(health=Health.HEALTHY), now=Ms(900_000))
+    worse = an_account(an_object(health=Health.DEGRADED), now=Ms(900_000))
+    own = an_application(status=first)
+
+    assert part(status_of(later, own), "health") == part(first, "health")
+    assert text(status_of(worse, own), "health", "lastTransitionTime") == "1970-01-01T00:15:00Z"

@@ -1,0 +1,252 @@
+"""The status of a Kustomization, in the words of Flux."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.dialect.flux.status import inventory_id, kustomization_status
+from tidegate.dialect.times import go_duration
+from tidegate.model.account import Became, Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.source import Revision
+from tidegate.model.unit import UnitId
+from tidegate.model.verdict import Health
+from tidegate.testing import Body
+
+OWN = UnitId("Kustomization", "", "flux-system", "apps")
+REVISION = "main@sha1:0123456789abcdef0123456789abcdef01234567"
+SOURCES = (Provenance(Revision("main", REVISION.partition("@")[2])),)
+DEPLOYMENT = Kind("apps", "v1", "Deployment")
+WEB = ObjectAccount(ref=Ref(DEPLOYMENT, "shop", "web"), lives=True, is_synced=True)
+
+
+def an_account(*objects: ObjectAccount, **more: object) -> UnitAccount:
+    usual: dict[str, object] = {"going": Going.ENDED, "result": "passed", "operated": True}
+    times: dict[str, object] = {"begun": Ms(60_000), "now": Ms(72_300)}
+    return UnitAccount(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
+
+
+def a_kustomization(status: Body | None = None, **more: Json) -> Body:
+    spec: Body = {"interval": "10m", "timeout": "5m", "wait": True, **more}
+    metadata: Json = {"name": "apps", "namespace": "flux-system", "generation": 3}
+    told: Body = {"status": status} if status is not None else {}
+    return {"kind": "Kustomization", "metadata": metadata, "spec": spec, **told}
+
+
+def told_of(account: UnitAccount, own: Body | None = None) -> OwnStatus:
+    told = kustomization_status(own or a_kustomization(), account, SOURCES)
+    assert told is not None
+    return told
+
+
+def conditions(told: OwnStatus) -> dict[str, tuple[str, str, str]]:
+    return {
+        text(one, "type"): (text(one, "status"), text(one, "reason"), text(one, "message"))
+        for one in mappings(told.status, "conditions")
+    }
+
+
+@pytest.mark.parametrize(
+    ("ref", "name"),
+    [
+        (Ref(DEPLOYMENT, "team-a", "web"), "team-a_web_apps_Deployment"),
+        (Ref(Kind("", "v1", "Namespace"), "", "team-a"), "_team-a__Namespace"),
+        (Ref(Kind("", "v1", "ConfigMap"), "a", "b"), "a_b__ConfigMap"),
+        (
+            Ref(Kind("rbac.authorization.k8s.io", "v1", "ClusterRole"), "", "system:auth"),
+            "_system__auth_rbac.authorization.k8s.io_ClusterRole",
+        ),
+    ],
+)
+def test_an_object_is_kept_by_the_name_that_flux_gives_it(ref: Ref, name: str) -> None:
+    assert inventory_id(ref) == name
+
+
+NAMES = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,9}[a-z0-9])?", fullmatch=True)
+GROUPS = st.sampled_from(["", "apps", "batch", "rbac.authorization.k8s.io", "cert-manager.io"])
+
+
+@given(
+    st.one_of(st.just(""), NAMES),
+    NAMES,
+    GROUPS,
+    st.from_regex(r"[A-Z][A-Za-z]{1,8}", fullmatch=True),
+)
+def test_flux_reads_the_name_back(namespace: str, name: str, group: str, kind: str) -> None:
+    is_rbac = group.startswith("rbac.")
+    name = f"system:{name}" if is_rbac else name
+
+    whole = inventory_id(Ref(Kind(group, "v1", kind), namespace, name))
+
+    first, _, rest = whole.partition("_")
+    rest, _, last = rest.rpartition("_")
+    rest, _, before = rest.rpartition("_")
+    assert (first, rest.replace("__", ":"), before, last) == (namespace, name, group, kind)
+
+
+def test_what_passed_says_the_revision_and_how_long_its_health_took() -> None:
+    told = told_of(an_account(WEB))
+
+    assert conditions(told) == {
+        "Ready": ("True", "ReconciliationSucceeded", f"Applied revision: {REVISION}"),
+        "Healthy": ("True", "Succeeded", "Health check passed in 12.3s"),
+    }
+    assert part(told.status, "observedGeneration") == 3
+    assert part(told.status, "lastAppliedRevision") == REVISION
+    assert [note[1] for note in told.notes] == ["ReconciliationSucceeded"]
+
+
+def test_without_checks_there_is_no_word_of_health() -> None:
+    own = a_kustomization(told_of(an_account(WEB)).status, wait=False)
+
+    assert set(conditions(told_of(an_account(WEB), own))) == {"Ready"}
+
+
+def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
+    going = an_account(WEB, going=Going.RUNS, result="")
+    waiting = an_account(
+        ObjectAccount(ref=WEB.ref, lives=True, waits=True), going=Going.RUNS, result=""
+    )
+
+    assert conditions(told_of(going)) == {
+        "Ready": ("Unknown", "Progressing", "Reconciliation in progress"),
+        "Reconciling": (
+            "True",
+            "Progressing",
+            f"Detecting drift for revision {REVISION} with a timeout of 5m0s",
+        ),
+    }
+    sentence = f"Running health checks for revision {REVISION} with a timeout of 5m0s"
+    assert conditions(told_of(waiting))["Healthy"] == ("Unknown", "Progressing", sentence)
+    assert "lastAppliedRevision" not in told_of(going).status
+    assert "observedGeneration" not in told_of(going).status
+
+
+@pytest.mark.parametrize(
+    ("health", "sentence"),
+    [
+        (
+            Health.DEGRADED,
+            "failed early due to stalled resources: [Deployment/shop/web status: 'Failed']",
+        ),
+        (
+            Health.PROGRESSING,
+            "timeout waiting for: [Deployment/shop/web status: 'InProgress']",
+        ),
+    ],
+)
+def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
+    ill = ObjectAccount(ref=WEB.ref, lives=True, health=health, became=Became.FAILED)
+
+    told = told_of(an_account(ill, result="failed", by_gate=True))
+
+    assert conditions(told) == {
+        "Ready": ("False", "HealthCheckFailed", f"health check failed after 12.3s: {sentence}"),
+        "Healthy": ("False", "HealthCheckFailed", sentence),
+        "Reconciling": (
+            "True",
+            "ProgressingWithRetry",
+            f"health check failed after 12.3s: {sentence}",
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"sentence": "it is refused"}, "ReconciliationFailed"),
+        ({"sentence": "there is no path", "is_known": False}, "BuildFailed"),
+    ],
+)
+def test_other_troubles_have_their_reasons(more: dict[str, object], reason: str) -> None:
+    told = told_of(an_account(WEB, result="failed", **more))
+
+    assert conditions(told)["Ready"] == ("False", reason, str(more["sentence"]))
+
+
+def test_what_could_not_be_pruned_is_kept_and_told() -> None:
+    stuck = ObjectAccount(
+        ref=Ref(DEPLOYMENT, "shop", "old"), lives=True, is_wanted=False, became=Became.FAILED
+    )
+
+    told = told_of(an_account(WEB, stuck, result="failed", sentence="it is still there"))
+
+    assert conditions(told)["Ready"][1] == "PruneFailed"
+    names = [text(one, "id") for one in mappings(told.status, "inventory", "entries")]
+    assert names == ["shop_web_apps_Deployment", "shop_old_apps_Deployment"]
+
+
+def test_who_waits_names_the_first_of_those_it_depends_on() -> None:
+    own = a_kustomization(dependsOn=[{"name": "a"}, {"name": "b", "namespace": "team"}])
+    units = [UnitId("Kustomization", "", *name) for name in (("team", "b"), ("flux-system", "a"))]
+
+    both = an_account(going=Going.WAITS, operated=False, waits_for=tuple(units))
+    last = an_account(going=Going.WAITS, operated=False, waits_for=(units[0],))
+    other = an_account(going=Going.WAITS, operated=False, waits_for=(OWN,))
+
+    assert conditions(told_of(both, own))["Ready"] == (
+        "False",
+        "DependencyNotReady",
+        "dependency 'flux-system/a' is not ready",
+    )
+    assert conditions(told_of(last, own))["Ready"][2] == "dependency 'team/b' is not ready"
+    assert kustomization_status(own, other, SOURCES) is None
+    assert "observedGeneration" not in told_of(both, own).status
+
+
+def test_history_has_one_snapshot_for_each_content_and_outcome_the_newest_first() -> None:
+    status: Body = {}
+    for digest in ("a", "a", "b", "c", "d", "e", "f", "a"):
+        status = told_of(an_account(WEB, digest=digest), a_kustomization(status)).status
+
+    history = mappings(status, "history")
+
+    assert len(history) == 5
+    assert len({text(one, "digest") for one in history}) == 5
+    assert part(history[0], "totalReconciliations") == 1, "what is forgotten begins anew"
+    again = told_of(an_account(WEB, digest="a"), a_kustomization(status)).status
+    assert part(mappings(again, "history")[0], "totalReconciliations") == 2
+
+
+def test_what_is_told_again_is_the_same_to_the_byte() -> None:
+    first = told_of(an_account(WEB)).status
+    quiet = an_account(WEB, operated=False, begun=Ms(900_000), now=Ms(900_100))
+
+    assert told_of(quiet, a_kustomization(first)).status == first
+
+
+def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
+    told = told_of(an_account(WEB, result="failed", sentence="ä" * 40_000))
+
+    message = conditions(told)["Ready"][2]
+    assert len(message.encode()) <= 32_768
+    assert message.endswith("ä...")
+
+
+@pytest.mark.parametrize(
+    ("span", "said"),
+    [
+        (0, "0s"),
+        (58, "58ms"),
+        (12_300, "12.3s"),
+        (300_000, "5m0s"),
+        (3_600_000, "1h0m0s"),
+        (3_661_500, "1h1m1.5s"),
+    ],
+)
+def test_durations_are_written_as_go_does(span: int, said: str) -> None:
+    assert go_duration(Ms(span)) == said
+
+
+def test_what_is_applied_but_not_all_of_it_stays_beside_what_was_there() -> None:
+    before: Body = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
+    new = ObjectAccount(ref=Ref(DEPLOYMENT, "shop", "late"), lives=False)
+
+    told = told_of(an_account(WEB, new, result="failed", sentence="no"), a_kustomization(before))
+
+    names = [text(one, "id") for one in mappings(mapping(told.status, "inventory"), "entries")]
+    assert names == ["shop_web_apps_Deployment", "shop_old_apps_Deployment"]

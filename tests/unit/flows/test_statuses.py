@@ -1,0 +1,29 @@
+"""The patch that brings a status from what it says to what there is to say."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.flows.statuses import difference
+from tidegate.model.objects import Json
+from tidegate.sandbox.server.patches import merge_patch
+from tidegate.testing import Body
+
+KEYS = st.sampled_from("abcd")
+VALUES: st.SearchStrategy[Json] = st.recursive(
+    st.one_of(st.booleans(), st.integers(0, 3), st.sampled_from("xyz")),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
+    max_leaves=8,
+)
+BODIES: st.SearchStrategy[Body] = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+@given(BODIES, BODIES)
+def test_a_server_makes_one_of_the_other(before: Body, after: Body) -> None:
+    assert merge_patch(before, difference(before, after)) == after
+
+
+@given(BODIES)
+def test_what_is_so_already_is_not_written(body: Body) -> None:
+    assert difference(body, body) == {}
