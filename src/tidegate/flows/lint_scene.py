@@ -28,7 +28,7 @@ from tidegate.model.config import Switch
 from tidegate.model.graph import Graph, GraphNode, Lack, LackKind
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, identity
+from tidegate.model.objects import Kind
 from tidegate.model.operators import Effect
 from tidegate.model.reading import text
 from tidegate.model.unit import Unit, UnitId
@@ -90,9 +90,7 @@ def look_around(
         values=tuple(_files(scan, _named(scan, "values.yaml"))),
         octals=octals,
         documents={one.manifests.unit.id: one.rendered.documents for one in read},
-        hidden=frozenset(
-            (spot.cluster, *identity(spot.ref)) for one in read for spot, _ in one.hidden()
-        ),
+        hidden=frozenset(one.identity for one in actors if one.manifest.hidden),
         files=files,
         whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
         bands=config_at(scan.root).lint.bands if scan.files else Scene().bands,
