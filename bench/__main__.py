@@ -11,6 +11,7 @@ from bench import (
     engine,
     graph,
     jq,
+    lint,
     live,
     live_rollout,
     living,
@@ -24,7 +25,7 @@ from bench import (
 from tidegate.flows.session import spare_collections
 
 ALL = (
-    *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph),
+    *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
     *(live, live_rollout, door, engine),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}

@@ -62,7 +62,7 @@ async def test_without_a_file_all_is_as_by_default(tidegate: Tidegate, repo: Pat
     assert ran.lines[0] == "# there is no tidegate.yaml"
     assert ran.lines[1:3] == ["clusters: {}      # default", "repositories: {}  # default"]
     (document,) = read(ran.stdout, "")
-    mappings = ("clusters", "repositories", "settings")
+    mappings = ("clusters", "repositories", "settings", "lint")
     lists = ("charts", "entries", "ignore", "health")
     assert document.body == {key: {} for key in mappings} | {key: [] for key in lists}
 
@@ -86,6 +86,7 @@ async def test_the_text_says_the_same_again_and_names_each_line(
     assert [note for *_, note in noted] == [
         *("line 2", "line 3", "line 4", "line 6", "line 7", "line 7", "line 8", "line 9", "line 9"),
         "line 10",
+        "default",
     ]
     assert len({line.index("  # line ") for line in first.lines if "  # line " in line}) == 1
 

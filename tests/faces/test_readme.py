@@ -34,6 +34,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_readme_leads_to_every_page() -> None:
     linked = {(ROOT / link).resolve() for link in LINK.findall(README.read_text())}
+    indexes = [page for page in linked if page.name == "README.md" and page.is_file()]
+    for index in indexes:
+        linked |= {(index.parent / link).resolve() for link in LINK.findall(index.read_text())}
 
     unseen = [name_of(page) for page in PAGES if page != README and page not in linked]
     assert unseen == []

@@ -13,7 +13,7 @@ from tidegate.documents import FieldPath
 from tidegate.documents.decoding import decode_placed
 from tidegate.errors import DocumentError, Place
 from tidegate.files import StrayPathError, follow, open_file
-from tidegate.flows.config_form import ConfigForm, Ground, flaws
+from tidegate.flows.config_form import ConfigForm, Ground, LintForm, flaws
 from tidegate.flows.pointing import root_of
 from tidegate.model.config import (
     CONFIG_FILE,
@@ -21,6 +21,8 @@ from tidegate.model.config import (
     ClusterMap,
     Config,
     ConfigText,
+    IgnoredRule,
+    LintConfig,
     RepositoryMap,
     Switch,
 )
@@ -144,5 +146,14 @@ def _config(form: ConfigForm, place_of: Callable[[FieldPath], Place]) -> Config:
                 where=place_of(("health", at)),
             )
             for at, one in enumerate(form.health)
+        ),
+        lint=LintConfig(
+            ignore=tuple(
+                IgnoredRule(one.rule, one.paths, one.reason, place_of(("lint", "ignore", at)))
+                for at, one in enumerate(form.lint.ignore)
+            ),
+            severity=form.lint.severity,
+            bands=form.lint.bands,
+            where=place_of(("lint",)) if form.lint != LintForm() else None,
         ),
     )

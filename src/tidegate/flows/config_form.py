@@ -12,6 +12,8 @@ from tidegate.documents import FieldPath
 from tidegate.documents.decoding import Flaw
 from tidegate.errors import FileError, foreign, without_user
 from tidegate.files import Stray, StrayPathError, follow, tidy
+from tidegate.model.bands import Bands
+from tidegate.model.finding import Severity
 from tidegate.model.objects import Kind
 from tidegate.source.ignore import is_rule
 from tidegate.source.semver import read_version
@@ -42,6 +44,18 @@ class HealthForm(
     failed: str = ""
 
 
+class IgnoreForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    rule: str
+    reason: str
+    paths: tuple[str, ...] = ()
+
+
+class LintForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    ignore: tuple[IgnoreForm, ...] = ()
+    severity: dict[str, Severity] = {}
+    bands: Bands = Bands()
+
+
 class ConfigForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clusters: dict[str, ClusterForm] = {}
     repositories: dict[str, str] = {}
@@ -50,6 +64,7 @@ class ConfigForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ignore: tuple[str, ...] = ()
     settings: dict[str, str | bool] = {}
     health: tuple[HealthForm, ...] = ()
+    lint: LintForm = LintForm()
 
 
 class Ground(NamedTuple):
@@ -79,6 +94,10 @@ def flaws(form: ConfigForm, ground: Ground) -> Iterator[Flaw]:
         if not is_rule(text):
             problem = f"`{foreign(text)}` is no pattern"
             yield _flaw(("ignore", number), problem, "write it as in a `.gitignore`")
+    for number, one in enumerate(form.lint.ignore):
+        if not one.reason.strip():
+            at = ("lint", "ignore", number, "reason")
+            yield _flaw(at, "this says no reason", "write why nothing is to be said here")
 
 
 def _wrong_clusters(form: ConfigForm) -> Iterator[Flaw]:

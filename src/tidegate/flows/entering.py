@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,7 @@ from tidegate.flows.config import config_at
 from tidegate.flows.discover import Discovered, Family, Member, choose, discover
 from tidegate.flows.discover.customs import APPLICATION
 from tidegate.flows.discover.rolling import told_rolling
+from tidegate.flows.discover.scan import Scan
 from tidegate.flows.looking import living
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
@@ -35,6 +36,7 @@ from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
 from tidegate.model.policy import Policy, Tracking
+from tidegate.model.rendering import NOWHERE
 from tidegate.model.unit import UnitId
 
 UNKNOWN = Capabilities()
@@ -49,13 +51,16 @@ WISHES = (
 class Found:
     """The families that are meant, and what is to be said of the repository.
 
-    `opaque`: units that cannot be looked into, and are taken to be well.
+    `opaque`: units that cannot be looked into, and are taken to be well. `settings`: what the real
+    controllers are told. `scan`: the tree that all places are in.
     """
 
     families: tuple[Family, ...]
     findings: tuple[Finding, ...] = ()
     are_alternatives: bool = False
     opaque: frozenset[UnitId] = frozenset()
+    settings: Mapping[str, Switch] = field(default_factory=dict)
+    scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
 
     @classmethod
     def of(cls, found: Discovered, pointed: Pointed, scripts: LuaRules) -> Found:
@@ -66,7 +71,14 @@ class Found:
         settings = found.settings
         told = (_told(one, settings, gates_children) for one in choose(found, pointed))
         families = tuple(_wished(one, pointed.policy) for one in told)
-        return cls(families, found.findings, Discovered(families).are_alternatives)
+        together = Discovered(families)
+        return cls(
+            families,
+            found.findings,
+            together.are_alternatives,
+            settings=found.settings,
+            scan=found.scan,
+        )
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -115,7 +127,7 @@ class Found:
         """One for each alternative; they are not rolled out together."""
         if not self.are_alternatives:
             return [self]
-        return [Found((one,), self.findings) for one in self.families]
+        return [replace(self, families=(one,), are_alternatives=False) for one in self.families]
 
     def refuse_faults(self, more: tuple[Finding, ...], *, keeps_going: bool) -> None:
         """Raise where something is wrong with a unit, unless the others shall go on without it."""

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.errors import Place
+from tidegate.model.bands import Bands
 from tidegate.model.expressions import HealthExpressions
+from tidegate.model.finding import Severity
 
 CONFIG_FILE = "tidegate.yaml"
 
@@ -61,6 +63,24 @@ class Switch(msgspec.Struct, frozen=True):
     where: Place
 
 
+class IgnoredRule(msgspec.Struct, frozen=True):
+    """A rule that is not asked of some paths, and why; without paths, of nothing at all."""
+
+    rule: str
+    paths: tuple[str, ...]
+    reason: str
+    where: Place
+
+
+class LintConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How a repository wants to be linted."""
+
+    ignore: tuple[IgnoredRule, ...] = ()
+    severity: Mapping[str, Severity] = {}
+    bands: Bands = Bands()
+    where: Place | None = None
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """What counts for a repository. `file` is how people call it, `folder` where it really lies.
 
@@ -77,6 +97,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     ignore: tuple[ConfigText, ...] = ()
     settings: tuple[Switch, ...] = ()
     health: tuple[HealthExpressions, ...] = ()
+    lint: LintConfig = LintConfig()
 
     @property
     def contexts(self) -> tuple[tuple[str, str], ...]:

@@ -21,7 +21,8 @@ class Severity(StrEnum):
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A code, how bad it is, its place, a sentence; why that is so, and what to do.
 
-    `semantics`: under whose rules it bites; empty is under everybody's.
+    `semantics`: under whose rules it bites; empty is under everybody's. `story`: what happens, one
+    thing after another. `also`: other places that it is about. `paste`: a text to be pasted.
     """
 
     code: str
@@ -31,3 +32,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""
     fix: str = ""
     semantics: tuple[str, ...] = ()
+    story: tuple[str, ...] = ()
+    also: tuple[Place, ...] = ()
+    paste: str = ""

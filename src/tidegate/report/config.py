@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, foreign
-from tidegate.model.config import CONFIG_FILE, Config
+from tidegate.model.bands import Bands
+from tidegate.model.config import CONFIG_FILE, Config, LintConfig
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Json
 
@@ -46,6 +49,30 @@ def _rows(config: Config) -> Iterator[Row]:
     yield from _key("ignore: []", [([one.text], one.where) for one in config.ignore])
     yield from _key("settings: {}", [({one.name: one.value}, one.where) for one in config.settings])
     yield from _key("health: []", [([_told_health(one)], one.where) for one in config.health])
+    yield from _key("lint: {}", [*_lint(config.lint)])
+
+
+def _plain(bands: Bands) -> dict[str, Json]:
+    """As it would stand in the file."""
+    plain: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(bands))
+    return plain
+
+
+def _lint(lint: LintConfig) -> Iterator[Part]:
+    if lint.where is None:
+        return
+    ignored: list[Json] = [
+        {"rule": one.rule, "paths": [*one.paths], "reason": one.reason} for one in lint.ignore
+    ]
+    told: dict[str, Json] = {
+        "ignore": ignored,
+        "severity": {code: level.value for code, level in lint.severity.items()},
+    }
+    usual, bands = _plain(Bands()), _plain(lint.bands)
+    told["bands"] = {key: value for key, value in bands.items() if value != usual[key]}
+    for key, value in told.items():
+        if value:
+            yield {key: value}, lint.where
 
 
 def _key(empty: str, parts: Sequence[Part]) -> Iterator[Row]:

@@ -41,16 +41,14 @@ def knowledge(kind: str, operators: Path | None, output: str) -> int:
     if output == "json":
         for name, row in asked:
             hand_out(msgspec.json.encode(known_kind(name, row, known.operators)).decode())
-    elif output == "markdown":
-        for line in page_lines(known):
-            say(line)
+        return 0
+    if output == "markdown":
+        lines = [*page_lines(known)]
     elif kind:
-        for place, (name, row) in enumerate(asked):
-            if place:
-                say("")
-            for line in kind_lines(known_kind(name, row, known.operators)):
-                say(line)
+        parts = ("\n".join(kind_lines(known_kind(*one, known.operators))) for one in asked)
+        lines = "\n\n".join(parts).split("\n")
     else:
-        for line in operator_lines(known):
-            say(line)
+        lines = [*operator_lines(known)]
+    for line in lines:
+        say(line)
     return 0

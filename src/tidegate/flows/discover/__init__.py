@@ -73,6 +73,8 @@ class Discovered:
     settings: Mapping[str, Switch] = field(default_factory=dict)
     is_repository: bool = False
     """Units say themselves what they are; what is said of a plain one is said of nobody."""
+    scan: Scan = field(default_factory=lambda: Scan(NOWHERE, ()))
+    """The tree that the places of all of them are in."""
     scripts: LuaRules = NO_RULES
     """The health rules that the repository brings."""
 
@@ -244,7 +246,7 @@ async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
         homes = await find_homes(scan, setting, brought)
         families = await _grown(units, scan, way, homes) if homes.findings else families
     if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
-        return Discovered(families)
+        return Discovered(families, scan=scan)
     return _concluded(families, scan, way, homes.findings)
 
 
@@ -295,7 +297,7 @@ def _concluded(
     scripts, ruled = find_rules(settings)
     told = [*findings, *findings_of(families, scan), *refused, *excluded]
     told += (*tell_settings(found), *customs.findings, *ruled)
-    return Discovered(tuple(kept), tuple(told), settings, scripts=scripts)
+    return Discovered(tuple(kept), tuple(told), settings, scan=scan, scripts=scripts)
 
 
 def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:

@@ -1,0 +1,101 @@
+"""All rules over units that are rendered already: CPU time of one core, at several sizes.
+
+Ten objects are a unit: an account, a Secret, a Service, ConfigMaps, and in a second wave a
+Deployment that reads and calls some of them. The cost per object must not grow with their number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from tidegate.flows.entering import open_found
+from tidegate.flows.lint import Asking, look
+from tidegate.flows.pointing import Pointed
+from tidegate.flows.render import own_setting
+from tidegate.flows.session import Target
+from tidegate.flows.wiring import Simulation
+
+SIZES = (100, 1_000, 5_000)
+"""Units; each has ten objects."""
+URL = "https://git.example.com/shop/platform.git"
+UNIT = """apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: {name}, namespace: argocd}}
+spec:
+  project: default
+  source: {{repoURL: {url}, path: units/{name}, targetRevision: v1.0.0}}
+  destination: {{server: https://kubernetes.default.svc, namespace: {name}}}
+  syncPolicy: {{automated: {{}}, syncOptions: [CreateNamespace=true]}}
+"""
+OBJECTS = """apiVersion: v1
+kind: ServiceAccount
+metadata: {{name: {name}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: {name}}}
+stringData: {{password: change-me}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: {name}}}
+spec: {{selector: {{app: {name}}}, ports: [{{port: 80}}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}, annotations: {{argocd.argoproj.io/sync-wave: "1"}}}}
+spec:
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      serviceAccountName: {name}
+      containers:
+      - name: main
+        image: shop/{name}:1
+        envFrom:
+        - secretRef: {{name: {name}}}
+        - configMapRef: {{name: {name}-0}}
+        env:
+        - {{name: NEXT_HOST, value: {next}.{next}.svc}}
+"""
+MAP = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}-{number}}}\ndata: {{a: b}}\n"
+
+
+def write_repository(folder: Path, units: int) -> None:
+    (folder / "apps").mkdir()
+    for number in range(units):
+        name, after = f"app-{number}", f"app-{(number + 1) % units}"
+        place = folder / "units" / name
+        place.mkdir(parents=True)
+        maps = (MAP.format(name=name, number=part) for part in range(6))
+        (place / "all.yaml").write_text(OBJECTS.format(name=name, next=after) + "".join(maps))
+        (folder / "apps" / f"{name}.yaml").write_text(UNIT.format(name=name, url=URL))
+
+
+async def seconds_for(units: int) -> float:
+    """The time of one core from rendered units to what the rules say."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_repository(Path(folder), units)
+        pointed, target = Pointed(what=folder), Target(simulation=Simulation())
+        async with open_found(pointed, target, own_setting(offline=True, maps=())) as opened:
+            session, found = opened
+            start = time.process_time()
+            await look(found, session, Asking())
+            return time.process_time() - start
+
+
+def measure() -> dict[str, float]:
+    figures: dict[str, float] = {}
+    costs = []
+    for units in SIZES:
+        spent = asyncio.run(seconds_for(units))
+        costs.append(spent / units)
+        figures[f"{units * 10} objects of {units} units, s"] = spent
+    figures["cost per object, large : small"] = costs[-1] / costs[0]
+    figures["memory at most, MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return figures

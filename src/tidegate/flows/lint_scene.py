@@ -1,0 +1,313 @@
+"""Everything that rules look at, put together from what was found and planned."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from msgspec.structs import replace as replace_struct
+
+from tidegate.documents import Document
+from tidegate.documents import read as read_documents
+from tidegate.errors import DocumentError, Place
+from tidegate.files import StrayPathError, Within
+from tidegate.flows.config import config_at
+from tidegate.flows.discover.scan import Scan
+from tidegate.flows.entering import Found
+from tidegate.flows.graph import Graphed
+from tidegate.flows.lint_course import GraphCourse
+from tidegate.flows.planning import Read
+from tidegate.flows.session import Session
+from tidegate.graph.missing import missing
+from tidegate.health.judge import ARGO
+from tidegate.lint.order import StepOrder
+from tidegate.lint.scene import Actor, Body, HasCheck, Octal, Scene, SceneFile
+from tidegate.model.config import Switch
+from tidegate.model.graph import Graph, GraphNode, Lack, LackKind
+from tidegate.model.manifest import Manifest
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind
+from tidegate.model.operators import Effect
+from tidegate.model.reading import text
+from tidegate.model.unit import Unit, UnitId
+from tidegate.report.lint.report import Assumed, Unknown
+
+SOPS_RULES = ".sops.yaml"
+HEALTH = "resource.customizations.health."
+LARGEST = 1_000_000
+STORES = ("SecretStore ", "ClusterSecretStore ")
+ROOTS = ("sops-", "sealed-secrets-key", "age-key")
+"""How Secrets are called that somebody brings by hand."""
+TEXTS = (".yaml", ".yml", ".json")
+_SEAL = re.compile(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
+_OCTAL = re.compile(
+    rb"^\s*(?:-\s+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?\s*:\s*(0[0-7]+)\s*(?:#.*)?$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A scene, how much there is, and what is not known of it."""
+
+    scene: Scene
+    units: int
+    objects: int
+    unknown: tuple[Unknown, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
+
+
+def look_around(
+    found: Found,
+    session: Session,
+    graphed: Graphed | None,
+    read: Iterable[Read],
+    *,
+    greenfield: bool = False,
+) -> Looked:
+    """The scene of these families."""
+    read = tuple(read)
+    scan, files = found.scan, frozenset(found.scan.files)
+    has_check = _checks(session, found.settings)
+    actors = tuple(actor for one in read for actor in _actors(one, files))
+    sealed, octals = _texts(scan)
+    graph = _checked(graphed.graph, actors, has_check) if graphed else Graph()
+    scene = Scene(
+        actors=actors,
+        units=_units(found, read),
+        order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
+        graph=graph,
+        course=GraphCourse(graph),
+        known=session.craft.rules.known,
+        has_check=has_check,
+        settings=found.settings,
+        unit_objects=dict(_own_objects(found)),
+        overlays=tuple(_files(scan, scan.overlays.values())),
+        sealings=tuple(_files(scan, _named(scan, SOPS_RULES))),
+        sealed=sealed,
+        values=tuple(_files(scan, _named(scan, "values.yaml"))),
+        octals=octals,
+        documents={one.manifests.unit.id: one.rendered.documents for one in read},
+        hidden=frozenset(one.identity for one in actors if one.manifest.hidden),
+        files=files,
+        whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
+        bands=config_at(scan.root).lint.bands if scan.files else Scene().bands,
+        greenfield=greenfield,
+    )
+    assumed = tuple(_assumed(graph, scene)) if greenfield else ()
+    return Looked(scene, len(found.members), len(actors), tuple(_unknown(read)), assumed)
+
+
+def _assumed(graph: Graph, scene: Scene) -> Iterator[Assumed]:
+    """What nobody brings and somebody cannot do without; trust roots are told apart."""
+    for lack in missing(graph):
+        askers = [one for one in lack.askers if one.effect is not Effect.NOTHING]
+        if not askers or _may_come(lack, scene):
+            continue
+        stores = any(one.name.startswith(STORES) for one in askers)
+        is_secret = lack.kind is LackKind.SECRET
+        is_root = is_secret and (stores or lack.name.rpartition("/")[2].startswith(ROOTS))
+        names = tuple(dict.fromkeys(one.name for one in askers))
+        yield Assumed(_called(lack), names, askers[0].where, is_root)
+    known = {(one.ref.namespace, one.ref.name) for one in scene.of_kind("", "Secret")}
+    keys: dict[str, list[UnitId]] = {}
+    for unit, own in scene.unit_objects.items():
+        secret = text(own.body, "spec", "decryption", "secretRef", "name")
+        if secret and (unit.namespace, secret) not in known:
+            keys.setdefault(f"Secret {unit.namespace}/{secret}, a key", []).append(unit)
+    for what, units in keys.items():
+        where = scene.units[units[0]].where
+        yield Assumed(what, tuple(map(str, units)), where, is_root=True)
+
+
+def _may_come(lack: Lack, scene: Scene) -> bool:
+    """Whether a unit of which not all is known goes by the name of the operator that is lacking."""
+    if lack.kind not in {LackKind.OPERATOR, LackKind.DEFINITION}:
+        return False
+    group = lack.name.partition(".")[2]
+    rows = scene.known.rows.items()
+    operators = {row.operator for (of, _), row in rows if of == group and row.operator}
+    words = operators or {lack.name.removeprefix("operator ")}
+    unknown = [one for name, one in scene.units.items() if name not in scene.whole]
+    told = [one.id.name for one in unknown]
+    told += [source.place for one in unknown for source in one.sources]
+    return any(word in said for word in words for said in told)
+
+
+def _called(lack: Lack) -> str:
+    """`operator cert-manager`, `Secret shop/db`: what it is, once."""
+    has_kind = lack.ref is not None or lack.kind is LackKind.OPERATOR
+    return lack.name if has_kind else f"{lack.kind.value} {lack.name}"
+
+
+def _checked(graph: Graph, actors: Iterable[Actor], has_check: HasCheck) -> Graph:
+    """The graph with the checks that stand in Git, and those that a unit falls back to."""
+    known = {(one.unit.id, one.identity): one for one in actors}
+
+    def is_checked(node: GraphNode) -> bool:
+        actor = known.get((node.unit, node.spot)) if node.unit and node.spot else None
+        if actor is None:
+            return node.checked
+        falls_back = actor.unit.policy.semantics.falls_back
+        return node.hook or falls_back or has_check(actor.unit, actor.body)
+
+    nodes = (
+        one if one.checked == (checked := is_checked(one)) else replace_struct(one, checked=checked)
+        for one in graph.nodes
+    )
+    return replace_struct(graph, nodes=tuple(nodes))
+
+
+def _units(found: Found, read: Iterable[Read]) -> dict[UnitId, Unit]:
+    """All units, by the rules that they are run by, with all that they say they depend on."""
+    known = {one.unit.id: one.unit for one in found.members}
+    for one in read:
+        unit = one.manifests.unit
+        said = known[unit.id].dependencies if unit.id in known else unit.dependencies
+        known[unit.id] = replace_struct(unit, dependencies=said)
+    return known
+
+
+def _actors(read: Read, files: Collection[str]) -> Iterator[Actor]:
+    """Each object with its text; a namespace that nobody wrote down is at its unit's place."""
+    unit = read.manifests.unit
+    documents = [_rooted(one, unit, files) for one in read.rendered.documents]
+    texts = {_key(one, unit): one for one in documents}
+    for manifest in read.manifests.manifests:
+        ref = manifest.ref
+        home = ref.namespace or unit.destination.namespace
+        document = texts.get((ref.kind.group, ref.kind.name, home, ref.name))
+        yield Actor(unit, manifest, document or _made_up(unit, manifest))
+
+
+def _rooted(document: Document, unit: Unit, files: Collection[str]) -> Document:
+    """A template of a chart in this repository, with its place seen from the root."""
+    place = document.place
+    if place.name in files:
+        return document
+    for source in unit.sources:
+        name = posixpath.normpath(f"{source.path}/{place.name}")
+        if name in files:
+            return replace_struct(document, place=replace(place, name=name))
+    return document
+
+
+def _key(document: Document, unit: Unit) -> tuple[str, str, str, str]:
+    body = document.body
+    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    name = text(body, "metadata", "name") or text(body, "metadata", "generateName")
+    inside = text(body, "metadata", "namespace") or unit.destination.namespace
+    return (kind.group, kind.name, inside, name)
+
+
+def _made_up(unit: Unit, manifest: Manifest) -> Document:
+    ref = manifest.ref
+    body: Body = {
+        "apiVersion": ref.kind.api_version,
+        "kind": ref.kind.name,
+        "metadata": {"name": ref.name},
+    }
+    return Document(body, unit.where or Place(manifest.origin or str(unit.id)))
+
+
+def _own_objects(found: Found) -> Iterator[tuple[UnitId, Document]]:
+    """The own objects of units, as they are brought; of entries, as their files have them."""
+    for family in found.families:
+        own = {_named_object(one): one for member in family.members for one in member.documents}
+        if family.own is not None:
+            own[_named_object(family.own)] = family.own
+        for member in family.members:
+            name = member.unit.id
+            document = own.get((name.kind, name.namespace, name.name))
+            document = document or own.get((name.kind, "", name.name))
+            if document is not None:
+                yield name, document
+
+
+def _named_object(document: Document) -> tuple[str, str, str]:
+    body = document.body
+    return (
+        text(body, "kind"),
+        text(body, "metadata", "namespace"),
+        text(body, "metadata", "name"),
+    )
+
+
+def _checks(session: Session, settings: Mapping[str, Switch]) -> HasCheck:
+    """Whether the rules of a unit judge an object; scripts that stand in Git count."""
+    craft = session.craft
+    written = {name.removeprefix(HEALTH) for name in settings if name.startswith(HEALTH)}
+    known: dict[tuple[str, str, str, str], bool] = {}
+
+    def ask(unit: Unit, body: Body) -> bool:
+        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        key = (unit.policy.rules, kind.group, kind.name, kind.version)
+        if key not in known:
+            named = f"{kind.group}_{kind.name}" if kind.group else kind.name
+            scripted = unit.policy.rules == ARGO and (
+                named in written or craft.scripts.script_for(body) is not None
+            )
+            verdict = craft.rules.judge(body, Ms(0), rules=unit.policy.rules)
+            known[key] = scripted or verdict.checked
+        return known[key]
+
+    return ask
+
+
+def _named(scan: Scan, name: str) -> list[str]:
+    return [one for one in scan.files if posixpath.basename(one) == name]
+
+
+def _content(scan: Scan, name: str) -> bytes:
+    """The text of a file; nothing where it cannot be read."""
+    try:
+        with Within(scan.root).open(name) as file:
+            return file.read(LARGEST)
+    except (OSError, StrayPathError, ValueError):
+        return b""
+
+
+def _texts(scan: Scan) -> tuple[tuple[SceneFile, ...], tuple[Octal, ...]]:
+    """Encrypted files, and phases in whichever file; each file is read once."""
+    sealed: list[SceneFile] = []
+    octals: list[Octal] = []
+    for name in scan.files:
+        if not name.endswith(TEXTS) or not scan.is_below(name):
+            continue
+        content = _content(scan, name)
+        if b"sops" in content and _SEAL.search(content):
+            sealed += _files(scan, [name])
+        octals += _octals(name, content)
+    return tuple(sealed), tuple(octals)
+
+
+def _octals(name: str, content: bytes) -> Iterator[Octal]:
+    """Phases without quotes that begin with a zero."""
+    if b": 0" not in content:
+        return
+    for found in _OCTAL.finditer(content):
+        line = content.count(b"\n", 0, found.start(1)) + 1
+        column = found.start(1) - content.rfind(b"\n", 0, found.start(1))
+        key = found[1].decode()
+        yield Octal(key, found[2].decode(), Place(name, line, column, key))
+
+
+def _files(scan: Scan, names: Iterable[str]) -> Iterator[SceneFile]:
+    """Files as documents; what cannot be read is told by others."""
+    for name in names:
+        if not scan.is_below(name):
+            continue
+        try:
+            yield SceneFile(name, read_documents(_content(scan, name), name))
+        except (DocumentError, ValueError):
+            continue
+
+
+def _unknown(read: Iterable[Read]) -> Iterator[Unknown]:
+    """What could not be had of units that were rendered all the same."""
+    for one in read:
+        unit = one.manifests.unit
+        for lack in one.rendered.weakened:
+            yield Unknown(f"`{unit.id}`: {lack.unknown}", unit.where)

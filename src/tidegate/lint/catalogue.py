@@ -1,0 +1,59 @@
+"""All rules, by their ids."""
+
+from __future__ import annotations
+
+from tidegate.lint.rule import REGISTRY, Remark, Rule, rule
+from tidegate.lint.rules import (
+    applications,
+    files,
+    flux,
+    gates,
+    inert,
+    jobs,
+    kinds,
+    proofs,
+    recovery,
+)
+from tidegate.lint.scene import Scene
+from tidegate.model.finding import Severity
+
+MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recovery)
+
+
+@rule(
+    "ORD014",
+    "Two sources bring the same unit",
+    Severity.ERROR,
+    why="whoever applies it last wins",
+    fix="remove one of the two, or give it another name",
+)
+def same_unit(_scene: Scene) -> tuple[Remark, ...]:
+    """It is found while units are looked for."""
+    return ()
+
+
+@rule(
+    "ORD055",
+    "There is no such sync option",
+    Severity.WARNING,
+    why="Argo CD ignores what it does not know",
+    fix="correct it",
+)
+def unknown_option(_scene: Scene) -> tuple[Remark, ...]:
+    """It is found while Applications are read."""
+    return ()
+
+
+READ_AS = {
+    "units.unknown": "ORD001",
+    "flux.itself": "ORD002",
+    "plan.cycle": "ORD002",
+    "units.twice": "ORD014",
+    "argo.set-twice": "ORD014",
+    "argo.set-steps": "ORD015",
+    "argo.set-unmatched": "ORD015",
+    "dialect.wave": "ORD013",
+    "argo.option": "ORD055",
+}
+"""What is found while reading, and the rule that it is."""
+RULES: dict[str, Rule] = dict(sorted(REGISTRY.rules.items()))

@@ -1,0 +1,1 @@
+"""What lint has to say, in the forms that people and programs read."""

@@ -1,0 +1,110 @@
+"""What lint calls a deadlock hangs on a simulated cluster; what it calls clean completes there."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.linting import lint_at
+from tests.fakes.repo_texts import (
+    SOURCE,
+    application,
+    config_map,
+    kustomization,
+    notes,
+    pods,
+    service,
+)
+from tests.fakes.rule_pages import write_files
+from tidegate.flows.pointing import Pointed
+from tidegate.flows.render import own_setting
+from tidegate.flows.session import Target
+from tidegate.flows.simulate import Playing, simulate
+from tidegate.flows.wiring import Simulation
+from tidegate.model.event import Result
+from tidegate.model.finding import Severity
+from tidegate.model.moment import HOUR, Ms
+
+EXAMPLES = int(os.environ.get("TIDEGATE_EXAMPLES", "24"))
+PHASES = ("PreSync", "", "", "", "", "PostSync")
+
+
+def argo_repo(dice: random.Random) -> dict[str, str]:
+    """One Application: settings, servers and tasks that need each other, in waves as they fall."""
+    files = {"app.yaml": application()}
+
+    def spot(*, hooks: bool = True) -> str:
+        hook = dice.choice(PHASES) if hooks and dice.random() < 0.3 else ""
+        return notes(dice.randint(-1, 3), hook)
+
+    maps = [f"map-{number}" for number in range(dice.randint(1, 3))]
+    servers = [f"server-{number}" for number in range(dice.randint(1, 2))]
+    for name in maps:
+        files[f"shop/{name}.yaml"] = config_map(name, spot())
+    for name in servers:
+        # A simulated pod takes a host that is no Service yet for one outside.
+        first = service(name, notes(-1))
+        server = pods("Deployment", name, spot(hooks=False), maps=some(dice, maps))
+        files[f"shop/{name}.yaml"] = f"{first}---\n{server}"
+    for number in range(dice.randint(1, 2)):
+        kind = dice.choice(("Job", "Deployment"))
+        note = spot(hooks=kind == "Job")
+        waits = some(dice, servers, 0.3) if "PreSync" not in note else ()
+        text = pods(kind, f"task-{number}", note, maps=some(dice, maps), waits=waits)
+        files[f"shop/task-{number}.yaml"] = text
+    return files
+
+
+def flux_repo(dice: random.Random) -> dict[str, str]:
+    """Kustomizations that depend on each other as they fall; now and then in a circle."""
+    names = [f"unit-{number}" for number in range(dice.randint(2, 4))]
+    files = {"clusters/source.yaml": SOURCE}
+    for at, name in enumerate(names):
+        before = names[:at] if dice.random() < 0.9 else [one for one in names if one != name]
+        after = some(dice, before, 0.5)
+        files[f"clusters/{name}.yaml"] = kustomization(name, *after, wait=dice.random() < 0.6)
+        settings = f"map-{name}"
+        files[f"{name}/settings.yaml"] = config_map(settings, inside="default")
+    for name in names:
+        others = [f"map-{one}" for one in names]
+        web = pods("Deployment", f"web-{name}", maps=some(dice, others, 0.4), inside="default")
+        files[f"{name}/web.yaml"] = web
+    return files
+
+
+def some(dice: random.Random, names: list[str], share: float = 0.5) -> tuple[str, ...]:
+    return tuple(one for one in names if dice.random() < share)
+
+
+async def ends(folder: Path) -> bool:
+    """Whether a rollout by the units' own rules comes to its end."""
+    target = Target(simulation=Simulation())
+    setting = own_setting(offline=True, maps=())
+    try:
+        runs = await simulate(
+            Pointed(what=str(folder)),
+            [None],
+            target,
+            setting,
+            Playing(Ms(2 * HOUR), greenfield=True),
+        )
+    except Exception:  # noqa: BLE001 - what cannot be put in order does not end either
+        return False
+    return all(run.result is Result.PASSED for run in runs)
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES))
+async def test_deadlocks_hang_and_what_is_clean_completes(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)
+    files = flux_repo(dice) if seed % 2 else argo_repo(dice)
+    folder = write_files(tmp_path, files)
+
+    report = await lint_at(folder)
+
+    errors = [
+        f"{one.code} {one.sentence}" for one in report.findings if one.severity is Severity.ERROR
+    ]
+    assert await ends(folder) is not bool(errors), (errors, files)

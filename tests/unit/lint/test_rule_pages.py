@@ -1,0 +1,65 @@
+"""Each rule speaks at the marked lines of its bad example, and is silent in the good one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.linting import lint_at
+from tests.fakes.rule_pages import FOLDER, PAGES, RulePage, write_files
+from tidegate.flows.lint import Asking
+from tidegate.lint.catalogue import RULES
+
+
+def asking_of(page: RulePage) -> Asking:
+    return Asking(greenfield="--greenfield" in page.text)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+async def test_a_rule_speaks_at_the_lines_that_its_bad_example_marks(
+    path: Path, tmp_path: Path
+) -> None:
+    page = RulePage.read(path)
+
+    report = await lint_at(write_files(tmp_path, page.bad), asking_of(page))
+
+    found = {
+        (one.where.name, one.where.line) if one.where else ("", 0)
+        for one in report.findings
+        if one.code == page.code
+    }
+    assert page.marked
+    assert found == page.marked, [
+        (one.code, str(one.where), one.sentence) for one in report.ordered
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+async def test_a_rule_is_silent_in_its_good_example(path: Path, tmp_path: Path) -> None:
+    page = RulePage.read(path)
+
+    report = await lint_at(write_files(tmp_path, page.good), asking_of(page))
+
+    assert [one.sentence for one in report.findings if one.code == page.code] == []
+    errors = [f"{one.code} {one.sentence}" for one in report.findings if one.severity == "error"]
+    assert errors == []
+
+
+def test_every_rule_has_a_page_with_its_title_and_how_bad_it_is() -> None:
+    heads = {page.stem: page.read_text().splitlines()[:3] for page in PAGES}
+
+    assert heads == {
+        rule.id: [f"# {rule.id}: {rule.title}", "", f"Severity: {rule.severity.value} at worst."]
+        for rule in RULES.values()
+    }
+
+
+def test_the_index_leads_to_every_rule() -> None:
+    index = (FOLDER / "README.md").read_text()
+
+    rows = [
+        f"| [{one.id}]({one.id}.md) | {one.severity.value} | {one.title} |"
+        for one in RULES.values()
+    ]
+    assert [row for row in rows if row not in index] == []

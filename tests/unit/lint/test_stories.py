@@ -1,0 +1,135 @@
+"""Stories that people tell, and those that look like them and are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.linting import lint_at
+from tests.fakes.repo_texts import (
+    SOURCE,
+    application,
+    config_map,
+    kustomization,
+    notes,
+    pods,
+    service,
+)
+from tests.fakes.rule_pages import write_files
+from tidegate.model.finding import Severity
+
+DATABASE = pods("Deployment", "db") + "---\n" + service("db")
+LATE = pods("Deployment", "db", notes(3)) + "---\n" + service("db", notes(3))
+EXTERNAL = """apiVersion: external-secrets.io/v1
+kind: ExternalSecret
+metadata: {{name: db, namespace: shop{note}}}
+spec:
+  secretStoreRef: {{kind: ClusterSecretStore, name: vault}}
+  target: {{name: db}}
+  data: [{{secretKey: password, remoteRef: {{key: db}}}}]
+"""
+ACCOUNT = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: web, namespace: shop{note}}}\n"
+WITH_ACCOUNT = pods("Deployment", "web").replace(
+    "      containers:", "      serviceAccountName: web\n      containers:"
+)
+STORIES = {
+    "a migration hook before its database": (
+        {"shop/migrate.yaml": pods("Job", "migrate", notes(hook="PreSync"), calls=("db",)),
+         "shop/db.yaml": DATABASE},
+        {("ORD004", "shop/migrate.yaml")},
+    ),
+    "a migration in a wave behind its database": (
+        {"shop/migrate.yaml": pods("Job", "migrate", notes(1), calls=("db",)),
+         "shop/db.yaml": DATABASE},
+        set(),
+    ),
+    "a ConfigMap of wave 5 that pods of wave 1 read": (
+        {"shop/web.yaml": pods("Deployment", "web", notes(1), maps=("settings",)),
+         "shop/settings.yaml": config_map("settings", notes(5))},
+        {("ORD006", "shop/web.yaml")},
+    ),
+    "a Secret that an operator makes too late": (
+        {"shop/web.yaml": pods("Deployment", "web", secrets=("db",)),
+         "shop/db.yaml": EXTERNAL.format(note=notes(2))},
+        {("ORD006", "shop/web.yaml")},
+    ),
+    "a Secret that an operator makes in time": (
+        {"shop/web.yaml": pods("Deployment", "web", secrets=("db",)),
+         "shop/db.yaml": EXTERNAL.format(note=notes(-1))},
+        set(),
+    ),
+    "an account of a later wave": (
+        {"shop/web.yaml": WITH_ACCOUNT, "shop/account.yaml": ACCOUNT.format(note=notes(2))},
+        {("ORD006", "shop/web.yaml")},
+    ),
+    "an account of the same wave": (
+        {"shop/web.yaml": WITH_ACCOUNT, "shop/account.yaml": ACCOUNT.format(note="")},
+        set(),
+    ),
+    "an init container that waits for a later wave": (
+        {"shop/web.yaml": pods("Deployment", "web", waits=("db",)), "shop/db.yaml": LATE},
+        {("ORD006", "shop/web.yaml")},
+    ),
+    "an init container that waits for its own wave": (
+        {"shop/web.yaml": pods("Deployment", "web", waits=("db",)), "shop/db.yaml": DATABASE},
+        set(),
+    ),
+    "a server that calls one of a later wave": (
+        {"shop/web.yaml": pods("Deployment", "web", calls=("db",)), "shop/db.yaml": LATE},
+        set(),
+    ),
+    "the last wave, which Argo CD does not wait for": (
+        {"shop/web.yaml": pods("Deployment", "web", notes(1), maps=("elsewhere",)),
+         "shop/settings.yaml": config_map("settings")},
+        set(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("story", STORIES)
+async def test_a_story_of_argo_cd(story: str, tmp_path: Path) -> None:
+    files, told = STORIES[story]
+
+    report = await lint_at(write_files(tmp_path, {"app.yaml": application(), **files}))
+
+    errors = [one for one in report.findings if one.severity is Severity.ERROR]
+    assert {(one.code, one.where.name if one.where else "") for one in errors} == told
+    assert all(one.where and one.where.line > 4 and one.story for one in errors)
+
+
+@pytest.mark.parametrize(
+    ("waits", "told"), [(True, {"ORD006"}), (False, set())], ids=["waits", "does not wait"]
+)
+async def test_a_kustomization_that_needs_what_comes_behind_it(
+    waits: bool,  # noqa: FBT001 - it is the case
+    told: set[str],
+    tmp_path: Path,
+) -> None:
+    """One that waits for its pods is a deadlock; one that does not recovers, and is a note."""
+    files = {
+        "clusters/source.yaml": SOURCE,
+        "clusters/apps.yaml": kustomization("apps", wait=waits),
+        "clusters/secrets.yaml": kustomization("secrets", "apps"),
+        "apps/web.yaml": pods("Deployment", "web", secrets=("db",), inside="default"),
+        "secrets/db.yaml": config_map("db", kind="Secret", inside="default"),
+    }
+
+    report = await lint_at(write_files(tmp_path, files))
+
+    by_code = {one.code: one for one in report.findings}
+    assert {one.code for one in report.findings if one.severity is Severity.ERROR} == told
+    assert ("ORD003" in by_code) is not waits
+
+
+async def test_what_an_object_needs_of_nobody_here_is_taken_to_be_there(tmp_path: Path) -> None:
+    web = pods("Deployment", "web", maps=("elsewhere",), secrets=("also-elsewhere",))
+    files = {
+        "app.yaml": application(),
+        "shop/web.yaml": web,
+        "shop/a.yaml": config_map("a", notes(9)),
+    }
+
+    report = await lint_at(write_files(tmp_path, files))
+
+    assert [one.code for one in report.findings if one.severity is not Severity.NOTE] == []

@@ -1,0 +1,163 @@
+"""Findings in the forms of others: SARIF, JUnit, and what GitHub makes annotations of."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from tests.fakes.schemas import Schema, json_flaws, xml_flaws
+from tests.fakes.tidegate_runs import ROOT
+from tidegate.errors import Place
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
+from tidegate.report.lint.documents import (
+    github_lines,
+    junit_text,
+    lint_document,
+    markdown_lines,
+    sarif_document,
+)
+from tidegate.report.lint.report import Excerpt, LintReport, Unknown
+from tidegate.report.lint.text import lint_lines
+
+DATA = ROOT / "tests" / "data" / "lint"
+RECORDED = json.loads((DATA / "actions-core.json").read_text())["cases"]
+STRANGE = "100% <sure> & 'quoted', \x1b[31mred\x00"
+FINDINGS = (
+    Finding(
+        code="ORD006",
+        severity=Severity.ERROR,
+        sentence=f"deadlock: {STRANGE}",
+        where=Place("a dir/web.yaml", 15, 11, "spec"),
+        story=("first", "then"),
+        fix="turn it round | or not",
+        also=(Place("settings.yaml", 1, 1),),
+        semantics=("argocd",),
+        paste="a: |\n  b",
+    ),
+    Finding(code="ORD016", severity=Severity.WARNING, sentence="nobody waits", why="so it is"),
+    Finding(code="units.home", severity=Severity.NOTE, sentence="taken", where=Place("there")),
+)
+REPORT = LintReport(
+    findings=FINDINGS,
+    units=2,
+    objects=3,
+    rules={"ORD006": "Deadlock"},
+    unknown=(Unknown("x", None),),
+)
+CLEAN = LintReport(findings=())
+
+
+@pytest.mark.parametrize("report", [REPORT, CLEAN], ids=["findings", "clean"])
+def test_sarif_is_what_its_schema_asks_for(report: LintReport) -> None:
+    schema = cast("Schema", json.loads((DATA / "sarif-2.1.0.json").read_text()))
+    document = sarif_document(report)
+
+    assert [*json_flaws(document, schema, schema)] == []
+    (run,) = cast("list[dict[str, list[Json]]]", document["runs"])
+    assert len(run["results"]) == len(report.findings)
+
+
+def test_the_schema_of_sarif_notices_what_is_wrong() -> None:
+    schema = cast("Schema", json.loads((DATA / "sarif-2.1.0.json").read_text()))
+    document = sarif_document(REPORT)
+    cast("list[Schema]", document["runs"])[0]["results"] = [{"level": "terrible", "extra": 1}]
+
+    assert len([*json_flaws(document, schema, schema)]) == 3
+
+
+@pytest.mark.parametrize("report", [REPORT, CLEAN], ids=["findings", "clean"])
+def test_junit_is_what_its_schema_asks_for(report: LintReport) -> None:
+    root = fromstring("\n".join(junit_text(report)))  # noqa: S314 - it is our own text
+
+    assert [*xml_flaws(root, str(DATA / "junit-10.xsd"))] == []
+    assert root.get("tests") == str(len([*root.iter("testcase")]))
+    assert root.get("failures") == str(len([*root.iter("failure")]))
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["properties"]["title"])
+def test_github_is_told_what_its_own_toolkit_would_tell(
+    case: dict[str, dict[str, str | int] | str],
+) -> None:
+    told = cast("dict[str, str | int]", case["properties"])
+    code, _, sentence = str(told["title"]).partition(": ")
+    severities = {"error": Severity.ERROR, "warning": Severity.WARNING, "notice": Severity.NOTE}
+    where = None
+    if "file" in told:
+        line, column = int(told.get("startLine", 0)), int(told.get("startColumn", 0))
+        where = Place(str(told["file"]), line, column)
+    finding = Finding(
+        code=code,
+        severity=severities[str(case["command"])],
+        sentence=sentence,
+        where=where,
+    )
+
+    (line_told,) = github_lines(LintReport(findings=(finding,)))
+
+    head = str(case["line"]).rpartition("::")[0].replace("title=x,", "title=x%3A ,")
+    assert line_told.rpartition("::")[0] == head
+
+
+def test_line_breaks_of_a_message_are_escaped_for_github() -> None:
+    (line, *_) = github_lines(REPORT)
+
+    assert "\n" not in line
+    assert line.endswith("%0A1. first%0A2. then%0AFix: turn it round | or not")
+    assert "100%25" in line
+
+
+def test_the_first_line_of_a_text_is_what_hurts_most_and_the_last_sums_it_up() -> None:
+    excerpt = Excerpt(13, ("spec:", "  containers:", "  - name: settings  # here"), 5)
+    report = LintReport(
+        findings=FINDINGS[::-1],
+        units=2,
+        objects=3,
+        excerpts={Place("a dir/web.yaml", 15, 11, "spec"): excerpt},
+    )
+
+    lines = lint_lines(report)
+
+    assert lines[0].startswith("error[ORD006]: deadlock: 100% <sure>")
+    assert "\x1b" not in "".join(lines)
+    at = next(number for number, line in enumerate(lines) if "15 |" in line)
+    assert lines[at + 1].index("^") == lines[at].index("name:")
+    assert "  what happens under argocd:" in lines
+    assert lines[-1] == "1 error, 1 warning, 1 note in 3 objects of 2 units"
+
+
+def test_colours_are_for_terminals() -> None:
+    assert lint_lines(REPORT, colour=True)[0].startswith("\033[1m\033[31merror[ORD006]\033[0m")
+
+
+def test_many_notes_of_one_code_are_summed_up() -> None:
+    notes = tuple(
+        Finding(code="ORD026", severity=Severity.NOTE, sentence=f"wave {number}")
+        for number in range(20)
+    )
+
+    lines = lint_lines(LintReport(findings=notes))
+
+    assert sum(line.startswith("note[ORD026]: wave") for line in lines) == 5
+    assert "note[ORD026]: and 15 more like these; `-o json` has them all" in lines
+
+
+def test_a_comment_has_one_row_for_each_finding_and_its_story_folded() -> None:
+    text = "\n".join(markdown_lines(REPORT))
+
+    assert text.count("\n| ") == 4
+    assert "&lt;sure>" in text
+    assert text.count("<details>") == 1
+    assert "Fix: turn it round \\| or not" in text
+
+
+def test_a_document_has_all_of_it() -> None:
+    document = lint_document(REPORT)
+
+    (first, *_) = cast("list[dict[str, Json]]", document["findings"])
+    assert (first["file"], first["line"], first["column"]) == ("a dir/web.yaml", 15, 11)
+    assert first["story"] == ["first", "then"]
+    assert document["unknown"] == [{"sentence": "x", "where": None}]
