@@ -78,7 +78,7 @@ async def test_what_is_mended_comes_to_its_end(page: Path, tmp_path: Path) -> No
         [None],
         target,
         own_setting(offline=True, maps=()),
-        Playing(Ms(2 * HOUR), greenfield=True),
+        Playing(until=Ms(2 * HOUR), greenfield=True),
     )
 
     assert run.result is Result.PASSED

@@ -89,7 +89,7 @@ async def ends(folder: Path) -> bool:
             [None],
             target,
             setting,
-            Playing(Ms(2 * HOUR), greenfield=True),
+            Playing(until=Ms(2 * HOUR), greenfield=True),
         )
     except Exception:  # noqa: BLE001 - what cannot be put in order does not end either
         return False
