@@ -105,7 +105,7 @@ def test_every_file_that_cannot_be_understood_is_told(tmp_path: Path) -> None:
 
 def assert_refused(unit: Path, name: str, *sentences: str) -> None:
     """It is refused before the first write, with the place in its file and what can be done."""
-    ran = tidegate("sync", unit, "--sandbox")
+    ran = tidegate("sync", unit, "--sandbox", "--greenfield")
     assert ran.returncode == 3
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
     (told,) = [line for line in ran.stdout.splitlines() if f" refused {name}: at " in line]
@@ -146,7 +146,7 @@ def test_a_kind_that_is_defined_in_the_same_wave_is_served_when_it_is_needed(
 def test_an_object_that_asks_to_wait_for_its_kind_is_tried_again(tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", database=WAITING)
 
-    ran = tidegate("sync", unit, "--sandbox")
+    ran = tidegate("sync", unit, "--sandbox", "--greenfield")
 
     assert ran.returncode == 4
     assert "tries again in 5.0s: the cluster does not serve `kinda.rocks/v1 Database`" in ran.stdout

@@ -143,7 +143,7 @@ def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) ->
         "Application/argocd/nobody": "which is not there",
     }
     for number, (said, told) in enumerate(cases.items()):
-        ran = mixed(tmp_path / str(number), said).run("sync", "--sandbox")
+        ran = mixed(tmp_path / str(number), said).run("sync", "--sandbox", "--greenfield")
 
         assert (ran.returncode, told in ran.stderr) == (3, True), (said, ran.stderr)
         assert "clusters/main/all.yaml:" in ran.stderr
@@ -167,7 +167,7 @@ def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path:
     root.put("clusters/main/b.yaml", kustomization("b", "./gone", sourceRef=reference))
     root.put("a/all.yaml", setting("one"))
 
-    ran = tidegate("sync", tmp_path, "--sandbox", "--keep-going", "-o", "json")
+    ran = tidegate("sync", tmp_path, "--sandbox", "--greenfield", "--keep-going", "-o", "json")
 
     assert "a/rest" in begins(ran)
     assert f"note[units.checkout]: the source `flux-system` of `{UNIT}a` is taken for this" in (

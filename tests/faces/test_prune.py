@@ -79,7 +79,7 @@ def test_a_dry_run_shows_what_would_go_in_its_wave(shop: Path) -> None:
     agreed = run(shop, "--prune", "--confirm", "--dry-run").stdout.splitlines()
     without = run(shop, "--dry-run").stdout
 
-    assert asking[:2] == [
+    assert asking[1:3] == [
         "  wave 0  prune     ConfigMap default/old",
         "          keep      ConfigMap default/precious (asks for confirmation)",
     ]

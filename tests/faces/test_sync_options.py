@@ -97,7 +97,7 @@ def test_a_part_of_a_unit_is_not_pruned(shop: Path) -> None:
 
 
 def test_a_namespace_is_created_where_that_is_asked_for(shop: Path) -> None:
-    without = run(shop, "--namespace", "web")
+    without = run(shop, "--namespace", "web", "--greenfield")
     objects = written(shop, "--namespace", "web", "--sync-option", "CreateNamespace=true")
 
     assert without.returncode == 3

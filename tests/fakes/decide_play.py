@@ -23,6 +23,8 @@ from tidegate.engine.vocabulary import (
     Standing,
     Stopped,
     Superseded,
+    Take,
+    Taken,
     Trouble,
     Written,
     Wrote,
@@ -46,7 +48,7 @@ class Play:
     writes the test answers itself.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a test may want to say
         self,
         plan: Plan,
         semantics: Semantics = TIDEGATE,
@@ -55,6 +57,7 @@ class Play:
         refusals: dict[str, int] | None = None,
         slow: tuple[str, ...] = (),
         left_out: dict[UnitId, Trouble] | None = None,
+        due: tuple[UnitId, ...] = (),
     ) -> None:
         self.now = START
         self.events: list[Event] = []
@@ -67,7 +70,7 @@ class Play:
         self._versions = 0
         self._written: dict[str, Written] = {}
         self._spots = spots_of(plan)
-        self.hear(Begun(governed(plan, **self._changes), left_out or {}))
+        self.hear(Begun(governed(plan, **self._changes), left_out or {}, due))
 
     def hear(self, heard: Input) -> None:
         inbox = [heard]
@@ -146,6 +149,8 @@ class Play:
                 return [Journaled(command.step)]
             case LookAgain():
                 return [Looked(command.step)]
+            case Take():
+                return [Taken(command.unit)]
             case _:
                 return []
 

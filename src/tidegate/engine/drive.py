@@ -272,11 +272,15 @@ class Driver:
         self._errands.run(self._leave_unit(unit.unit, hold, result), self._let_unit_go)
 
     def _leave_unit(self, unit: PlannedUnit, hold: UnitHold, result: str) -> Errand[None]:
-        """Tell how it ended while it is still ours, and let it go."""
-        if result == Result.PASSED:
-            yield from self._site.approvals.use_up(unit.id, unit.cluster)
+        """Tell how it ended while it is still ours, and let it go.
+
+        An approval counts until it is remembered what it was for: who is killed in between would
+        have to be given another one.
+        """
         yield from self._chronicle.end(unit.id, result)
         yield from hold.close(self.world.now)
+        if result == Result.PASSED:
+            yield from self._site.approvals.use_up(unit.id, unit.cluster)
 
     def _let_unit_go(self, _: None) -> None:
         self._ending -= 1

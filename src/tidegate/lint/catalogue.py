@@ -54,6 +54,7 @@ READ_AS = {
     "argo.set-unmatched": "ORD015",
     "dialect.wave": "ORD013",
     "argo.option": "ORD055",
+    "render.sops.unasked": "ORD045",
 }
 """What is found while reading, and the rule that it is."""
 RULES: dict[str, Rule] = dict(sorted(REGISTRY.rules.items()))

@@ -92,8 +92,8 @@ def test_behind_a_layer_that_is_not_well_nothing_is_applied(layers: Layers, tmp_
 def test_a_dependency_that_is_not_there_is_told_at_its_place(layers: Layers) -> None:
     layers.unit("b", after=["nobody"])
 
-    refused = layers.run("sync", "--sandbox")
-    rest = layers.run("sync", "--sandbox", "--keep-going", "-o", "json")
+    refused = layers.run("sync", "--sandbox", "--greenfield")
+    rest = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "-o", "json")
 
     assert refused.returncode == 3
     assert f"`{UNIT}b` depends on `{UNIT}nobody`, which is not there" in refused.stderr

@@ -48,10 +48,10 @@ def test_a_source_that_nobody_declares_is_told_and_what_needs_it_is_left_out(
     layers.unit("apps", sourceRef={"kind": "GitRepository", "name": "nowhere"})
     layers.unit("other")
 
-    refused = layers.run("sync", "--sandbox")
-    rest = layers.run("sync", "--sandbox", "--keep-going", "-o", "json")
+    refused = layers.run("sync", "--sandbox", "--greenfield")
+    rest = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "-o", "json")
     layers.unit("apps")
-    mended = layers.run("sync", "--sandbox")
+    mended = layers.run("sync", "--sandbox", "--greenfield")
 
     assert refused.returncode == 3
     assert f"`{UNIT}apps` is not rendered" in refused.stderr
@@ -74,7 +74,7 @@ def test_a_source_that_cannot_be_fetched_is_told_with_its_unit(layers: Layers) -
     layers.more = [far]
     layers.unit("apps", path="./far", sourceRef={"kind": "GitRepository", "name": "far"})
 
-    ran = layers.run("sync", "--sandbox", "--offline")
+    ran = layers.run("sync", "--sandbox", "--greenfield", "--offline")
 
     assert ran.returncode == 3
     assert f"`{UNIT}apps` is not rendered" in ran.stderr
@@ -141,7 +141,7 @@ def test_an_external_artifact_cannot_be_had_and_that_is_told(layers: Layers) -> 
     layers.more = [artifact]
     layers.unit("apps", sourceRef={"kind": "ExternalArtifact", "name": "made"})
 
-    ran = layers.run("sync", "--sandbox")
+    ran = layers.run("sync", "--sandbox", "--greenfield")
 
     assert ran.returncode == 3
     assert f"`{UNIT}apps` is not rendered" in ran.stderr

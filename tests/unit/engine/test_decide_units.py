@@ -157,7 +157,7 @@ def test_units_of_other_groups_do_not_wait_for_slots() -> None:
 
 
 def test_with_no_slots_each_unit_waits_until_somebody_approves_it() -> None:
-    play = Play(grouped("a", "b", limit=0))
+    play = Play(grouped("a", "b", limit=0), due=(a_name("a"), a_name("b")))
     before, told = started(play), waits(play)
 
     play.hear(Approved(unit=a_name("b")))

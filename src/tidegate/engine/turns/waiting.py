@@ -71,9 +71,9 @@ def _shown(step: StepRun) -> StepRun:
 
 
 def _is_admitted(turn: Turn, step: StepRun) -> bool:
-    """Whether the unit is under way, or may be from now on."""
+    """Whether the unit is under way, or may be from now on; with nothing to do nobody is asked."""
     unit, slots = step.unit, step.unit.slots
-    if slots is None or unit.admitted:
+    if slots is None or unit.admitted or not (slots.limit or unit.due):
         return True
     if unit.approved or slots.under_way < slots.limit:
         unit.admitted = True
