@@ -1,0 +1,65 @@
+"""The cluster of `examples/layers`: three Kustomizations, releases, and secrets encrypted by us."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from examples.encrypt import KEY, encrypt_example
+from tests.fakes.tidegate_runs import ROOT, tidegate
+
+LAYERS = ["infrastructure", "databases", "apps"]
+RELEASES = [["cert-manager"], ["postgresql", "redis"], ["authentik"]]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy with a key of its own."""
+    ignored = shutil.ignore_patterns(".keys", "*.enc.yaml")
+    place = tmp_path_factory.mktemp("cluster") / "layers"
+    root = Path(shutil.copytree(ROOT / "examples" / "layers", place, ignore=ignored))
+    encrypt_example(root)
+    return root
+
+
+def test_each_layer_begins_when_the_releases_of_the_one_before_are_well(cluster: Path) -> None:
+    ran = tidegate("sync", cluster, "--sandbox", "-o", "json", SOPS_AGE_KEY_FILE=str(cluster / KEY))
+
+    assert ran.returncode == 0, ran.stderr
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    ends = {one["unit"]["name"]: one["at"] for one in events if one["told"] == "unit.ended"}
+    begins: dict[str, int] = {}
+    for one in events:
+        if one["told"] == "object.written":
+            begins.setdefault(one["unit"]["name"], one["at"])
+    for releases, layer in zip(RELEASES, LAYERS[1:], strict=False):
+        assert max(ends[name] for name in releases) <= begins[layer]
+
+
+def test_flux_asks_every_thirty_seconds_and_comes_to_the_same_end(cluster: Path) -> None:
+    ran = tidegate("simulate", cluster, SOPS_AGE_KEY_FILE=str(cluster / KEY))
+
+    assert ran.returncode == 0, ran.stderr
+    starts = {
+        line.split()[0]: line.split()[2]
+        for line in ran.stdout.splitlines()
+        if line.startswith("Kustomization/") and ": rest" in line
+    }
+    assert [starts[f"Kustomization/flux-system/{layer}:"] for layer in LAYERS] == [
+        "0.0s",
+        "30.0s",
+        "60.0s",
+    ]
+    assert "flux: passed" in ran.stdout
+
+
+def test_without_the_key_it_is_told_which_file_needs_which(cluster: Path) -> None:
+    ran = tidegate("plan", cluster)
+
+    recipient = (cluster / "gitops/apps/redis/credentials.enc.yaml").read_text()
+    (key,) = {line.split()[-1] for line in recipient.splitlines() if "recipient:" in line}
+    assert "gitops/apps/redis/credentials.enc.yaml" in ran.stderr
+    assert key in ran.stderr
