@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.tidegate_runs import ROOT, tidegate, tidegate_in
+from tests.fakes.tidegate_runs import ROOT, config_map, tidegate, tidegate_in, write_unit
 
 BROKEN = ROOT / "examples" / "broken"
 LATE = BROKEN / "settings-too-late"
@@ -213,3 +214,15 @@ def test_a_rule_that_there_is_not_is_refused() -> None:
 
     assert ran.returncode == 2
     assert ran.stderr.startswith("error[words.rule]: there is no rule `ORD999`")
+
+
+def test_what_lies_here_and_git_ignores_is_no_error_and_still_told(tmp_path: Path) -> None:
+    subprocess.run([str(shutil.which("git")), "init", "--quiet", tmp_path], check=True)
+    overlay = "resources: [web.yaml, sealed.yaml]\n"
+    write_unit(tmp_path, kustomization=overlay, web=config_map(), sealed=config_map("sealed"))
+    (tmp_path / ".gitignore").write_text("sealed.yaml\n")
+
+    ran = tidegate("lint", tmp_path)
+
+    assert ran.returncode == 0, ran.stdout
+    assert "note[ORD049]: `sealed.yaml` is here, and Git ignores it" in ran.stdout

@@ -23,6 +23,7 @@ from tidegate.flows.session import Session
 from tidegate.graph.missing import missing
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
+from tidegate.lint.rules.files import targets_of
 from tidegate.lint.scene import Actor, Body, HasCheck, Octal, Scene, SceneFile
 from tidegate.model.config import Switch
 from tidegate.model.graph import Graph, GraphNode, Lack, LackKind
@@ -74,6 +75,7 @@ def look_around(
     actors = tuple(actor for one in read for actor in _actors(one, files))
     sealed, octals = _texts(scan)
     graph = _checked(graphed.graph, actors, has_check) if graphed else Graph()
+    overlays = tuple(_files(scan, scan.overlays.values()))
     scene = Scene(
         actors=actors,
         units=_units(found, read),
@@ -84,7 +86,8 @@ def look_around(
         has_check=has_check,
         settings=found.settings,
         unit_objects=dict(_own_objects(found)),
-        overlays=tuple(_files(scan, scan.overlays.values())),
+        overlays=overlays,
+        unshared=_unshared(scan, overlays),
         sealings=tuple(_files(scan, _named(scan, SOPS_RULES))),
         sealed=sealed,
         values=tuple(_files(scan, _named(scan, "values.yaml"))),
@@ -98,6 +101,12 @@ def look_around(
     )
     assumed = tuple(_assumed(graph, scene)) if greenfield else ()
     return Looked(scene, len(found.members), len(actors), tuple(_unknown(read)), assumed)
+
+
+def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
+    known = {*scan.files}
+    named = {target for one in overlays for _, _, target in targets_of(one)}
+    return frozenset(one for one in named - known if (scan.root / one).is_file())
 
 
 def _assumed(graph: Graph, scene: Scene) -> Iterator[Assumed]:

@@ -134,6 +134,8 @@ class Scene:
     course: Course = field(default_factory=Smooth)
     greenfield: bool = False
     files: frozenset[str] = frozenset()
+    unshared: frozenset[str] = frozenset()
+    """What overlays name and lies here, though Git ignores it."""
     whole: frozenset[UnitId] = frozenset()
     bands: Bands = field(default_factory=Bands)
 

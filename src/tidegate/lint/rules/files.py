@@ -17,6 +17,7 @@ from tidegate.model.plan import Deed
 from tidegate.model.reading import listed, mapping, part, text
 from tidegate.model.unit import UnitId
 
+OVERLAYS = frozenset({"Kustomization", "Component"})
 OWN_GROUPS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 _REMOTE = re.compile(r"://|^git@|^[\w-]+(?:\.[\w-]+)+/|\?ref=|^github\.com")
 _SCP = re.compile(r"^[\w.-]+@[\w.-]+:")
@@ -38,25 +39,36 @@ HARMLESS = frozenset({"url", "type", "name", "project", "server", "username", "e
 )
 def missing_entry(scene: Scene) -> Iterator[Remark]:
     for file in scene.overlays:
-        folder = posixpath.dirname(file.name)
-        for document in file.documents:
-            if text(document.body, "kind", default="Kustomization") not in {
-                "Kustomization",
-                "Component",
-            }:
+        for mark, entry, target in targets_of(file):
+            if target in scene.files or target in scene.folders:
                 continue
-            for path, entry in _entries(document):
-                target = posixpath.normpath(posixpath.join(folder, entry))
-                if target.startswith("..") or target == "." or target in scene.files:
-                    continue
-                if target not in scene.folders:
-                    is_local = str(path[0]).endswith("Generator")
-                    yield Remark(
-                        sentence=f"`{entry}` is not there",
-                        at=Mark(document, path),
-                        severity=Severity.WARNING if is_local else Severity.ERROR,
-                        why=f"`{file.name}` names it, and kustomize refuses the whole overlay",
-                    )
+            is_local = str(mark.path[0]).endswith("Generator")
+            if target in scene.unshared:
+                yield Remark(
+                    sentence=f"`{entry}` is here, and Git ignores it",
+                    at=mark,
+                    severity=Severity.NOTE,
+                    why="a controller that reads the repository finds no such file",
+                )
+                continue
+            yield Remark(
+                sentence=f"`{entry}` is not there",
+                at=mark,
+                severity=Severity.WARNING if is_local else Severity.ERROR,
+                why=f"`{file.name}` names it, and kustomize refuses the whole overlay",
+            )
+
+
+def targets_of(file: SceneFile) -> Iterator[tuple[Mark, str, str]]:
+    """What an overlay names inside of the repository: where, as it stands, and as a path."""
+    folder = posixpath.dirname(file.name)
+    for document in file.documents:
+        if text(document.body, "kind", default="Kustomization") not in OVERLAYS:
+            continue
+        for path, entry in _entries(document):
+            target = posixpath.normpath(posixpath.join(folder, entry))
+            if not target.startswith("..") and target != ".":
+                yield Mark(document, path), entry, target
 
 
 def _entries(document: Document) -> Iterator[tuple[FieldPath, str]]:
