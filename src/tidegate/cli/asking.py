@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
+from tidegate.cli.running import run
 from tidegate.cli.unit_options import Given
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.generator_data import read_generator_data
@@ -45,7 +45,7 @@ def in_found(
         async with open_found(pointed, target_of(told), setting_of(told)) as (session, found):
             return await ask(session, found)
 
-    return asyncio.run(asked())
+    return run(asked())
 
 
 def target_of(told: Given) -> Target:

@@ -56,9 +56,9 @@ async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
     Links are left out as well. The rest is a tree of its own, in the cache.
     """
     files = await asyncio.to_thread(kept_files, snapshot.root, snapshot.files, extra)
-    whole = await with_digest(snapshot)
     if files == snapshot.files and not snapshot.escaping:
-        return whole
+        return snapshot
+    whole = await with_digest(snapshot)
     listing = hashlib.sha256("\0".join(files).encode(errors="surrogateescape")).hexdigest()
 
     async def fill(place: Path) -> None:

@@ -30,11 +30,10 @@ def approve(names: tuple[str, ...], **told: Unpack[Given]) -> None:
       tidegate approve shop-prod shop-prod-eu --context prod
     """
     doing = say_first(f"looking for {', '.join(names)}", quiet=told["output"] == "json")
-    import asyncio
-
     from tidegate.cli.consent import say_target
+    from tidegate.cli.running import run
 
-    found = asyncio.run(_approve(names, told))
+    found = run(_approve(names, told))
     doing.clear()
     say_target(told)
     lines = (f"{one.unit} may go on" for one in found)

@@ -53,13 +53,12 @@ def generate(file: Path, params: bool, **told: Unpack[Given]) -> int:  # noqa: F
       tidegate appset generate argocd/platform.yaml --params
       tidegate appset generate argocd -o json --params --generator-data found.yaml
     """
-    import asyncio
-
     from tidegate.cli.asking import pointed_of, setting_of
+    from tidegate.cli.running import run
     from tidegate.flows.appset import generate_sets
     from tidegate.report.sets import set_texts
 
-    made = asyncio.run(generate_sets(pointed_of(str(file), told), setting_of(told)))
+    made = run(generate_sets(pointed_of(str(file), told), setting_of(told)))
     for text in set_texts(made.rows, form=told["output"], params=params):
         if told["output"] == "names":
             say_lines(text.removesuffix("\n"))

@@ -48,11 +48,10 @@ def delete(what: str, **told: Unpack[Given]) -> int:
       tidegate delete overlays/prod --context prod --yes --confirm
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
-    import asyncio
-
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.consent import needs_consent, say_target
     from tidegate.cli.exits import CODES
+    from tidegate.cli.running import run
     from tidegate.flows.delete import digest_of, plan_deletions
 
     pointed, shown = pointed_of(what, told), ""
@@ -65,7 +64,7 @@ def delete(what: str, **told: Unpack[Given]) -> int:
         if found.going:
             _agree(found)
         shown = digest_of(found.units)
-    return CODES[asyncio.run(_delete(pointed, told, doing, shown))]
+    return CODES[run(_delete(pointed, told, doing, shown))]
 
 
 def _agree(found: Deletions) -> None:

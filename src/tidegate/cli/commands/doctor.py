@@ -17,11 +17,10 @@ def doctor(output: str) -> None:
       tidegate doctor
       tidegate doctor -o json
     """
-    import asyncio
-
+    from tidegate.cli.running import run
     from tidegate.flows.doctor import examine
 
-    findings = asyncio.run(examine())
+    findings = run(examine())
     names = max(len(finding.name) for finding in findings)
     versions = max(len(finding.version) for finding in findings)
     lines = (

@@ -56,11 +56,10 @@ def test(folder: Path, output: str) -> int:
       tidegate health test resource_customizations/cert-manager.io
       tidegate health test . -o json
     """
-    import asyncio
-
+    from tidegate.cli.running import run
     from tidegate.flows.health_tests import run_tests
 
-    found = asyncio.run(run_tests(folder))
+    found = run(run_tests(folder))
     options.show(output, found, _results(found))
     return 0 if all(one.passed for one in found) else UNHEALTHY
 
@@ -116,13 +115,12 @@ def health(
       tidegate health certificate.yaml --lua health.lua
       tidegate health test DIR
     """
-    import asyncio
-
+    from tidegate.cli.running import run
     from tidegate.flows.health import judge_files
 
     if (rules["health_rules"] or rules["script"]) and dialect != "argo":
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")
-    found = asyncio.run(judge_files(files, dialect=dialect, **rules))
+    found = run(judge_files(files, dialect=dialect, **rules))
     options.show(output, found, _table(found))
     ill = any(one.verdict.health != HEALTHY for one in found)
     return UNHEALTHY if exit_code and ill else 0

@@ -79,9 +79,8 @@ def lint(what: str, **told: Unpack[LintGiven]) -> int:
       tidegate lint . --greenfield --select ORD003,ORD006
     """
     doing = say_first(f"linting {what}", quiet=told["output"] != "text")
-    import asyncio
-
     from tidegate.cli.asking import pointed_of, setting_of, target_of
+    from tidegate.cli.running import run as run_story
     from tidegate.flows.lint import Asking
     from tidegate.flows.lint import lint as run
     from tidegate.model.finding import Severity
@@ -102,7 +101,7 @@ def lint(what: str, **told: Unpack[LintGiven]) -> int:
         baseline=told["baseline"],
         updates=told["update_baseline"],
     )
-    report = asyncio.run(run(pointed_of(what, told), target_of(told), setting_of(told), asking))
+    report = run_story(run(pointed_of(what, told), target_of(told), setting_of(told), asking))
     doing.clear()
     for line in _lines(report, told["output"]):
         hand_out(line)  # what others wrote is made printable in each form's own way

@@ -54,15 +54,14 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
       tidegate render overlays/prod --offline --repo-map https://host/acme/base=../base
       tidegate render https://charts.example.com --chart web --revision ^1.2
     """
-    import asyncio
-
     from tidegate.cli.asking import pointed_of, setting_of
+    from tidegate.cli.running import run
     from tidegate.flows.render import render_pointed
 
     if told["name"] and len(what) > 1:
         raise click.BadParameter("it names one release, and there are several", param_hint="--name")
     pointed = [pointed_of(one, told, checks=False) for one in what]
-    results = asyncio.run(render_pointed(pointed, setting_of(told)))
+    results = run(render_pointed(pointed, setting_of(told)))
     codes = [0]
     for one, made in zip(what, results, strict=True):
         codes += [

@@ -40,13 +40,12 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
       tidegate sandbox run manifests/ --kind Job --kind StatefulSet
       tidegate sandbox run manifests/ -o json
     """
-    import asyncio
-
     from tidegate.cli.asking import simulation_of
+    from tidegate.cli.running import run
     from tidegate.flows.play import play
     from tidegate.report.timeline import as_text, timeline
 
-    happenings = asyncio.run(play(files, simulation_of(told), until=told["until"]))
+    happenings = run(play(files, simulation_of(told), until=told["until"]))
     wanted = {kind.lower() for kind in told["kinds"]}
     lines = [
         line

@@ -51,11 +51,10 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
       tidegate simulate . --greenfield
     """
     doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
-    import asyncio
-
     from tidegate.cli.asking import pointed_of, setting_of, target_of
     from tidegate.cli.assuming import show_absences
     from tidegate.cli.exits import CODES
+    from tidegate.cli.running import run as run_story
     from tidegate.flows.simulate import Playing
     from tidegate.flows.simulate import simulate as run
     from tidegate.model.event import Result
@@ -67,7 +66,7 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
     setting, until, names = setting_of(told), told["until"], told["approved"]
     greenfield = told["greenfield"]
     playing = Playing(until=until, greenfield=greenfield, approved=names)
-    runs = asyncio.run(run(pointed, engines, target, setting, playing))
+    runs = run_story(run(pointed, engines, target, setting, playing))
     doing.clear()
     options.say_notes(runs[0].notes)
     code = options.say_findings(runs[0].findings)

@@ -94,11 +94,10 @@ def sync(what: str, **told: Unpack[Given]) -> int:
       tidegate sync . --context prod --take-over --hand-back
     """
     doing = say_first(f"reading {what}", quiet=told["output"] == "json")
-    import asyncio
-
     from tidegate.cli.asking import in_found, pointed_of
     from tidegate.cli.consent import needs_consent, say_target
     from tidegate.cli.previewing import show_found
+    from tidegate.cli.running import run
     from tidegate.flows.planning import no_part
     from tidegate.flows.preview import preview_found
 
@@ -117,7 +116,7 @@ def sync(what: str, **told: Unpack[Given]) -> int:
         if told["dry_run"]:
             return show_found(found, previews, json=told["output"] == "json")
         shown = _agreed(previews)
-    return asyncio.run(_sync(pointed, told, doing, shown))
+    return run(_sync(pointed, told, doing, shown))
 
 
 def _agreed(previews: list[Preview]) -> str:

@@ -34,10 +34,10 @@ def units(what: str, **told: Unpack[Given]) -> int:
       tidegate units . --entry clusters/prod -o json
     """
     doing = say_first(f"looking for units in {what}", quiet=told["output"] == "json")
-    import asyncio
     import sys
 
     from tidegate.cli.asking import pointed_of, setting_of
+    from tidegate.cli.running import run
     from tidegate.cli.window import room_on
     from tidegate.flows.entering import find
     from tidegate.flows.units import unit_rows
@@ -45,7 +45,7 @@ def units(what: str, **told: Unpack[Given]) -> int:
     from tidegate.report.units import unit_lines, units_document
 
     only_units = not told["objects"]
-    found = asyncio.run(find(pointed_of(what, told), setting_of(told), only_units=only_units))
+    found = run(find(pointed_of(what, told), setting_of(told), only_units=only_units))
     doing.clear()
     rows = unit_rows(found.families, counts=told["objects"])
     document = units_document(rows, found.findings)

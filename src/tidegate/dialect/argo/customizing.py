@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 import msgspec
 
@@ -186,6 +187,7 @@ def _seconds(said: Switch | None) -> Ms | None:
     return Ms(int(text) * SECOND) if text.isascii() and text.isdigit() else None
 
 
+@lru_cache(maxsize=4096)
 def _fits(pattern: str, value: str) -> bool:
     try:
         return compile_glob(pattern).fullmatch(value) is not None
