@@ -71,7 +71,7 @@ async def test_what_somebody_else_brought_is_taken_over_and_no_pod_restarts(
     repository.put("web/all.yaml", deployment("web"))
     words = (repository.root, "--kubeconfig", config, "--timeout", "100s")
 
-    ran = await Tidegate(tmp_path).run("sync", *words)
+    ran = await Tidegate(tmp_path).run("sync", "--yes", *words)
 
     assert ran.code == 0, ran.stdout + ran.stderr
     live = json.loads(kubectl(config, "get", "deployment", "web", "-n", home, "-o", "json"))
@@ -79,6 +79,6 @@ async def test_what_somebody_else_brought_is_taken_over_and_no_pod_restarts(
     assert part(live, "spec", "minReadySeconds") is None
     assert "team" not in mapping(live, "metadata", "labels")
     assert live["metadata"]["annotations"][TRACKED] == f"web:apps/Deployment:{home}/web"
-    again = await Tidegate(tmp_path).run("sync", *words)
+    again = await Tidegate(tmp_path).run("sync", "--yes", *words)
     assert again.code == 0
     assert "0 written" in again.stdout or "nothing" in again.stdout, again.stdout
