@@ -174,7 +174,11 @@ class Driver:
             left_out = {unit: words.Trouble("LeftOut", why, final=True) for unit, why in told}
             left_out |= {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
             due = opening.due
-            begun = words.Superseded(plan, due) if self._begun else words.Begun(plan, left_out, due)
+            begun = (
+                words.Superseded(plan, due)
+                if self._begun
+                else words.Begun(plan, left_out, due, opening.under_way)
+            )
             self._inbox.append(begun)
             self._inbox += (words.Approved(unit=one) for one in self._site.settings.approved)
             self._begun, self._plan = True, plan

@@ -22,6 +22,7 @@ from tidegate.engine.reach.preflight import Fault
 from tidegate.engine.reach.rights import ask_leave
 from tidegate.engine.reach.writing import read_body
 from tidegate.engine.site import Site, refuse
+from tidegate.engine.vocabulary import Stand
 from tidegate.errors import ClusterError
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Spot
@@ -47,6 +48,8 @@ class Opening(msgspec.Struct, frozen=True):
     """Objects that belong to other units until now."""
     due: tuple[UnitId, ...] = ()
     """The units with something to do, but for those at fault."""
+    under_way: tuple[UnitId, ...] = ()
+    """Those of which something was brought whose gate has not opened yet."""
 
 
 def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
@@ -87,7 +90,16 @@ def _open(site: Site, asked: Plan) -> Errand[Opening]:
         due = {}
     taken = [] if faults else taken_over(site, examined)
     placed = [_placed(fault, plan) for fault in faults]
-    return Opening(asked, plan, placed, taken, tuple(name for name in due if name not in wrong))
+    able = tuple(name for name in due if name not in wrong)
+    under_way = dict.fromkeys(one[0].unit for one in examined if _is_awaited(site, one))
+    begun = tuple(name for name in able if name in under_way)
+    return Opening(asked, plan, placed, taken, able, begun)
+
+
+def _is_awaited(site: Site, examined: Examined) -> bool:
+    """Whether an object is there as it is wanted, and nobody has seen it ready."""
+    is_there = examined[2].stand is Stand.SAME
+    return is_there and site.is_due(examined) and not site.is_written(examined)
 
 
 def reopen_rollout(site: Site, asked: Plan) -> Errand[Opening]:

@@ -75,11 +75,15 @@ class Trouble(msgspec.Struct, frozen=True, gc=False):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """`left_out`: units with a fault, which are not begun. `due`: those to be held before."""
+    """`left_out`: units with a fault, which are not begun. `due`: those to be held before.
+
+    `under_way`: those that somebody began with, and that have their slots already.
+    """
 
     plan: Plan
     left_out: dict[UnitId, Trouble] = {}
     due: tuple[UnitId, ...] = ()
+    under_way: tuple[UnitId, ...] = ()
 
 
 class Taken(msgspec.Struct, frozen=True):

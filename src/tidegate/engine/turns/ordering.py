@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.engine.turns.rollout import ItemRun, Rollout, SlotsRun, StepRun, Turn, UnitRun
-from tidegate.engine.turns.waiting import hold_due, may_start
+from tidegate.engine.turns.waiting import hold_due, keep_slot, may_start
 from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
 from tidegate.model.event import StepState, Told
 from tidegate.model.moment import Ms
@@ -23,6 +23,8 @@ def begin(turn: Turn, heard: Begun) -> None:
     turn.touched |= rollout.units
     for name, trouble in heard.left_out.items():
         leave_out(turn, rollout.units[name], trouble)
+    for name in heard.under_way:
+        keep_slot(rollout.units[name])
     release_all(turn, runs, heard.due)
 
 
