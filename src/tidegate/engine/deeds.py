@@ -98,12 +98,19 @@ class Deeds:
             self._errands.run(self._hold(command), self._held)
 
     def _hold(self, command: words.Take) -> Errand[words.Taken | None]:
-        """Hold a unit; what others did there meanwhile is looked at, and what it comes to then."""
+        """Hold a unit; what others did there meanwhile is looked at, and what it comes to then.
+
+        While it is looked at our heartbeat may be late: then it could be another's, and is taken
+        again, unless we let go of it.
+        """
         site, name = self._site, command.unit
-        is_old = yield from site.take(name, wanted=command.wanted)
-        opening = None
-        if is_old and command.anew and site.holds.has(name):
-            opening = yield from reopen_unit(site, name)
+        is_old, opening = False, None
+        while name in self._taking:
+            is_old |= yield from site.take(name, wanted=command.wanted)
+            if is_old and command.anew and site.holds.has(name):
+                opening = yield from reopen_unit(site, name)
+            if site.holds.has(name) or name in site.holds.lost or site.holds[name].leaving:
+                break
         self._taking.discard(name)
         if not site.holds.has(name):
             return None  # it was let go of meanwhile, and that was told
