@@ -124,7 +124,7 @@ class Chronicle:
         unit = self._rollout.units[name]
         while not self._stopping and any(map(self._is_ending, self._brought_by(unit))):
             yield Pause(Ms(self._site.world.now() + SETTLES))
-        if story.operated or not self._is_anothers(name):
+        if story.operated or not self._belongs_to_another(name):
             story.verdicts = yield from judge_anew(self._site, unit)
             story.extra = yield from left_behind(self._site, unit)
             story.sentence = story.sentence or self._site.settings.left_out.get(name, "")
@@ -153,7 +153,7 @@ class Chronicle:
         while self._late:
             yield Pause(Ms(self._site.world.now() + SETTLES))
 
-    def _is_anothers(self, name: UnitId) -> bool:
+    def _belongs_to_another(self, name: UnitId) -> bool:
         record = self._site.holds[name].record
         return bool(record.holder) and not record.is_ours
 

@@ -8,7 +8,6 @@ from html import escape
 from tidegate.report.graph.drawing import svg_lines
 from tidegate.report.graph.picture import GraphStory, Picture
 from tidegate.report.graph.words import circle_lines, lack_lines, path_lines
-from tidegate.report.rollout.names import count
 
 STYLE = """\
 :root{color-scheme:light dark}
@@ -61,7 +60,9 @@ def html_lines(story: GraphStory, picture: Picture) -> Iterator[str]:
     yield "<title>Tidegate: who waits for whom</title>"
     yield f"<style>{STYLE}</style></head><body>"
     objects = sum(len(item.nodes) for box in picture.boxes for item in box.items)
-    told = f"{count(len(picture.boxes), 'box').replace('boxs', 'boxes')}, {objects:,} objects"
+    told = (
+        f"{len(picture.boxes):,} box{'' if len(picture.boxes) == 1 else 'es'}, {objects:,} objects"
+    )
     yield f"<header><h1>Who waits for whom</h1><span class=key>{told}</span>"
     yield '<label>find <input type="search" placeholder="a unit, a kind, a name"></label>'
     yield "<span class=key>click a box or a line to see what is tied to it; Escape shows all"
