@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -46,8 +46,6 @@ class Deletion:
     staying: tuple[Ref, ...] = ()
     asking: tuple[Ref, ...] = ()
     is_under_way: bool = False
-    contents: tuple[TidegateError, ...] = ()
-    """What would go along that is not the unit's."""
 
     @property
     def is_due(self) -> bool:
@@ -58,10 +56,6 @@ class Deletion:
     def due_plan(self) -> Plan:
         """The plan; without steps where there is nothing to do."""
         return self.plan if self.is_due else msgspec.structs.replace(self.plan, steps=(), edges=())
-
-    @property
-    def notes(self) -> tuple[TidegateError, ...]:
-        return (*notes_of(self.rendered), *self.contents)
 
     @property
     def runs_hooks(self) -> bool:
@@ -107,7 +101,7 @@ async def plan_deletions(session: Session, found: Found) -> Deletions:
     planned = await make_plan(found.one, session, rules=TIDEGATE, ends=True)
     units = {one.manifests.unit.id: one for one in planned.read}
     order = dict.fromkeys((*(step.unit for step in planned.plan.steps), *units))
-    ends = {name: await _plan_deletion(units[name], session) for name in reversed(order)}
+    ends = {name: await plan_deletion(units[name], session) for name in reversed(order)}
     parts = [(units[name].manifests, one.due_plan) for name, one in ends.items()]
     plan = join_deletions(parts)
     contents = await find_contents(plan, session)
@@ -115,12 +109,6 @@ async def plan_deletions(session: Session, found: Found) -> Deletions:
 
 
 async def plan_deletion(read: Read, session: Session) -> Deletion:
-    """The same of one unit."""
-    found = await _plan_deletion(read, session)
-    return replace(found, contents=await find_contents(found.plan, session))
-
-
-async def _plan_deletion(read: Read, session: Session) -> Deletion:
     """What is to be deleted: what the journal or the directory names, and says it is the unit's.
 
     Where the unit's policy consents, what asks first goes as well.

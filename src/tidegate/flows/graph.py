@@ -23,10 +23,10 @@ from tidegate.flows.session import Session
 from tidegate.flows.wiring import Simulation, known_to, profile_of
 from tidegate.graph.build import build_graph
 from tidegate.graph.circles import find_circles
-from tidegate.graph.ground import GIVEN, Ground
+from tidegate.graph.ground import GIVEN, GraphGround
 from tidegate.graph.missing import missing
 from tidegate.graph.paths import critical_path, why
-from tidegate.graph.reach import Reach, Standing, standing
+from tidegate.graph.reach import NodeStanding, StepReach, standing
 from tidegate.knowledge.naming import Naming
 from tidegate.model.graph import CriticalStep, Graph, GraphNode, NodeKind, Tie
 from tidegate.model.manifest import Manifests
@@ -48,7 +48,7 @@ MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class GraphQuestion:
     """What somebody wants to know of a graph: all of it, or some units, or one of two ways."""
 
     units: tuple[str, ...] = ()
@@ -138,11 +138,11 @@ def _as_declared(planned: Unit, declared: Unit) -> Unit:
     return msgspec.structs.replace(planned, dependencies=declared.dependencies)
 
 
-def ground_of(simulation: Simulation | None, homes: Iterable[str] = ()) -> Ground:
+def ground_of(simulation: Simulation | None, homes: Iterable[str] = ()) -> GraphGround:
     """What is known before anything of a repository is; `homes` are namespaces of the engines."""
     profile = profile_of(simulation)
     namespaces = (("", "Namespace", "", home) for home in homes)
-    return Ground(
+    return GraphGround(
         naming=Naming.of(known_to(simulation)),
         served={(one.kind.group, one.kind.name): one.namespaced for one in served_kinds()},
         given=GIVEN | frozenset(namespaces),
@@ -153,7 +153,7 @@ def ground_of(simulation: Simulation | None, homes: Iterable[str] = ()) -> Groun
 
 
 async def graph_stories(
-    session: Session, found: Found, question: Question
+    session: Session, found: Found, question: GraphQuestion
 ) -> tuple[Found, list[tuple[Graphed, GraphStory]]]:
     """What is to be told of each alternative."""
     told = []
@@ -163,7 +163,9 @@ async def graph_stories(
     return found, told
 
 
-def tell_graph(graphed: Graphed, question: Question, simulation: Simulation | None) -> GraphStory:
+def tell_graph(
+    graphed: Graphed, question: GraphQuestion, simulation: Simulation | None
+) -> GraphStory:
     """The graph with everything that was found out about it."""
     graph = graphed.graph
     path, waits = None, None
@@ -185,7 +187,7 @@ def tell_graph(graphed: Graphed, question: Question, simulation: Simulation | No
 
 def find_inverted(graph: Graph) -> frozenset[int]:
     """The places of edges whose consumer cannot do without, and comes before all who bring it."""
-    reach = Reach(graph)
+    reach = StepReach(graph)
     wants: dict[int, list[int]] = {}
     for at, edge in enumerate(graph.edges):
         if not (edge.optional or edge.absent or edge.effect is Effect.NOTHING):
@@ -193,7 +195,7 @@ def find_inverted(graph: Graph) -> frozenset[int]:
 
     def is_late(at: int) -> bool:
         edge = graph.edges[at]
-        return standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
+        return standing(graph, reach, edge.before, edge.after) is NodeStanding.BEHIND
 
     return frozenset(at for mine in wants.values() if all(map(is_late, mine)) for at in mine)
 

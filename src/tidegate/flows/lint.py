@@ -15,16 +15,16 @@ from tidegate.flows.config import config_at
 from tidegate.flows.discover import Family, Member
 from tidegate.flows.entering import Found, open_found
 from tidegate.flows.graph import Graphed, make_graph
-from tidegate.flows.lint_places import Places
-from tidegate.flows.lint_scene import Looked, look_around
+from tidegate.flows.lint_places import LintPlaces
+from tidegate.flows.lint_scene import LintedScene, look_around
 from tidegate.flows.planning import read_members
 from tidegate.flows.pointing import Pointed
 from tidegate.flows.rendering import Setting
 from tidegate.flows.session import Session, Target
 from tidegate.lint.baseline import read_baseline, without_known, write_baseline
 from tidegate.lint.catalogue import READ_AS, RULES
-from tidegate.lint.rule import Mark, Remark, Rule, check
-from tidegate.lint.selection import Choice, Ignore, ignores_of, is_spared
+from tidegate.lint.rule import Mark, Rule, RuleRemark, check
+from tidegate.lint.selection import Ignore, RuleChoice, ignores_of, is_spared
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import ARGOCD, Semantics
@@ -50,8 +50,8 @@ class Asking:
     updates: bool = False
 
     @property
-    def choice(self) -> Choice:
-        return Choice(
+    def choice(self) -> RuleChoice:
+        return RuleChoice(
             select=self.select, ignore=self.ignore, severity=self.severity, levels=self.levels
         )
 
@@ -61,7 +61,7 @@ async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Askin
     config = _config_of(pointed)
     async with open_found(pointed, target, setting) as (session, found):
         looks = [await look(one, session, asking) for one in found.apart()]
-        places = Places(found.scan.root)
+        places = LintPlaces(found.scan.root)
         report = _together(looks, found, config, places, asking)
         return _with_baseline(report, asking, places)
 
@@ -72,15 +72,15 @@ def _config_of(pointed: Pointed) -> Config:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _EntryLook:
     """What one entry, or all that go together, come to."""
 
-    looked: Looked
-    remarks: tuple[tuple[Rule, Remark], ...]
+    looked: LintedScene
+    remarks: tuple[tuple[Rule, RuleRemark], ...]
     findings: tuple[Finding, ...]
 
 
-async def look(found: Found, session: Session, asking: Asking) -> _Look:
+async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     """What rules say of units that are rendered already."""
     findings: tuple[Finding, ...] = ()
     graphed: Graphed | None = None
@@ -97,7 +97,7 @@ async def look(found: Found, session: Session, asking: Asking) -> _Look:
     remarks = tuple(check(looked.scene, wanted))
     if graphed is not None and graphed.circle and not any(one.id == CIRCLE for one, _ in remarks):
         findings += (_unplanned(graphed.circle),)
-    return _Look(looked, remarks, findings)
+    return _EntryLook(looked, remarks, findings)
 
 
 def _started(families: Iterable[Family]) -> tuple[list[Family], list[Finding]]:
@@ -150,7 +150,7 @@ def _unplanned(error: TidegateError) -> Finding:
 
 
 def _together(
-    looks: Iterable[_Look], found: Found, config: Config, places: Places, asking: Asking
+    looks: Iterable[_EntryLook], found: Found, config: Config, places: LintPlaces, asking: Asking
 ) -> LintReport:
     looks = list(looks)
     read = [*found.findings, *(one for look in looks for one in look.findings)]
@@ -186,7 +186,7 @@ def _together(
     )
 
 
-def _ignore_of(remark: Remark, rule: Rule) -> Ignore | None:
+def _ignore_of(remark: RuleRemark, rule: Rule) -> Ignore | None:
     if not isinstance(remark.at, Mark):
         return None
     return next((one for one in ignores_of(remark.at.document) if one.code == rule.id), None)
@@ -215,7 +215,7 @@ def _levelled(finding: Finding, levels: Mapping[str, Severity]) -> Finding:
     return finding if level is None else structs.replace(finding, severity=level)
 
 
-def _with_baseline(report: LintReport, asking: Asking, places: Places) -> LintReport:
+def _with_baseline(report: LintReport, asking: Asking, places: LintPlaces) -> LintReport:
     path = asking.baseline
     if path is None:
         return replace(report, excerpts=places.excerpts(report.findings))

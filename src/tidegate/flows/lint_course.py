@@ -6,7 +6,7 @@ from collections import deque
 
 from tidegate.graph.circles import name_of_step
 from tidegate.graph.happening import APPLIED, BEGUN, MET, OVER, READY, SERVING, Moment, take_apart
-from tidegate.lint.scene import Way
+from tidegate.lint.scene import WantWay
 from tidegate.model.graph import NOWHERE, Graph
 
 TOLD = frozenset({APPLIED, READY, SERVING})
@@ -26,7 +26,7 @@ class GraphCourse:
     def meets(self, want: int) -> bool:
         return (MET, want) not in self._stuck
 
-    def way(self, want: int, step: int) -> Way | None:
+    def way(self, want: int, step: int) -> WantWay | None:
         """The shortest chain from what is wanted to the end of a step, where it waits for that."""
         start, goal = (MET, want), (OVER, step)
         came: dict[Moment, tuple[Moment, int | None]] = {}
@@ -44,7 +44,7 @@ class GraphCourse:
 
     def _way(
         self, came: dict[Moment, tuple[Moment, int | None]], start: Moment, goal: Moment
-    ) -> Way:
+    ) -> WantWay:
         moments, edges = [goal], list[int | None]()
         while moments[-1] != start:
             before, edge = came[moments[-1]]
@@ -53,7 +53,7 @@ class GraphCourse:
         first = edges[-1]
         at = first if first is not None else 0
         between = moments[-2:0:-1]
-        return Way(at, tuple(self._words(between, self._graph.edges[at].before)), len(moments))
+        return WantWay(at, tuple(self._words(between, self._graph.edges[at].before)), len(moments))
 
     def _words(self, moments: list[Moment], maker: int) -> list[str]:
         """What stands between; who brings it, and its own step, are told already."""

@@ -28,7 +28,7 @@ TEMPLATES = "/templates/"
 
 
 @dataclass(frozen=True)
-class _File:
+class _SourceFile:
     """A file of the tree, as far as it can be read."""
 
     name: str
@@ -59,11 +59,11 @@ def _named(document: Document) -> tuple[str, str]:
 
 
 @dataclass(slots=True)
-class Places:
+class LintPlaces:
     """Places in the files of one tree; what lies elsewhere keeps the place that it has."""
 
     root: Path
-    _files: dict[str, _File] = field(default_factory=dict)
+    _files: dict[str, _SourceFile] = field(default_factory=dict)
 
     def __call__(self, mark: Mark) -> Place:
         document = mark.document
@@ -102,9 +102,9 @@ class Places:
                 found[place] = Excerpt(first, tuple(lines[first - 1 : place.line]), place.column)
         return found
 
-    def _file(self, name: str) -> _File:
+    def _file(self, name: str) -> _SourceFile:
         if name not in self._files:
-            self._files[name] = _File(name, self._content(name))
+            self._files[name] = _SourceFile(name, self._content(name))
         return self._files[name]
 
     def _content(self, name: str) -> bytes:
@@ -115,7 +115,7 @@ class Places:
             return b""
 
 
-def _in_template(file: _File, mark: Mark) -> Place:
+def _in_template(file: _SourceFile, mark: Mark) -> Place:
     """The nearest line of a template: its kind, and from there the keys that lead to the field."""
     kind = text(mark.document.body, "kind")
     starts = [at for at, line in enumerate(file.lines) if re.match(rf"kind:\s*{kind}\b", line)]
@@ -131,7 +131,7 @@ def _in_template(file: _File, mark: Mark) -> Place:
     return Place(file.name, at + 1, indent + 1, path_text(mark.path))
 
 
-def _is_secret(file: _File, place: Place) -> bool:
+def _is_secret(file: _SourceFile, place: Place) -> bool:
     """Whether the lines are of a Secret: what stands in one is shown nowhere."""
     if not file.documents:
         return b"Secret" in file.content

@@ -24,9 +24,9 @@ from tidegate.graph.missing import missing
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
 from tidegate.lint.rules.files import targets_of
-from tidegate.lint.scene import Actor, Body, HasCheck, Octal, Scene, SceneFile
+from tidegate.lint.scene import Actor, Body, HasCheck, LintScene, Octal, SceneFile
 from tidegate.model.config import Switch
-from tidegate.model.graph import Graph, GraphNode, Lack, LackKind
+from tidegate.model.graph import Graph, GraphNode, LackKind, MissingThing
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
@@ -50,10 +50,10 @@ _OCTAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class LintedScene:
     """A scene, how much there is, and what is not known of it."""
 
-    scene: Scene
+    scene: LintScene
     units: int
     objects: int
     unknown: tuple[Unknown, ...] = ()
@@ -67,7 +67,7 @@ def look_around(
     read: Iterable[Read],
     *,
     greenfield: bool = False,
-) -> Looked:
+) -> LintedScene:
     """The scene of these families."""
     read = tuple(read)
     scan, files = found.scan, frozenset(found.scan.files)
@@ -76,7 +76,7 @@ def look_around(
     sealed, octals = _texts(scan)
     graph = _checked(graphed.graph, actors, has_check) if graphed else Graph()
     overlays = tuple(_files(scan, scan.overlays.values()))
-    scene = Scene(
+    scene = LintScene(
         actors=actors,
         units=_units(found, read),
         order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
@@ -96,11 +96,11 @@ def look_around(
         hidden=frozenset(one.identity for one in actors if one.manifest.hidden),
         files=files,
         whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
-        bands=config_at(scan.root).lint.bands if scan.files else Scene().bands,
+        bands=config_at(scan.root).lint.bands if scan.files else LintScene().bands,
         greenfield=greenfield,
     )
     assumed = tuple(_assumed(graph, scene)) if greenfield else ()
-    return Looked(scene, len(found.members), len(actors), tuple(_unknown(read)), assumed)
+    return LintedScene(scene, len(found.members), len(actors), tuple(_unknown(read)), assumed)
 
 
 def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
@@ -109,7 +109,7 @@ def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
     return frozenset(one for one in named - known if (scan.root / one).is_file())
 
 
-def _assumed(graph: Graph, scene: Scene) -> Iterator[Assumed]:
+def _assumed(graph: Graph, scene: LintScene) -> Iterator[Assumed]:
     """What nobody brings and somebody cannot do without; trust roots are told apart."""
     for lack in missing(graph):
         askers = [one for one in lack.askers if one.effect is not Effect.NOTHING]
@@ -131,7 +131,7 @@ def _assumed(graph: Graph, scene: Scene) -> Iterator[Assumed]:
         yield Assumed(what, tuple(map(str, units)), where, is_root=True)
 
 
-def _may_come(lack: Lack, scene: Scene) -> bool:
+def _may_come(lack: MissingThing, scene: LintScene) -> bool:
     """Whether a unit of which not all is known goes by the name of the operator that is lacking."""
     if lack.kind not in {LackKind.OPERATOR, LackKind.DEFINITION}:
         return False
@@ -145,7 +145,7 @@ def _may_come(lack: Lack, scene: Scene) -> bool:
     return any(word in said for word in words for said in told)
 
 
-def _called(lack: Lack) -> str:
+def _called(lack: MissingThing) -> str:
     """`operator cert-manager`, `Secret shop/db`: what it is, once."""
     has_kind = lack.ref is not None or lack.kind is LackKind.OPERATOR
     return lack.name if has_kind else f"{lack.kind.value} {lack.name}"

@@ -22,7 +22,7 @@ from tidegate.engine.means import Report
 from tidegate.flows.own_objects import find_own
 from tidegate.flows.planning import Planned
 from tidegate.flows.rendering import Rendered
-from tidegate.flows.rendering.outcome import Built
+from tidegate.flows.rendering.outcome import BuiltTree
 from tidegate.flows.rendering.workshop import Workshop
 from tidegate.flows.session import Session
 from tidegate.model.account import Provenance, UnitAccount
@@ -131,7 +131,7 @@ async def _provenances(
         }
 
 
-async def _provenance(built: Built, heads: dict[Path, Revision], access: Access) -> Provenance:
+async def _provenance(built: BuiltTree, heads: dict[Path, Revision], access: Access) -> Provenance:
     if built.revision not in {Revision(), WORKING_TREE}:
         return Provenance(built.revision, built.tool)
     if built.root not in heads:

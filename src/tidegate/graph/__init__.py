@@ -5,11 +5,11 @@ and references.
 
     graph = build_graph(manifests, plan, ground)        graph.build     (flows: graph.make_graph)
 
-    reach = Reach(graph)                                graph.reach: made once, asked often
+    reach = StepReach(graph)                            graph.reach: made once, asked often
     inverted = [                                        # consumers that come before producers
         edge
         for edge in graph.edges
-        if standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
+        if standing(graph, reach, edge.before, edge.after) is NodeStanding.BEHIND
         and not edge.optional
     ]
     lacks = missing(graph)                              graph.missing

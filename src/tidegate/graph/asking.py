@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tidegate.documents import FieldPath
 from tidegate.graph.declared import Misread, Pointer, groups_of, pointers_of, rules_of
-from tidegate.graph.ground import Ground
+from tidegate.graph.ground import GraphGround
 from tidegate.graph.hosts import Dialling, dialled_by
 from tidegate.graph.supply import (
     DEFAULT_CLASS,
@@ -29,7 +29,7 @@ UNITS = frozenset({"Application", "Kustomization", "HelmRelease"})
 """Kinds of units: what one of them says of another is a dependency, and read as one."""
 
 
-class Asked(NamedTuple):
+class AskedFor(NamedTuple):
     """One thing that a node asks for; an operator that nobody brings has only a name."""
 
     ref: Ref | None
@@ -45,11 +45,11 @@ class Asked(NamedTuple):
     certain: bool = True
 
 
-Answer = tuple[Asked, Sequence[Supplier]]
+Answer = tuple[AskedFor, Sequence[Supplier]]
 
 
 def asked_by(
-    ref: Ref, body: Body, pods: Pods | None, cluster: str, supply: Supply, ground: Ground
+    ref: Ref, body: Body, pods: Pods | None, cluster: str, supply: Supply, ground: GraphGround
 ) -> Iterator[Answer]:
     """All that an object asks for. What every cluster has is not asked for."""
     name = (ref.kind.group, ref.kind.name)
@@ -87,7 +87,7 @@ def _stored(ref: Ref, body: Body, cluster: str, supply: Supply) -> Iterator[Answ
         if "storageClassName" not in spec and not spec.get("volumeName"):
             default = Ref(_kind(*STORAGE_CLASS), "", DEFAULT_CLASS)
             found = supply.find(cluster, *STORAGE_CLASS, "", DEFAULT_CLASS)
-            yield Asked(default, Tie.REFERENCE, field=field), found
+            yield AskedFor(default, Tie.REFERENCE, field=field), found
 
 
 def _each_once(mentions: Iterable[Mention]) -> Iterator[Mention]:
@@ -101,7 +101,7 @@ def _each_once(mentions: Iterable[Mention]) -> Iterator[Mention]:
 
 
 def _told_in_notes(
-    ref: Ref, body: Body, cluster: str, supply: Supply, ground: Ground
+    ref: Ref, body: Body, cluster: str, supply: Supply, ground: GraphGround
 ) -> Iterator[Answer]:
     for pointer in pointers_of(body, ref.namespace):
         if isinstance(pointer, Pointer):
@@ -110,16 +110,16 @@ def _told_in_notes(
 
 def _home(namespace: str, cluster: str, supply: Supply) -> Answer:
     home, field = Ref(_kind(*NAMESPACE), "", namespace), ("metadata", "namespace")
-    asked = Asked(home, Tie.NAMESPACE, Effect.REFUSED, field=field)
+    asked = AskedFor(home, Tie.NAMESPACE, Effect.REFUSED, field=field)
     return asked, supply.find(cluster, *NAMESPACE, "", namespace)
 
 
-def _of_its_kind(kind: Kind, cluster: str, supply: Supply, ground: Ground) -> Iterator[Answer]:
+def _of_its_kind(kind: Kind, cluster: str, supply: Supply, ground: GraphGround) -> Iterator[Answer]:
     """Its definition, and whoever serves it."""
     definers = supply.definers(cluster, kind.group, kind.name)
     definition = Ref(_kind(DEFINITIONS, "CustomResourceDefinition"), "", definition_name(kind))
     yield (
-        Asked(definition, Tie.DEFINITION, Effect.REFUSED, field=("kind",)),
+        AskedFor(definition, Tie.DEFINITION, Effect.REFUSED, field=("kind",)),
         [Supplier(one, is_made=True) for one in definers],
     )
     row = ground.naming.rows.row_of(kind)
@@ -129,7 +129,9 @@ def _of_its_kind(kind: Kind, cluster: str, supply: Supply, ground: Ground) -> It
     is_known = (row is not None and row.operator) or kind.group in ground.naming.rows.groups
     if servers or is_known:
         effect = Effect.HELD if row is not None and row.ready_when else Effect.NOTHING
-        asked = Asked(None, Tie.OPERATOR, effect, Until.READY, ("kind",), name=_operator(row, kind))
+        asked = AskedFor(
+            None, Tie.OPERATOR, effect, Until.READY, ("kind",), name=_operator(row, kind)
+        )
         yield asked, [Supplier(one, is_made=True) for one in servers]
 
 
@@ -147,7 +149,7 @@ def _operator(row: Row | None, kind: Kind) -> str:
     return (row.operator if row is not None else "") or kind.group
 
 
-def _mentioned(one: Mention, cluster: str, supply: Supply, ground: Ground) -> Iterator[Answer]:
+def _mentioned(one: Mention, cluster: str, supply: Supply, ground: GraphGround) -> Iterator[Answer]:
     if ground.is_given(one.group, one.kind, one.namespace, one.name):
         return
     suppliers = supply.find(cluster, one.group, one.kind, one.namespace, one.name)
@@ -155,13 +157,13 @@ def _mentioned(one: Mention, cluster: str, supply: Supply, ground: Ground) -> It
         return  # discovery speaks of units and sources that are not there
     ref = Ref(_kind(one.group, one.kind), one.namespace, one.name)
     for key in one.keys or ("",):
-        asked = Asked(ref, Tie.REFERENCE, one.effect, one.until, one.field, key, one.optional)
+        asked = AskedFor(ref, Tie.REFERENCE, one.effect, one.until, one.field, key, one.optional)
         yield asked, suppliers
 
 
 def _dialled(one: Dialling, cluster: str, supply: Supply) -> Answer:
     ref = Ref(_kind(*SERVICE), one.namespace, one.name)
-    asked = Asked(
+    asked = AskedFor(
         ref, Tie.HOST, one.effect, Until.SERVING, one.field, one.port, certain=one.certain
     )
     return asked, supply.find(cluster, *SERVICE, one.namespace, one.name)
@@ -172,11 +174,11 @@ def _selected(ref: Ref, body: Body, cluster: str, supply: Supply) -> Iterator[An
     selector = mapping(body, "spec", "selector")
     found = supply.behind(cluster, ref.namespace, selector)
     if found:
-        asked = Asked(ref, Tie.SELECTS, Effect.NOTHING, Until.READY, ("spec", "selector"))
+        asked = AskedFor(ref, Tie.SELECTS, Effect.NOTHING, Until.READY, ("spec", "selector"))
         yield asked, [Supplier(one, is_made=False) for one in found]
 
 
-def _pointed(one: Pointer, cluster: str, supply: Supply, ground: Ground) -> Answer:
+def _pointed(one: Pointer, cluster: str, supply: Supply, ground: GraphGround) -> Answer:
     groups = [one.group] if one.group is not None else supply.groups_with(one.kind, ground)
     suppliers = [
         supplier
@@ -184,7 +186,7 @@ def _pointed(one: Pointer, cluster: str, supply: Supply, ground: Ground) -> Answ
         for supplier in supply.find(cluster, group, one.kind, one.namespace, one.name)
     ]
     ref = Ref(_kind(groups[0] if groups else "", one.kind), one.namespace, one.name)
-    asked = Asked(
+    asked = AskedFor(
         ref,
         Tie.ANNOTATION,
         until=one.until,

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.errors import Place
-from tidegate.graph.asking import Asked, ask_for_groups, asked_by
+from tidegate.graph.asking import AskedFor, ask_for_groups, asked_by
 from tidegate.graph.declared import misread_in, obeys_annotations
-from tidegate.graph.ground import Ground
+from tidegate.graph.ground import GraphGround
 from tidegate.graph.placing import StepIndex, place_of
 from tidegate.graph.supply import Supplier, Supply
 from tidegate.knowledge.naming import Body, Pods
@@ -40,7 +40,7 @@ from tidegate.model.unit import Strength, Unit, UnitId
 def build_graph(
     wanted: Iterable[Manifests],
     plan: Plan,
-    ground: Ground,
+    ground: GraphGround,
     *,
     unread: Iterable[UnitId] = (),
     is_checked: IsChecked | None = None,
@@ -88,7 +88,7 @@ class _Growing:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: GraphGround,
         wanted: Sequence[Manifests],
         plan: Plan,
         is_checked: IsChecked | None,
@@ -185,7 +185,7 @@ class _Growing:
                     suppliers = self._supply.find(cluster, *_parts(one.ref))
                     self._want(
                         _Side(after, unit, one.where or where),
-                        Asked(
+                        AskedFor(
                             one.ref,
                             Tie.DEPENDS_ON,
                             until=Until.READY,
@@ -228,7 +228,7 @@ class _Growing:
                 in_force=obeys_annotations(units[after]),
             )
 
-    def _want(self, side: _Side, asked: Asked, suppliers: Sequence[Supplier]) -> None:
+    def _want(self, side: _Side, asked: AskedFor, suppliers: Sequence[Supplier]) -> None:
         """One edge for each that brings it, or one to what nobody brings."""
         others = self._nearest(side, suppliers)
         if suppliers and not others:
@@ -281,7 +281,7 @@ class _Growing:
         first = sorted(others, key=lambda one: self.nodes[one.number].step)
         return (own or first)[:MOST_ALTERNATIVES]
 
-    def _missing_node(self, asked: Asked, asker: GraphNode) -> int:
+    def _missing_node(self, asked: AskedFor, asker: GraphNode) -> int:
         if asked.ref is None:
             key: tuple[str, ...] = ("operator", asker.cluster, asked.name)
             return self._outside_node(key, f"operator {asked.name}", asker.cluster, None, None)

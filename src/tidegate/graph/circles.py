@@ -14,11 +14,11 @@ from tidegate.graph.happening import (
     OVER,
     READY,
     UNIT,
-    Happening,
     Moment,
+    Moments,
     take_apart,
 )
-from tidegate.model.graph import Circle, Graph, GraphStep, NodeKind, Tie, Wait
+from tidegate.model.graph import Circle, Graph, GraphStep, NodeKind, Tie, WaitLink
 from tidegate.model.plan import Because
 
 PAIRS = {ANSWERED: "answers when {} is ready", UNIT: "depends on {}"}
@@ -37,7 +37,7 @@ def find_circles(graph: Graph) -> tuple[Circle, ...]:
     return tuple(_in_words(graph, _shortest(happening, knot)) for knot in knots)
 
 
-def _knots(happening: Happening, stuck: set[Moment]) -> Iterator[set[Moment]]:
+def _knots(happening: Moments, stuck: set[Moment]) -> Iterator[set[Moment]]:
     """The moments of which each waits for each."""
     walk = _Walk(happening, stuck)
     for start in sorted(stuck):
@@ -50,7 +50,7 @@ def _knots(happening: Happening, stuck: set[Moment]) -> Iterator[set[Moment]]:
 class _Walk:
     """Tarjan's walk, without a stack of calls."""
 
-    def __init__(self, happening: Happening, stuck: set[Moment]) -> None:
+    def __init__(self, happening: Moments, stuck: set[Moment]) -> None:
         self._happening = happening
         self._stuck = stuck
         self._index: dict[Moment, int] = {}
@@ -99,7 +99,7 @@ class _Walk:
                 return
 
 
-def _shortest(happening: Happening, knot: set[Moment]) -> list[tuple[Moment, int | None]]:
+def _shortest(happening: Moments, knot: set[Moment]) -> list[tuple[Moment, int | None]]:
     """The shortest way from a moment back to itself: each with the edge to the next one."""
     best: list[tuple[Moment, int | None]] = []
     for start in sorted(knot)[:MOST_STARTS]:
@@ -110,7 +110,7 @@ def _shortest(happening: Happening, knot: set[Moment]) -> list[tuple[Moment, int
 
 
 def _round(
-    happening: Happening, knot: set[Moment], start: Moment, less_than: int
+    happening: Moments, knot: set[Moment], start: Moment, less_than: int
 ) -> list[tuple[Moment, int | None]]:
     came: dict[Moment, tuple[Moment, int | None]] = {}
     pending = deque([(start, 0)])
@@ -151,12 +151,12 @@ def _in_words(graph: Graph, moments: list[tuple[Moment, int | None]]) -> Circle:
     return Circle((*waits[first:], *waits[:first]))
 
 
-def _asks(graph: Graph, wait: Wait) -> bool:
+def _asks(graph: Graph, wait: WaitLink) -> bool:
     """Whether it is a node that asks for something: the best beginning of a story."""
     return wait.edge is not None and graph.edges[wait.edge].after == wait.node
 
 
-def _wait(graph: Graph, moment: Moment, following: Moment, at: int | None) -> Wait | None:
+def _wait(graph: Graph, moment: Moment, following: Moment, at: int | None) -> WaitLink | None:
     (what, number), (then, other) = moment, following
     if what == MET:
         return _brought(graph, at, then)
@@ -167,20 +167,20 @@ def _wait(graph: Graph, moment: Moment, following: Moment, at: int | None) -> Wa
     if (what, then) == (OVER, READY):
         step, node = graph.steps[number], graph.nodes[other]
         why = f"is over when {node.name} is ready"
-        return Wait(who=name_of_step(step), why=why, step=number)
+        return WaitLink(who=name_of_step(step), why=why, step=number)
     if (what, then) == (APPLIED, BEGUN):
         node, why = graph.nodes[number], f"is applied in {name_of_step(graph.steps[other])}"
-        return Wait(who=node.name, why=why, where=node.where, node=number, step=other)
+        return WaitLink(who=node.name, why=why, where=node.where, node=number, step=other)
     if what in PAIRS:
         node, by = graph.nodes[number], graph.nodes[other]
         edge = graph.edges[at] if at is not None else None
         where = edge.where if edge else node.where
         why = PAIRS[what].format(by.name)
-        return Wait(who=node.name, why=why, where=where, node=number, edge=at)
+        return WaitLink(who=node.name, why=why, where=where, node=number, edge=at)
     return None
 
 
-def _needs(graph: Graph, number: int, want: int, at: int | None) -> Wait:
+def _needs(graph: Graph, number: int, want: int, at: int | None) -> WaitLink:
     """What an object waits for: the object that it names, whoever brings it."""
     edges = [graph.edges[one] for one in graph.needs[number] if graph.edges[one].want == want]
     edge, node = edges[0], graph.nodes[number]
@@ -196,10 +196,10 @@ def _needs(graph: Graph, number: int, want: int, at: int | None) -> Wait:
             why = f"calls {named}{said}"
         case _:
             why = f"waits for {named}{said}"
-    return Wait(who=node.name, why=why, where=node.where, node=number, edge=at)
+    return WaitLink(who=node.name, why=why, where=node.where, node=number, edge=at)
 
 
-def _brought(graph: Graph, at: int | None, then: int) -> Wait | None:
+def _brought(graph: Graph, at: int | None, then: int) -> WaitLink | None:
     """Who brings what is waited for, where that is somebody else."""
     edge = graph.edges[at] if at is not None else None
     if edge is None or edge.through is None or edge.tie is Tie.OPERATOR:
@@ -208,15 +208,15 @@ def _brought(graph: Graph, at: int | None, then: int) -> Wait | None:
     if node.kind is not NodeKind.OBJECT or then not in (READY, APPLIED):
         return None
     made = f"is made when {node.name} is ready" if then == READY else f"comes with {node.name}"
-    return Wait(who=str(edge.through), why=made, where=node.where, node=edge.before, edge=at)
+    return WaitLink(who=str(edge.through), why=made, where=node.where, node=edge.before, edge=at)
 
 
-def _follows(graph: Graph, step: GraphStep, before: GraphStep) -> Wait:
+def _follows(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
     edge = next(one for one in graph.order if one.before == before.id and one.after == step.id)
     word = "" if edge.because in (Because.WAVE, Because.PHASE, Because.STAGE) else edge.because
     said = f" ({word})" if word else ""
     why = f"starts when {name_of_step(before)} is over{said}"
-    return Wait(who=name_of_step(step), why=why, step=step.number)
+    return WaitLink(who=name_of_step(step), why=why, step=step.number)
 
 
 def name_of_step(step: GraphStep) -> str:

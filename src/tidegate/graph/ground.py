@@ -30,7 +30,7 @@ BUILT_IN = ((RBAC, "ClusterRole", "system:"), ("scheduling.k8s.io", "PriorityCla
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class GraphGround:
     """What a graph stands on.
 
     `served`: the kinds that a cluster serves without the repository, and whether they have

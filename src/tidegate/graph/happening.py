@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidegate.graph.reach import Reach, Standing, standing
+from tidegate.graph.reach import NodeStanding, StepReach, standing
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
 from tidegate.model.operators import Effect, Until
 
@@ -27,7 +27,7 @@ SERVICE = ("", "Service")
 
 
 @dataclass(slots=True)
-class Happening:
+class Moments:
     """By moment, those it waits for, each with the edge or the order that says so."""
 
     all_of: dict[Moment, list[tuple[Moment, int | None]]] = field(default_factory=dict)
@@ -55,13 +55,13 @@ class Happening:
         return {moment for moment, count in unmet.items() if count > 0}
 
 
-def take_apart(graph: Graph, *, greenfield: bool = False) -> Happening:
+def take_apart(graph: Graph, *, greenfield: bool = False) -> Moments:
     """The moments of a graph. In a `greenfield`, what nobody brings never comes.
 
     A word that may be a host is none while no such Service is there: nobody waits for one that
     comes later.
     """
-    found, reach = Happening(), Reach(graph)
+    found, reach = Moments(), StepReach(graph)
     for at, edge in enumerate(graph.edges):
         if edge.certain or not _comes_later(graph, reach, edge):
             _take_edge(graph, at, edge, found, greenfield=greenfield)
@@ -82,11 +82,11 @@ def take_apart(graph: Graph, *, greenfield: bool = False) -> Happening:
     return found
 
 
-def _comes_later(graph: Graph, reach: Reach, edge: GraphEdge) -> bool:
-    return standing(graph, reach, edge.before, edge.after) is Standing.BEHIND
+def _comes_later(graph: Graph, reach: StepReach, edge: GraphEdge) -> bool:
+    return standing(graph, reach, edge.before, edge.after) is NodeStanding.BEHIND
 
 
-def _take_node(node: GraphNode, found: Happening) -> None:
+def _take_node(node: GraphNode, found: Moments) -> None:
     if node.kind is not NodeKind.OBJECT:
         return
     applied = found.all_of.setdefault((APPLIED, node.number), [])
@@ -100,9 +100,7 @@ def _take_node(node: GraphNode, found: Happening) -> None:
             serving.append(((ANSWERED, node.number), None))
 
 
-def _take_edge(
-    graph: Graph, at: int, edge: GraphEdge, found: Happening, *, greenfield: bool
-) -> None:
+def _take_edge(graph: Graph, at: int, edge: GraphEdge, found: Moments, *, greenfield: bool) -> None:
     before, after = graph.nodes[edge.before], graph.nodes[edge.after]
     if edge.optional or edge.absent or not edge.in_force:
         return
@@ -117,7 +115,7 @@ def _take_edge(
 
 
 def _take_want(
-    before: GraphNode, at: int, edge: GraphEdge, found: Happening, *, greenfield: bool
+    before: GraphNode, at: int, edge: GraphEdge, found: Moments, *, greenfield: bool
 ) -> None:
     """What an object cannot be applied or ready without; one that brings it is enough."""
     want = (MET, edge.want)

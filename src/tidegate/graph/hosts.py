@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.documents import FieldPath
-from tidegate.graph.ground import Ground
+from tidegate.graph.ground import GraphGround
 from tidegate.graph.supply import Supply
 from tidegate.knowledge.fields import texts_of
 from tidegate.knowledge.hosts import (
@@ -52,7 +52,7 @@ class Dialling(NamedTuple):
     certain: bool = True
 
 
-class _Seen(NamedTuple):
+class _BroughtServices(NamedTuple):
     """The Services and namespaces that the repository brings to a cluster."""
 
     supply: Supply
@@ -66,7 +66,7 @@ class _Seen(NamedTuple):
 
 
 def dialled_by(
-    ref: Ref, body: Body, pods: Pods | None, cluster: str, supply: Supply, ground: Ground
+    ref: Ref, body: Body, pods: Pods | None, cluster: str, supply: Supply, ground: GraphGround
 ) -> Iterator[Dialling]:
     """Each Service once, by the field that matters most."""
     name = (ref.kind.group, ref.kind.name)
@@ -91,9 +91,9 @@ def _weight(one: Dialling) -> tuple[bool, bool]:
 
 
 def _of_pods(
-    ref: Ref, pods: Pods, cluster: str, supply: Supply, ground: Ground
+    ref: Ref, pods: Pods, cluster: str, supply: Supply, ground: GraphGround
 ) -> Iterator[Dialling]:
-    seen, aliases = _Seen(supply, cluster), aliases_of(pods.spec)
+    seen, aliases = _BroughtServices(supply, cluster), aliases_of(pods.spec)
     for kind in (INIT, MAIN):
         for at, container in enumerate(mappings(pods.spec, kind)):
             path = (*pods.path, kind, at)
@@ -124,7 +124,7 @@ def _hosts(
     yield (*path, "command" if "command" in container else "args"), "", command_of(container)
 
 
-def _effect(container: Json, pods: Pods, ground: Ground, *, is_init: bool) -> Effect:
+def _effect(container: Json, pods: Pods, ground: GraphGround, *, is_init: bool) -> Effect:
     """A server tries again. A task fails, unless it waits; so does what comes before a server."""
     if pods.row.later or not (is_init or pods.row.is_task):
         return Effect.NOTHING
@@ -134,9 +134,9 @@ def _effect(container: Json, pods: Pods, ground: Ground, *, is_init: bool) -> Ef
 
 
 def _of_texts(
-    ref: Ref, body: Body, cluster: str, supply: Supply, ground: Ground
+    ref: Ref, body: Body, cluster: str, supply: Supply, ground: GraphGround
 ) -> Iterator[Dialling]:
-    seen = _Seen(supply, cluster)
+    seen = _BroughtServices(supply, cluster)
     parts = ("data", "webhooks", "spec")
     for part in parts:
         for field, written in texts_of(body.get(part), (part,)):
@@ -148,7 +148,7 @@ def _of_texts(
                     yield Dialling(*meant, field, Effect.NOTHING, port_of(host, written))
 
 
-def _meant(host: Host, ref: Ref, seen: _Seen) -> tuple[str, str] | None:
+def _meant(host: Host, ref: Ref, seen: _BroughtServices) -> tuple[str, str] | None:
     """In a text whose use nobody knows, a host counts if it is a Service for certain."""
     meant = service_of(host, ref.namespace, seen)
     return meant if meant and (host.sure or seen.has_service(*meant)) else None

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from tidegate.documents.document import path_text
-from tidegate.model.graph import Asker, Graph, GraphEdge, GraphNode, Lack, LackKind, NodeKind, Tie
+from tidegate.model.graph import (
+    Asker,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    LackKind,
+    MissingThing,
+    NodeKind,
+    Tie,
+)
 
 KINDS = {
     ("", "Namespace"): LackKind.NAMESPACE,
@@ -21,7 +30,7 @@ KINDS = {
 ORDER = {kind: place for place, kind in enumerate(LackKind)}
 
 
-def missing(graph: Graph) -> tuple[Lack, ...]:
+def missing(graph: Graph) -> tuple[MissingThing, ...]:
     """All of it, by kind and name. What is optional or asked not to be there is not missing."""
     askers: dict[tuple[int, str], list[Asker]] = {}
     for edge in graph.edges:
@@ -48,7 +57,7 @@ def _asker(graph: Graph, edge: GraphEdge) -> Asker:
     )
 
 
-def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Lack:
+def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> MissingThing:
     if key:
         through = next(
             graph.edges[at].through or node.ref
@@ -56,7 +65,7 @@ def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Lack:
             if graph.edges[at].key == key
         )
         is_port = through is not None and through.kind.name == "Service"
-        return Lack(
+        return MissingThing(
             kind=LackKind.PORT if is_port else LackKind.KEY,
             name=f"{'port ' if is_port else ''}{path_text((key,))} of {through}",
             node=node.number,
@@ -65,7 +74,7 @@ def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Lack:
             key=key,
             askers=tuple(askers),
         )
-    return Lack(
+    return MissingThing(
         kind=_kind(graph, node),
         name=node.name,
         node=node.number,

@@ -13,7 +13,7 @@ from tidegate.model.graph import (
     GraphNode,
     NodeKind,
     Tie,
-    Wait,
+    WaitLink,
 )
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Edge
@@ -90,21 +90,21 @@ def _in_order(graph: Graph) -> Iterator[int]:
                 free.append(one)
 
 
-class _Spot(NamedTuple):
+class _PathSpot(NamedTuple):
     """A node or a step on the way."""
 
     is_step: bool
     number: int
 
 
-def why(graph: Graph, node: int, other: int) -> list[Wait]:
+def why(graph: Graph, node: int, other: int) -> list[WaitLink]:
     """The shortest chain of waits from a node to another one; empty where there is none.
 
     A unit waits for what its steps wait for, and is waited for through them.
     """
     walk = _Why(graph, other)
-    start = _Spot(False, node)
-    came: dict[_Spot, tuple[_Spot, Wait | None]] = {}
+    start = _PathSpot(False, node)
+    came: dict[_PathSpot, tuple[_PathSpot, WaitLink | None]] = {}
     pending = deque([start])
     seen = {start}
     while pending:
@@ -119,8 +119,10 @@ def why(graph: Graph, node: int, other: int) -> list[Wait]:
     return []
 
 
-def _told(came: dict[_Spot, tuple[_Spot, Wait | None]], start: _Spot, end: _Spot) -> list[Wait]:
-    waits: list[Wait] = []
+def _told(
+    came: dict[_PathSpot, tuple[_PathSpot, WaitLink | None]], start: _PathSpot, end: _PathSpot
+) -> list[WaitLink]:
+    waits: list[WaitLink] = []
     while end != start:
         end, wait = came[end]
         waits += [wait] if wait is not None else []
@@ -140,7 +142,7 @@ class _Why:
         for step in graph.steps:
             self._firsts.setdefault(step.unit, step.number)
 
-    def is_there(self, spot: _Spot) -> bool:
+    def is_there(self, spot: _PathSpot) -> bool:
         if not spot.is_step:
             return spot.number == self._other.number
         step = self._graph.steps[spot.number]
@@ -148,10 +150,10 @@ class _Why:
             return step.unit == self._other.unit
         return self._other.number in step.nodes
 
-    def following(self, spot: _Spot) -> Iterator[tuple[_Spot, Wait | None]]:
+    def following(self, spot: _PathSpot) -> Iterator[tuple[_PathSpot, WaitLink | None]]:
         return self._of_step(spot.number) if spot.is_step else self._of_node(spot.number)
 
-    def _of_node(self, number: int) -> Iterator[tuple[_Spot, Wait | None]]:
+    def _of_node(self, number: int) -> Iterator[tuple[_PathSpot, WaitLink | None]]:
         graph, node = self._graph, self._graph.nodes[number]
         for at in graph.needs[number]:
             edge = graph.edges[at]
@@ -160,21 +162,21 @@ class _Why:
                 through = f"{edge.through}, from {before.name}" if edge.through else before.name
                 why = f"needs {through} ({edge.tie})"
                 yield (
-                    _Spot(False, edge.before),
-                    Wait(who=node.name, why=why, where=edge.where, node=number, edge=at),
+                    _PathSpot(False, edge.before),
+                    WaitLink(who=node.name, why=why, where=edge.where, node=number, edge=at),
                 )
         step = self._firsts.get(node.unit, NOWHERE) if node.kind is NodeKind.UNIT else node.step
         if step != NOWHERE:
             where = node.where
             said = f"is in {graph.steps[step].id}"
-            wait = Wait(who=node.name, why=said, where=where, node=number, step=step)
-            yield _Spot(True, step), None if node.kind is NodeKind.UNIT else wait
+            wait = WaitLink(who=node.name, why=said, where=where, node=number, step=step)
+            yield _PathSpot(True, step), None if node.kind is NodeKind.UNIT else wait
 
-    def _of_step(self, number: int) -> Iterator[tuple[_Spot, Wait | None]]:
+    def _of_step(self, number: int) -> Iterator[tuple[_PathSpot, WaitLink | None]]:
         graph, step = self._graph, self._graph.steps[number]
         for edge in self._orders.get(step.id, ()):
             before = graph.step_numbers.get(edge.before)
             if before is not None:
                 where = f", {edge.where}" if edge.where else ""
                 why = f"starts after {edge.before} ({edge.because}{where})"
-                yield _Spot(True, before), Wait(who=step.id, why=why, step=number)
+                yield _PathSpot(True, before), WaitLink(who=step.id, why=why, step=number)

@@ -14,7 +14,7 @@ from tidegate.model.graph import NOWHERE, Graph
 WALKS = 3
 
 
-class Standing(StrEnum):
+class NodeStanding(StrEnum):
     """Where a node stands, seen from another one."""
 
     BEFORE = "before"
@@ -26,7 +26,7 @@ class Standing(StrEnum):
     """It starts when the step of the other one is over."""
 
 
-class Reach:
+class StepReach:
     """Answers for one graph; steps are known by their numbers."""
 
     def __init__(self, graph: Graph) -> None:
@@ -59,16 +59,16 @@ class Reach:
         )
 
 
-def standing(graph: Graph, reach: Reach, node: int, other: int) -> Standing:
+def standing(graph: Graph, reach: StepReach, node: int, other: int) -> NodeStanding:
     """Where a node stands, seen from another one; what no step writes stands beside."""
     mine, theirs = graph.nodes[node].step, graph.nodes[other].step
     if NOWHERE in (mine, theirs):
-        return Standing.BESIDE
+        return NodeStanding.BESIDE
     if mine == theirs:
-        return Standing.SAME
+        return NodeStanding.SAME
     if reach.is_behind(mine, theirs):
-        return Standing.BEHIND
-    return Standing.BEFORE if reach.is_behind(theirs, mine) else Standing.BESIDE
+        return NodeStanding.BEHIND
+    return NodeStanding.BEFORE if reach.is_behind(theirs, mine) else NodeStanding.BESIDE
 
 
 def _arrange(behind: tuple[tuple[int, ...], ...]) -> list[int]:

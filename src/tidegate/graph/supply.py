@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tidegate.graph.ground import Ground
+from tidegate.graph.ground import GraphGround
 from tidegate.knowledge.catalogue import SHORTEST, KnownRows, images_of
 from tidegate.knowledge.naming import Body, KindName, Pods
 from tidegate.knowledge.settings import has_open_keys, keys_of
@@ -37,7 +37,7 @@ class Supplier(NamedTuple):
 class Supply:
     """An index of suppliers. It is filled once, object by object, and then asked."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: GraphGround) -> None:
         self._ground = ground
         self._objects: dict[SpotKey, list[Supplier]] = {}
         self._definitions: dict[tuple[str, str, str], list[int]] = {}
@@ -145,7 +145,7 @@ class Supply:
             and all(labels.get(key) == value for key, value in selector.items())
         )
 
-    def groups_with(self, kind: str, ground: Ground) -> list[str]:
+    def groups_with(self, kind: str, ground: GraphGround) -> list[str]:
         """The groups that have a kind of this name, those of the repository first."""
         served = (group for group, name in ground.served if name == kind)
         return list(dict.fromkeys((*self._groups.get(kind, ()), *served)))

@@ -77,19 +77,6 @@ def command_of(container: Json) -> str:
     return " ".join(word for word in words if isinstance(word, str))
 
 
-def hosts_of(
-    variables: Iterable[tuple[str, str]],
-    command: str,
-    aliases: Collection[str],
-    telemetry: tuple[str, ...],
-) -> Iterator[Host]:
-    """The hosts that a container names in its variables and in its command."""
-    for variable, value in variables:
-        if not is_own_address(variable, telemetry):
-            yield from hosts_in(value, variable, aliases, telemetry)
-    yield from hosts_in(command, "", aliases, telemetry)
-
-
 def is_own_address(variable: str, telemetry: tuple[str, ...]) -> bool:
     """Whether a variable says where others find the program, or where it only reports to."""
     return bool(OWN_ADDRESS.search(variable)) or is_telemetry(variable, telemetry)

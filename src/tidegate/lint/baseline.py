@@ -16,7 +16,7 @@ from tidegate.model.finding import Finding
 VERSION = 1
 
 
-class Known(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
+class KnownFinding(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """What is known of some findings that are alike, and how many there are."""
 
     code: str
@@ -27,13 +27,13 @@ class Known(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True)
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = VERSION
-    findings: tuple[Known, ...] = ()
+    findings: tuple[KnownFinding, ...] = ()
 
 
 def write_baseline(findings: Iterable[Finding]) -> bytes:
     """The text of a baseline with these findings."""
     counted = Counter(map(_key, findings))
-    known = tuple(sorted(Known(*key, count) for key, count in counted.items()))
+    known = tuple(sorted(KnownFinding(*key, count) for key, count in counted.items()))
     encoded = msgspec.json.encode(Baseline(findings=known))
     return msgspec.json.format(encoded, indent=1) + b"\n"
 

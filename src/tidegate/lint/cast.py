@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name
 from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
 from tidegate.model.operators import Effect, Until
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class WaitCase:
     """An object that wants something, the edge that says so, who brings it, and why it never comes.
 
     `way`: what stands between, in words.
@@ -28,7 +28,7 @@ class Case:
 class Cast:
     """Made once for a scene; rules share it."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: LintScene) -> None:
         self.scene = scene
         self._gated = {step.number: step.is_gated for step in scene.graph.steps}
 
@@ -68,10 +68,10 @@ class Cast:
         return found
 
     @cached_property
-    def deadlocks(self) -> list[Case]:
+    def deadlocks(self) -> list[WaitCase]:
         """Objects whose step starts, and that wait for what comes only behind it; each once."""
         course = self.scene.course
-        found: dict[tuple[int, int | None], Case] = {}
+        found: dict[tuple[int, int | None], WaitCase] = {}
         for want, edges in self.wants.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
@@ -83,7 +83,7 @@ class Cast:
             if way is not None:
                 edge = self.graph.edges[way.edge]
                 maker = self._maker(edge)
-                case = Case(actor, edge, maker, self.wanted(edge), way.between)
+                case = WaitCase(actor, edge, maker, self.wanted(edge), way.between)
                 found.setdefault((node.number, id(maker)), case)
         return [*found.values()]
 
@@ -113,10 +113,10 @@ class Cast:
         return found
 
     @cached_property
-    def inversions(self) -> list[Case]:
+    def inversions(self) -> list[WaitCase]:
         """Objects that are applied before what they need, and recover; each want once."""
         order = self.scene.order
-        found: list[Case] = []
+        found: list[WaitCase] = []
         for want, edges in self._mentioned.items():
             node = self.graph.nodes[edges[0].after]
             actor = self.actors.get(node.number)
@@ -136,14 +136,14 @@ class Cast:
             ]
             if len(behind) == len(edges):
                 edge = behind[0]
-                found.append(Case(actor, edge, self._maker(edge), self.wanted(edge)))
+                found.append(WaitCase(actor, edge, self._maker(edge), self.wanted(edge)))
         return found
 
     @cached_property
-    def races(self) -> list[Case]:
+    def races(self) -> list[WaitCase]:
         """Tasks that fail without something that comes, and that nobody brings before them."""
         steps = self.graph.steps
-        found: list[Case] = []
+        found: list[WaitCase] = []
         for want, edges in self.wants.items():
             first = edges[0]
             node = self.graph.nodes[first.after]
@@ -162,7 +162,7 @@ class Cast:
             if unordered and len(unordered) == len(makers):
                 edge, one = unordered[0]
                 maker = self.actors.get(one.number)
-                found.append(Case(actor, edge, maker, self.wanted(edge)))
+                found.append(WaitCase(actor, edge, maker, self.wanted(edge)))
         return found
 
     def _is_sure(self, early: str, late: str, maker: GraphNode) -> bool:
@@ -194,6 +194,6 @@ def needs_ready(edge: GraphEdge) -> bool:
 
 
 @lru_cache(maxsize=2)
-def cast_of(scene: Scene) -> Cast:
+def cast_of(scene: LintScene) -> Cast:
     """The cast of a scene; rules that ask one after another share it."""
     return Cast(scene)

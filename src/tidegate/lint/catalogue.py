@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.lint.rule import REGISTRY, Remark, Rule, rule
+from tidegate.lint.rule import REGISTRY, Rule, RuleRemark, rule
 from tidegate.lint.rules import (
     applications,
     files,
@@ -14,7 +14,7 @@ from tidegate.lint.rules import (
     proofs,
     recovery,
 )
-from tidegate.lint.scene import Scene
+from tidegate.lint.scene import LintScene
 from tidegate.model.finding import Severity
 
 MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recovery)
@@ -27,7 +27,7 @@ MODULES = (applications, files, flux, gates, inert, jobs, kinds, proofs, recover
     why="whoever applies it last wins",
     fix="remove one of the two, or give it another name",
 )
-def same_unit(_scene: Scene) -> tuple[Remark, ...]:
+def same_unit(_scene: LintScene) -> tuple[RuleRemark, ...]:
     """It is found while units are looked for."""
     return ()
 
@@ -39,7 +39,7 @@ def same_unit(_scene: Scene) -> tuple[Remark, ...]:
     why="Argo CD ignores what it does not know",
     fix="correct it",
 )
-def unknown_option(_scene: Scene) -> tuple[Remark, ...]:
+def unknown_option(_scene: LintScene) -> tuple[RuleRemark, ...]:
     """It is found while Applications are read."""
     return ()
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import Place
-from tidegate.lint.scene import Scene
+from tidegate.lint.scene import LintScene
 from tidegate.model.finding import Finding, Severity
 
 
@@ -25,7 +25,7 @@ PlaceOf = Callable[[Mark], Place]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class RuleRemark:
     """What a rule says once; what it leaves out is as the rule has it."""
 
     sentence: str
@@ -39,7 +39,7 @@ class Remark:
     semantics: tuple[str, ...] = ()
 
 
-Look = Callable[[Scene], Iterable[Remark]]
+Look = Callable[[LintScene], Iterable[RuleRemark]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Rule:
     fix: str
     look: Look
 
-    def say(self, remark: Remark, place_of: PlaceOf) -> Finding:
+    def say(self, remark: RuleRemark, place_of: PlaceOf) -> Finding:
         return Finding(
             code=self.id,
             severity=remark.severity or self.severity,
@@ -69,7 +69,7 @@ class Rule:
 
 
 @dataclass(slots=True)
-class Registry:
+class RuleBook:
     """All rules, by their ids."""
 
     rules: dict[str, Rule] = field(default_factory=dict)
@@ -90,11 +90,11 @@ class Registry:
         return enter
 
 
-REGISTRY = Registry()
+REGISTRY = RuleBook()
 rule = REGISTRY.rule
 
 
-def check(scene: Scene, rules: Iterable[Rule]) -> Iterator[tuple[Rule, Remark]]:
+def check(scene: LintScene, rules: Iterable[Rule]) -> Iterator[tuple[Rule, RuleRemark]]:
     """What these rules say of a scene, each remark once."""
     for one in rules:
         seen: set[tuple[str, str]] = set()

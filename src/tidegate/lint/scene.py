@@ -27,7 +27,7 @@ Identity = tuple[str, str, str, str, str]
 """A cluster, and what is the same in all versions of an object's kind."""
 
 
-class Way(NamedTuple):
+class WantWay(NamedTuple):
     """Why something that is wanted never comes: the edge it begins with, and what is between."""
 
     edge: int
@@ -35,12 +35,12 @@ class Way(NamedTuple):
     length: int
 
 
-class Course(Protocol):
+class Coming(Protocol):
     """What comes about in a graph, whatever time it is given, and what never does."""
 
     def starts(self, step: int) -> bool: ...
     def meets(self, want: int) -> bool: ...
-    def way(self, want: int, step: int) -> Way | None: ...
+    def way(self, want: int, step: int) -> WantWay | None: ...
 
 
 class Smooth:
@@ -52,7 +52,7 @@ class Smooth:
     def meets(self, want: int) -> bool:  # noqa: ARG002
         return True
 
-    def way(self, want: int, step: int) -> Way | None:  # noqa: ARG002
+    def way(self, want: int, step: int) -> WantWay | None:  # noqa: ARG002
         return None
 
 
@@ -106,7 +106,7 @@ class Octal:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scene:
+class LintScene:
     """What is known of a repository.
 
     `order`: nothing where the units cannot be put in order. `unit_objects`: the own objects of
@@ -131,7 +131,7 @@ class Scene:
     documents: Mapping[UnitId, tuple[Document, ...]] = field(default_factory=dict)
     hidden: frozenset[Identity] = frozenset()
     graph: Graph = field(default_factory=Graph)
-    course: Course = field(default_factory=Smooth)
+    course: Coming = field(default_factory=Smooth)
     greenfield: bool = False
     files: frozenset[str] = frozenset()
     unshared: frozenset[str] = frozenset()

@@ -19,7 +19,7 @@ _PARTS = re.compile(r"[;\n]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RuleChoice:
     """What somebody asks for. With no codes to `select`, all are; a code may be a beginning."""
 
     select: tuple[str, ...] = ()

@@ -204,7 +204,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(map(tuple, found))
 
 
-class Wait(msgspec.Struct, frozen=True, kw_only=True):
+class WaitLink(msgspec.Struct, frozen=True, kw_only=True):
     """One link of a chain: who waits, for whom or what, and where that is said.
 
     `node` and `step` are those who wait, by number; `edge` is the place in `Graph.edges`.
@@ -221,7 +221,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
 class Circle(msgspec.Struct, frozen=True):
     """Those that wait for each other: each link for the next one, and the last for the first."""
 
-    waits: tuple[Wait, ...]
+    waits: tuple[WaitLink, ...]
 
 
 class CriticalStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +265,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     effect: Effect = Effect.HELD
 
 
-class Lack(msgspec.Struct, frozen=True, kw_only=True):
+class MissingThing(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that nobody in the repository brings, and all who need it.
 
     `node`: what stands for it in the graph; of a key, the object that has not got it.

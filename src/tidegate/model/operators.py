@@ -187,7 +187,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     unless: tuple[str, ...] = ()
 
 
-class Checked(StrEnum):
+class CheckedAgainst(StrEnum):
     """What somebody has held a row against."""
 
     SERVER = "server"
@@ -214,7 +214,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     versions: tuple[str, ...]
     source: str
     stages: tuple[Stage, ...]
-    checked: Checked = Checked.ASSUMED
+    checked: CheckedAgainst = CheckedAgainst.ASSUMED
     served_by: ServedBy = ServedBy()
     needs: tuple[Need, ...] = ()
     services: tuple[ServiceProduct, ...] = ()

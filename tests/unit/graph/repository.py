@@ -10,7 +10,7 @@ from tidegate.dialect.manifests import read_manifests
 from tidegate.documents import read
 from tidegate.flows.graph import ground_of
 from tidegate.graph.build import build_graph
-from tidegate.graph.ground import Ground
+from tidegate.graph.ground import GraphGround
 from tidegate.model.graph import Graph, GraphEdge, GraphNode
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import Ms
@@ -22,7 +22,7 @@ from tidegate.plan.build import build_plan
 
 
 @cache
-def ground() -> Ground:
+def ground() -> GraphGround:
     return ground_of(None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.graph.repository import graph_of_text, node
 from tidegate.graph.circles import find_circles
 from tidegate.graph.missing import missing
-from tidegate.graph.reach import Reach, Standing, standing
+from tidegate.graph.reach import NodeStanding, StepReach, standing
 
 SHOP = """\
 apiVersion: batch/v1
@@ -41,7 +41,7 @@ def test_the_producer_comes_after_the_consumer() -> None:
     graph = graph_of_text(SHOP)
     job, secret = node(graph, "Job shop/migrate"), node(graph, "ExternalSecret shop/db")
 
-    assert standing(graph, Reach(graph), secret.number, job.number) is Standing.BEHIND
+    assert standing(graph, StepReach(graph), secret.number, job.number) is NodeStanding.BEHIND
 
 
 def test_the_circle_is_told_in_words_with_places() -> None:

@@ -16,7 +16,7 @@ from tests.unit.graph.repository import (
 from tidegate.graph.build import build_graph
 from tidegate.graph.circles import find_circles
 from tidegate.graph.paths import critical_path, why
-from tidegate.graph.reach import Reach
+from tidegate.graph.reach import StepReach
 from tidegate.model.graph import Graph, GraphStep
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Edge
@@ -59,7 +59,7 @@ def test_a_step_is_behind_those_that_lead_to_it_and_no_others(edges: set[tuple[i
         for one, other in edges:
             if one == at:
                 behind[at] |= behind[other]
-    reach = Reach(steps_with(edges))
+    reach = StepReach(steps_with(edges))
 
     for one in range(MOST):
         for other in range(MOST):

@@ -13,7 +13,7 @@ from tidegate.knowledge.templates import FUNCTIONS
 from tidegate.model.operators import (
     EVERY,
     Check,
-    Checked,
+    CheckedAgainst,
     Hold,
     Need,
     Operator,
@@ -101,7 +101,7 @@ def test_the_page_of_kinds_is_made_from_the_rows(pytestconfig: pytest.Config) ->
 
 
 def test_every_row_that_is_shipped_says_what_it_was_held_against() -> None:
-    assumed = [row.group for row in builtin().rows if row.checked is Checked.ASSUMED]
+    assumed = [row.group for row in builtin().rows if row.checked is CheckedAgainst.ASSUMED]
 
     assert assumed == [EVERY]
 

@@ -46,10 +46,10 @@ def graph(what: str, **told: Unpack[Given]) -> int:
     from dataclasses import replace
 
     from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.flows.graph import Question, graph_stories
+    from tidegate.flows.graph import GraphQuestion, graph_stories
 
     told["sandbox"] = True
-    question = Question(
+    question = GraphQuestion(
         units=told["units"], critical=told["critical_path"], why=told["why"] or None
     )
     pointed = replace(pointed_of(what, told), units=())

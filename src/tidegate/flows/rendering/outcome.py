@@ -25,7 +25,7 @@ class Weakened:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltTree:
     """The tree of a source, its revision as far as that is known, and the tool that took it."""
 
     root: Path
@@ -51,7 +51,7 @@ class Rendered:
     weakened: tuple[Weakened, ...] = ()
     notes: tuple[TidegateError, ...] = ()
     is_unread: bool = False
-    built: tuple[Built, ...] = ()
+    built: tuple[BuiltTree, ...] = ()
 
     @classmethod
     def together(cls, parts: Iterable[Rendered]) -> Rendered:

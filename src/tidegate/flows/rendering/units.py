@@ -21,7 +21,7 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Place, RenderError, SourceError, TidegateError, errors_of
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.outcome import Built, Rendered, Unrendered
+from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
 from tidegate.flows.rendering.request import render_request
 from tidegate.flows.rendering.settling import settle
 from tidegate.flows.rendering.unsealing import conceal, fields_with, secrets_of
@@ -102,7 +102,7 @@ async def render_unit(
             if one.request is not None:
                 asked = await settle(one, tree, refs, cluster, workshop)
                 parts.append(await _render(asked, one, unit, workshop, find_data))
-            built.append(Built(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
+            built.append(BuiltTree(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
         rendered = parts[0] if len(parts) == 1 else Rendered.together(parts)
         rendered = replace(rendered, built=tuple(built))
         is_argo = any(isinstance(one.details, ArgoDetails) for one in unit.sources)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.documents import Document, FieldPath
-from tidegate.lint.rule import Mark, Remark, rule
+from tidegate.lint.rule import Mark, RuleRemark, rule
 from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import Actor, Body, Scene
+from tidegate.lint.scene import Actor, Body, LintScene
 from tidegate.lint.words import some
 from tidegate.model.finding import Severity
 from tidegate.model.policy import Order
@@ -34,7 +34,7 @@ LUA = """resource.customizations.health.argoproj.io_Application: |
   return hs"""
 
 
-def children_of(scene: Scene) -> dict[UnitId, list[Actor]]:
+def children_of(scene: LintScene) -> dict[UnitId, list[Actor]]:
     """By parent, the Applications that it brings, where waves order them."""
     found: dict[UnitId, list[Actor]] = {}
     for actor in scene.of_kind(ARGO, "Application"):
@@ -57,7 +57,7 @@ def _later(children: list[Actor]) -> list[Actor]:
     " healthy as soon as its object is there",
     fix="add a health check for Application to argocd-cm",
 )
-def children_without_health(scene: Scene) -> Iterator[Remark]:
+def children_without_health(scene: LintScene) -> Iterator[RuleRemark]:
     script = str(scene.settings[HEALTH].value) if HEALTH in scene.settings else ""
     old = scene.settings.get(OLD_HEALTH)
     if old is not None and "argoproj.io/Application" in str(old.value):
@@ -74,8 +74,8 @@ def children_without_health(scene: Scene) -> Iterator[Remark]:
             yield _unguarded(scene, parent, later)
 
 
-def _nobody(parent: UnitId, later: list[Actor]) -> Remark:
-    return Remark(
+def _nobody(parent: UnitId, later: list[Actor]) -> RuleRemark:
+    return RuleRemark(
         sentence=f"the waves of {len(later)} Applications in `{parent.name}` are read by nobody:"
         " no Application applies their directory",
         at=Mark(later[0].document, ("metadata", "annotations", WAVE)),
@@ -87,11 +87,13 @@ def _nobody(parent: UnitId, later: list[Actor]) -> Remark:
     )
 
 
-def _unchecked(scene: Scene, parent: UnitId, children: list[Actor], later: list[Actor]) -> Remark:
+def _unchecked(
+    scene: LintScene, parent: UnitId, children: list[Actor], later: list[Actor]
+) -> RuleRemark:
     waves = sorted({one.manifest.wave for one in children})
     first = [one.ref.name for one in children if one.manifest.wave == waves[0]]
     next_ones = [one.ref.name for one in children if one.manifest.wave == waves[1]]
-    return Remark(
+    return RuleRemark(
         sentence=f"the waves of `{parent}` order {len(children)} Applications and wait for none:"
         " there is no health check for Application",
         at=Mark(later[0].document, ("metadata", "annotations", WAVE)),
@@ -114,8 +116,8 @@ def _unchecked(scene: Scene, parent: UnitId, children: list[Actor], later: list[
     )
 
 
-def _unguarded(scene: Scene, parent: UnitId, later: list[Actor]) -> Remark:
-    return Remark(
+def _unguarded(scene: LintScene, parent: UnitId, later: list[Actor]) -> RuleRemark:
+    return RuleRemark(
         sentence=f"the health check for Application lets waves of `{parent}` pass on old health",
         at=scene.settings[HEALTH].where
         if HEALTH in scene.settings
@@ -137,7 +139,7 @@ def _unguarded(scene: Scene, parent: UnitId, later: list[Actor]) -> Remark:
     " themselves, and not what lies in their directories",
     fix="pin `targetRevision` of the children, so that a release goes through the parent",
 )
-def children_on_same_branch(scene: Scene) -> Iterator[Remark]:
+def children_on_same_branch(scene: LintScene) -> Iterator[RuleRemark]:
     for parent, children in children_of(scene).items():
         own = scene.unit_objects.get(parent)
         later = _later(children)
@@ -151,7 +153,7 @@ def children_on_same_branch(scene: Scene) -> Iterator[Remark]:
             and theirs & set(_tips(one.body))
         ]
         if alike:
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"{len(alike)} ordered Applications of `{parent}` follow the same branch"
                 " as it does, and sync by themselves",
                 at=Mark(alike[0].document, ("spec", "source")),
@@ -176,7 +178,7 @@ def _tips(body: Body) -> Iterator[tuple[str, str]]:
     fix="let the parent take it in (`directory.recurse`, `include`, the list of an overlay),"
     " or move it elsewhere",
 )
-def unreached_application(scene: Scene) -> Iterator[Remark]:
+def unreached_application(scene: LintScene) -> Iterator[RuleRemark]:
     folders: dict[str, list[UnitId]] = {}
     for name, unit in scene.units.items():
         if name.kind == "Application" and unit.where and unit.parent and unit.parent.kind:
@@ -188,7 +190,7 @@ def unreached_application(scene: Scene) -> Iterator[Remark]:
         parents = folders.get(_folder(unit.where.name), [])
         if parents and name not in bringing:
             own = scene.unit_objects.get(name)
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{name}` is brought by nobody, beside what `{parents[0]}` brings",
                 at=Mark(own) if own is not None else unit.where,
                 semantics=("argocd",),
@@ -211,7 +213,7 @@ def _sources(document: Document) -> Iterator[tuple[FieldPath, Body]]:
                 yield (*root, "sources", at), one
 
 
-def _argo_objects(scene: Scene) -> Iterator[Document]:
+def _argo_objects(scene: LintScene) -> Iterator[Document]:
     """Applications and sets as they stand in files, each once."""
     seen: set[tuple[str, int, str]] = set()
     own = [one for name, one in scene.unit_objects.items() if name.kind == "Application"]
@@ -232,7 +234,7 @@ def _argo_objects(scene: Scene) -> Iterator[Document]:
     " Kustomize is run then",
     fix="remove `directory`",
 )
-def directory_changes_tool(scene: Scene) -> Iterator[Remark]:
+def directory_changes_tool(scene: LintScene) -> Iterator[RuleRemark]:
     for document in _argo_objects(scene):
         for path, source in _sources(document):
             folder = text(source, "path").strip("/").removeprefix("./")
@@ -243,7 +245,7 @@ def directory_changes_tool(scene: Scene) -> Iterator[Remark]:
             marks = ("Chart.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization")
             there = [one for one in marks if f"{base}{one}" in scene.files]
             if there:
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"`{folder or '.'}` has a {there[0]}, and is read as plain files",
                     at=Mark(document, (*path, "directory")),
                     semantics=("argocd",),
@@ -257,13 +259,13 @@ def directory_changes_tool(scene: Scene) -> Iterator[Remark]:
     why="a pattern is one text: with a line break in it, it fits no file",
     fix="write one pattern with alternatives, such as `{apps/*.yaml,infra/*.yaml}`",
 )
-def pattern_of_lines(scene: Scene) -> Iterator[Remark]:
+def pattern_of_lines(scene: LintScene) -> Iterator[RuleRemark]:
     for document in _argo_objects(scene):
         for path, source in _sources(document):
             for key in ("include", "exclude"):
                 said = text(source, "directory", key)
                 if "\n" in said.strip():
-                    yield Remark(
+                    yield RuleRemark(
                         sentence=f"`directory.{key}` has {len(said.split())} patterns in one text,"
                         " which fits nothing",
                         at=Mark(document, (*path, "directory", key)),
@@ -278,13 +280,13 @@ def pattern_of_lines(scene: Scene) -> Iterator[Remark]:
     why="Applications of a set are synced step by step, and those in no step never",
     fix="give each Application exactly one step; `maxUpdate: 0` waits for somebody by hand",
 )
-def rolling_sync(scene: Scene) -> Iterator[Remark]:
+def rolling_sync(scene: LintScene) -> Iterator[RuleRemark]:
     for actor in scene.of_kind(ARGO, "ApplicationSet"):
         steps = ("spec", "strategy", "rollingSync", "steps")
         found = listed(actor.body, *steps)
         for at, one in enumerate(found[:-1]):
             if part(one, "maxUpdate") in {0, "0", "0%"} and isinstance(one, dict):
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"step {at + 1} of `{actor.ref.name}` has `maxUpdate: 0`:"
                     " no later step begins before somebody syncs its Applications by hand",
                     at=Mark(actor.document, (*steps, at, "maxUpdate")),
@@ -292,7 +294,7 @@ def rolling_sync(scene: Scene) -> Iterator[Remark]:
                 )
         policy = ("spec", "template", "spec", "syncPolicy")
         if found and "automated" in mapping(actor.body, *policy):
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`automated` in the template of `{actor.ref.name}` is ignored:"
                 " its steps sync the Applications",
                 at=Mark(actor.document, (*policy, "automated")),

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document, FieldPath
-from tidegate.lint.rule import Mark, Remark, rule
+from tidegate.lint.rule import Mark, RuleRemark, rule
 from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import Actor, Scene, SceneFile
+from tidegate.lint.scene import Actor, LintScene, SceneFile
 from tidegate.lint.words import name, some
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
@@ -37,21 +37,21 @@ HARMLESS = frozenset({"url", "type", "name", "project", "server", "username", "e
     why="kustomize refuses the whole overlay",
     fix="correct the entry, or add the file",
 )
-def missing_entry(scene: Scene) -> Iterator[Remark]:
+def missing_entry(scene: LintScene) -> Iterator[RuleRemark]:
     for file in scene.overlays:
         for mark, entry, target in targets_of(file):
             if target in scene.files or target in scene.folders:
                 continue
             is_local = str(mark.path[0]).endswith("Generator")
             if target in scene.unshared:
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"`{entry}` is here, and Git ignores it",
                     at=mark,
                     severity=Severity.NOTE,
                     why="a controller that reads the repository finds no such file",
                 )
                 continue
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{entry}` is not there",
                 at=mark,
                 severity=Severity.WARNING if is_local else Severity.ERROR,
@@ -104,9 +104,9 @@ def _local(path: FieldPath, entry: Json) -> Iterator[tuple[FieldPath, str]]:
     why="without quotes YAML reads a number that begins with 0 as octal: 010 is 8",
     fix="put it in quotes",
 )
-def octal_phase(scene: Scene) -> Iterator[Remark]:
+def octal_phase(scene: LintScene) -> Iterator[RuleRemark]:
     for one in scene.octals:
-        yield Remark(
+        yield RuleRemark(
             sentence=f"`{one.key}: {one.text}` reads as {int(one.text, 8)}",
             at=one.where,
             fix=f'write `{one.key}: "{one.text}"`',
@@ -121,7 +121,7 @@ def octal_phase(scene: Scene) -> Iterator[Remark]:
     " the other has lost it",
     fix="remove it from one of the two",
 )
-def two_owners(scene: Scene) -> Iterator[Remark]:
+def two_owners(scene: LintScene) -> Iterator[RuleRemark]:
     for actors in scene.by_identity.values():
         owners = {one.unit.id: one for one in actors if _is_owned(one)}
         roots = {_root(scene, one) for one in owners}
@@ -131,7 +131,7 @@ def two_owners(scene: Scene) -> Iterator[Remark]:
         refuses = any(one.unit.policy.refuses_shared for one in owners.values())
         is_shared = first.is_a("", "Namespace")
         severity = Severity.ERROR if refuses else Severity.NOTE if is_shared else Severity.WARNING
-        yield Remark(
+        yield RuleRemark(
             sentence=f"{name(first.ref)} is written by {some([f'`{one}`' for one in owners])}",
             at=Mark(others[-1].document),
             also=(Mark(first.document),),
@@ -139,7 +139,7 @@ def two_owners(scene: Scene) -> Iterator[Remark]:
         )
 
 
-def _root(scene: Scene, name: UnitId) -> UnitId:
+def _root(scene: LintScene, name: UnitId) -> UnitId:
     """Where the units begin that bring it."""
     seen = {name}
     while (parent := scene.units[name].parent) and parent in scene.units and parent not in seen:
@@ -163,7 +163,7 @@ def _is_owned(actor: Actor) -> bool:
     why="whoever can read the repository has it, for ever: history keeps it",
     fix="encrypt it with SOPS or Sealed Secrets, or let an operator fetch it; and change it now",
 )
-def plain_secret(scene: Scene) -> Iterator[Remark]:
+def plain_secret(scene: LintScene) -> Iterator[RuleRemark]:
     for actor in scene.of_kind("", "Secret"):
         if actor.identity in scene.hidden or not _is_written(actor, scene):
             continue
@@ -172,14 +172,14 @@ def plain_secret(scene: Scene) -> Iterator[Remark]:
         else:
             keys = [*_plain_keys(actor)]
         if keys:
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"{name(actor.ref)} is not encrypted:"
                 f" {some([f'`{key}`' for _, key in keys])} can be read",
                 at=Mark(actor.document, (keys[0][0], keys[0][1])),
             )
 
 
-def _is_written(actor: Actor, scene: Scene) -> bool:
+def _is_written(actor: Actor, scene: LintScene) -> bool:
     """Whether the text itself is in Git, and not the template that it came from."""
     file = actor.document.place.name
     return (
@@ -216,7 +216,7 @@ def _decoded(value: Json) -> str:
     why="the values of the chart speak of waves, and none of its objects has one",
     fix="look at the templates: the annotation is not written, or switched off",
 )
-def lost_waves(scene: Scene) -> Iterator[Remark]:
+def lost_waves(scene: LintScene) -> Iterator[RuleRemark]:
     charts: dict[str, list[Actor]] = {}
     for one in scene.actors if scene.values else ():
         folder, found, _ = f"/{one.document.place.name}".rpartition("/templates/")
@@ -231,13 +231,13 @@ def lost_waves(scene: Scene) -> Iterator[Remark]:
         yield from _told_waves(file)
 
 
-def _told_waves(file: SceneFile) -> Iterator[Remark]:
+def _told_waves(file: SceneFile) -> Iterator[RuleRemark]:
     for document in file.documents:
         for key, value in document.body.items():
             is_wave = re.fullmatch(r"(?i)(?:argo(?:cd)?)?[-_]?sync[-_]?waves?", key) is not None
             switch = part(value, "enabled") if isinstance(value, dict) else None
             if is_wave and value not in ({}, None) and switch is not False:
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"`{key}` of `{file.name}` is in no object of the chart",
                     at=Mark(document, (key,)),
                 )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tidegate.documents import Document
 from tidegate.lint.pods import LASTING, containers, start_window
-from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some
 from tidegate.model.finding import Severity
 from tidegate.model.moment import SECOND, Ms, format_duration, parse_duration
@@ -23,7 +23,7 @@ LASTING_KINDS = frozenset({*LASTING, "Job", "Pod", "HelmRelease", "Kustomization
 WAITS = ("install", "upgrade")
 
 
-def _takes_time(actor: Actor, scene: Scene) -> bool:
+def _takes_time(actor: Actor, scene: LintScene) -> bool:
     """Whether an object is not ready as soon as it is applied."""
     row = scene.known.row_of(actor.ref.kind)
     return actor.ref.kind.name in LASTING_KINDS or bool(row and row.ready_when)
@@ -37,7 +37,7 @@ def _takes_time(actor: Actor, scene: Scene) -> bool:
     " applied, and not when they run",
     fix="add `wait: true` to the Kustomization that is depended on, or list `healthChecks`",
 )
-def unwaited_dependency(scene: Scene) -> Iterator[Remark]:
+def unwaited_dependency(scene: LintScene) -> Iterator[RuleRemark]:
     for unit in scene.units.values():
         own = scene.unit_objects.get(unit.id)
         for at, one in enumerate(unit.dependencies):
@@ -48,8 +48,8 @@ def unwaited_dependency(scene: Scene) -> Iterator[Remark]:
 
 
 def _unwaited(
-    scene: Scene, unit: Unit, own: Document | None, at: int, before: Unit
-) -> Iterator[Remark]:
+    scene: LintScene, unit: Unit, own: Document | None, at: int, before: Unit
+) -> Iterator[RuleRemark]:
     slow = [one for one in scene.by_unit.get(before.id, ()) if _takes_time(one, scene)]
     if before.id.kind == KUSTOMIZATION and before.policy.gates is Gates.NONE:
         how, fix = "has neither `wait` nor `healthChecks`", ""
@@ -60,7 +60,7 @@ def _unwaited(
     if not slow:
         return
     target = scene.unit_objects.get(before.id)
-    yield Remark(
+    yield RuleRemark(
         sentence=f"`{unit.id}` depends on `{before.id}`, which {how}",
         at=Mark(own, ("spec", "dependsOn", at)) if own else unit.where,
         also=(Mark(target),) if target else (),
@@ -81,14 +81,14 @@ def _unwaited(
     why="it holds before the object has anything to say",
     fix="ask for the field first, and for `status.observedGeneration == metadata.generation`",
 )
-def early_expression(scene: Scene) -> Iterator[Remark]:
+def early_expression(scene: LintScene) -> Iterator[RuleRemark]:
     for unit, own in scene.unit_objects.items():
         if unit.kind not in {KUSTOMIZATION, RELEASE}:
             continue
         for at, one in enumerate(mappings(own.body, "spec", "healthCheckExprs")):
             said = text(one, "current")
             if ".all(" in said and "size(" not in said and "exists(" not in said:
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"`current` of `{unit}` holds for an empty list: `all` asks nobody",
                     at=Mark(own, ("spec", "healthCheckExprs", at, "current")),
                     fix="ask for `size(…) > 0` as well, or use `exists`",
@@ -101,7 +101,7 @@ def early_expression(scene: Scene) -> Iterator[Remark]:
                 and "eneration" not in said
                 and "AdditiveCELDependencyCheck" not in str(scene.settings)
             ):
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"`readyExpr` of `{unit}` takes the place of the usual check,"
                     " and asks for no generation",
                     at=Mark(own, ("spec", "dependsOn", at, "readyExpr")),
@@ -119,7 +119,7 @@ def early_expression(scene: Scene) -> Iterator[Remark]:
     why="when the time is over the unit counts as failed, though its objects would get ready",
     fix="raise `timeout` above what the objects ask for",
 )
-def short_timeout(scene: Scene) -> Iterator[Remark]:
+def short_timeout(scene: LintScene) -> Iterator[RuleRemark]:
     for unit, own in scene.unit_objects.items():
         if unit.kind not in {KUSTOMIZATION, RELEASE} or unit not in scene.order.units:
             continue
@@ -133,7 +133,7 @@ def short_timeout(scene: Scene) -> Iterator[Remark]:
         }
         longest = max(windows, default=Ms(0))
         if longest > said:
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{unit}` waits {format_duration(said)}, and a container of"
                 f" {name(windows[longest].ref)} may take {format_duration(longest)} to start",
                 at=Mark(own, ("spec", "timeout")),
@@ -155,7 +155,7 @@ def _span(said: str) -> Ms | None:
     why="when a definition leaves Git all of its objects go with it, and with a claim its data",
     fix="annotate them `kustomize.toolkit.fluxcd.io/prune: disabled`",
 )
-def prunes_data(scene: Scene) -> Iterator[Remark]:
+def prunes_data(scene: LintScene) -> Iterator[RuleRemark]:
     for unit, actors in scene.by_unit.items():
         policy = scene.units[unit].policy
         if policy.tracking is not Tracking.FLUX or not policy.prunes or unit.kind != KUSTOMIZATION:
@@ -163,7 +163,7 @@ def prunes_data(scene: Scene) -> Iterator[Remark]:
         risky = [one for one in actors if _holds_data(one)]
         if risky:
             own = scene.unit_objects.get(unit)
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{unit}` prunes, and has {some([name(one.ref) for one in risky])}",
                 at=Mark(own, ("spec", "prune")) if own else scene.units[unit].where,
                 also=(Mark(risky[0].document),),
@@ -190,7 +190,7 @@ def _holds_data(actor: Actor) -> bool:
     " that no kind has",
     fix="add `decryption: {provider: sops}` with the key to the Kustomization",
 )
-def undecrypted(scene: Scene) -> Iterator[Remark]:
+def undecrypted(scene: LintScene) -> Iterator[RuleRemark]:
     sealed = {one.name: one for one in scene.sealed}
     for actor in scene.actors if sealed else ():
         unit, file = actor.unit, sealed.get(actor.document.place.name)
@@ -202,7 +202,7 @@ def undecrypted(scene: Scene) -> Iterator[Remark]:
         argo = "Argo CD decrypts nothing by itself: use a plugin, or an operator for secrets"
         for document in file.documents:
             if text(document.body, "sops", "mac"):
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"{name(actor.ref)} is encrypted, and `{unit.id}` does not decrypt it",
                     at=Mark(document, ("sops",)),
                     also=(Mark(own),),
@@ -217,7 +217,7 @@ def undecrypted(scene: Scene) -> Iterator[Remark]:
     why="who is in `.sops.yaml` and not in the file cannot open it; who has left can still",
     fix="run `sops updatekeys` on the file",
 )
-def other_recipients(scene: Scene) -> Iterator[Remark]:
+def other_recipients(scene: LintScene) -> Iterator[RuleRemark]:
     for rules in scene.sealings:
         folder = rules.name.rpartition("/")[0]
         for file in scene.sealed:
@@ -231,7 +231,7 @@ def other_recipients(scene: Scene) -> Iterator[Remark]:
                     lacks, more = sorted(wanted - has), sorted(has - wanted)
                     told = [f"lacks {some(lacks, 2)}"] if lacks else []
                     told += [f"has {some(more, 2)} besides"] if more else []
-                    yield Remark(
+                    yield RuleRemark(
                         sentence=f"`{file.name}` {' and '.join(told)}, by `{rules.name}`",
                         at=Mark(document, ("sops", "age")),
                     )

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from tidegate.lint.cast import Cast, cast_of, is_asked, needs_ready
 from tidegate.lint.pods import claims_of
-from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.snippets import snippets
 from tidegate.lint.words import name, some, turn
 from tidegate.model.finding import Severity
@@ -31,7 +31,7 @@ BROAD = frozenset({"pods", "namespaces", "*", "*/*"})
     why="with `WaitForFirstConsumer` a volume is bound when a pod uses it, and not before",
     fix="put the claim into the wave of the workload that uses it",
 )
-def claim_before_pod(scene: Scene) -> Iterator[Remark]:
+def claim_before_pod(scene: LintScene) -> Iterator[RuleRemark]:
     lazy = {
         one.ref.name: one
         for one in scene.of_kind("storage.k8s.io", "StorageClass")
@@ -59,21 +59,23 @@ def _is_default(actor: Actor) -> bool:
     return notes.get("storageclass.kubernetes.io/is-default-class") == "true"
 
 
-def _holds_up(scene: Scene, actor: Actor, step: Step) -> bool:
+def _holds_up(scene: LintScene, actor: Actor, step: Step) -> bool:
     """Whether something behind its step waits for it."""
     rules = actor.unit.policy.semantics
     is_gated = not step.last or rules.gates_last
     return is_gated and bool(scene.order.leaving.get(step.id)) and actor.manifest.gates
 
 
-def _not_behind(scene: Scene, actor: Actor, step: Step) -> bool:
+def _not_behind(scene: LintScene, actor: Actor, step: Step) -> bool:
     other = scene.step_of(actor)
     return other is not None and not scene.order.is_behind(other.id, step.id)
 
 
-def _unbound(scene: Scene, claim: Actor, step: Step, cls: Actor, pods: list[Actor]) -> Remark:
+def _unbound(
+    scene: LintScene, claim: Actor, step: Step, cls: Actor, pods: list[Actor]
+) -> RuleRemark:
     user = f"{name(pods[0].ref)} in {turn(scene.step_of(pods[0]))}" if pods else "no pod here"
-    return Remark(
+    return RuleRemark(
         sentence=f"deadlock: {name(claim.ref)} in {turn(step)} is bound when a pod uses it,"
         f" and {user} does",
         at=Mark(claim.document),
@@ -94,7 +96,7 @@ def _unbound(scene: Scene, claim: Actor, step: Step, cls: Actor, pods: list[Acto
     why="Argo CD has no health check for this kind, and takes it for healthy once it is there",
     fix="add a health check to argocd-cm",
 )
-def gate_without_check(scene: Scene) -> Iterator[Remark]:
+def gate_without_check(scene: LintScene) -> Iterator[RuleRemark]:
     cast = cast_of(scene)
     consumers = _consumers(cast)
     for node in scene.graph.nodes:
@@ -126,7 +128,7 @@ def _consumers(cast: Cast) -> dict[int, list[tuple[Actor, bool]]]:
     return found
 
 
-def _no_check(scene: Scene, actor: Actor, step: Step, later: list[Actor]) -> Remark:
+def _no_check(scene: LintScene, actor: Actor, step: Step, later: list[Actor]) -> RuleRemark:
     row = scene.known.row_of(actor.ref.kind)
     behind = f", and {name(later[0].ref)} fails where it is not ready" if later else ""
     story = [
@@ -135,7 +137,7 @@ def _no_check(scene: Scene, actor: Actor, step: Step, later: list[Actor]) -> Rem
         "2 s later the next wave begins, while it is still on its way",
     ]
     story += [f"{name(later[0].ref)} needs it, and fails"] if later else []
-    return Remark(
+    return RuleRemark(
         sentence=f"nothing waits until {name(actor.ref)} in {turn(step)} is ready{behind}",
         at=Mark(actor.document),
         also=(Mark(later[0].document),) if later else (),
@@ -154,7 +156,7 @@ def _no_check(scene: Scene, actor: Actor, step: Step, later: list[Actor]) -> Rem
     fix="leave its own namespace and `kube-system` out with a `namespaceSelector`, or use"
     " `failurePolicy: Ignore`",
 )
-def closed_webhook(scene: Scene) -> Iterator[Remark]:
+def closed_webhook(scene: LintScene) -> Iterator[RuleRemark]:
     for actor in scene.of_kind("admissionregistration.k8s.io", *HOOKS):
         for at, hook in enumerate(listed(actor.body, "webhooks")):
             if not isinstance(hook, dict) or text(hook, "failurePolicy", default="Fail") != "Fail":
@@ -174,7 +176,7 @@ def closed_webhook(scene: Scene) -> Iterator[Remark]:
                 }
             )
             if broad:
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"{name(actor.ref)} refuses all {some(broad)} while"
                     f" `{text(hook, 'name')}` does not answer",
                     at=Mark(actor.document, ("webhooks", at)),
@@ -188,7 +190,7 @@ def closed_webhook(scene: Scene) -> Iterator[Remark]:
     why="each wave waits for the one before, and costs Argo CD at least 2 s",
     fix="give both the same wave",
 )
-def needless_wave(scene: Scene) -> Iterator[Remark]:
+def needless_wave(scene: LintScene) -> Iterator[RuleRemark]:
     """Two neighbouring waves between which nothing needs anything, however far."""
     cast = cast_of(scene)
     needs: dict[int, set[int]] = {}
@@ -204,7 +206,7 @@ def needless_wave(scene: Scene) -> Iterator[Remark]:
         for at, (early, late) in enumerate(pairwise(waves)):
             first = _first(cast, late)
             if first is not None and _is_needless(cast, waves[: at + 1], late, needs):
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"nothing in {turn(late)} of `{unit}` needs anything of"
                     f" {turn(early)}, as far as is known",
                     at=Mark(first.document),
@@ -250,7 +252,7 @@ LONGEST_CHAIN = 12
     " holds all behind it",
     fix="let units depend on what they need, and not on whoever comes before",
 )
-def long_chain(scene: Scene) -> Iterator[Remark]:
+def long_chain(scene: LintScene) -> Iterator[RuleRemark]:
     depth: dict[UnitId, int] = {}
     for step in scene.order.plan.steps:
         for edge in scene.order.entering.get(step.id, ()):
@@ -260,7 +262,7 @@ def long_chain(scene: Scene) -> Iterator[Remark]:
     written = {name_: number for name_, number in depth.items() if name_ in scene.unit_objects}
     last = max(written, key=lambda one: written[one], default=None)
     if last is not None and written[last] > LONGEST_CHAIN:
-        yield Remark(
+        yield RuleRemark(
             sentence=f"`{last}` comes behind {written[last]} others, one after another",
             at=Mark(scene.unit_objects[last]),
         )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tidegate.documents import Document
 from tidegate.lint.pods import template_path
-from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Ref
@@ -33,34 +33,34 @@ ENDS = {"pre-delete", "post-delete", "test", "test-success", "test-failure"}
     " as a whole number in quotes, and nothing else",
     fix='write `argocd.argoproj.io/sync-wave: "1"` among `metadata.annotations` of the object',
 )
-def misplaced_wave(scene: Scene) -> Iterator[Remark]:
+def misplaced_wave(scene: LintScene) -> Iterator[RuleRemark]:
     for actor in scene.actors:
         if actor.unit.policy.order is Order.WAVES:
             yield from _misspelt(actor)
             yield from _on_pods(actor)
 
 
-def _misspelt(actor: Actor) -> Iterator[Remark]:
+def _misspelt(actor: Actor) -> Iterator[RuleRemark]:
     notes = mapping(actor.body, "metadata", "annotations")
     for key in notes:
         if key != WAVE and _NEAR.fullmatch(key):
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{key}` on {name(actor.ref)} is not the annotation of a wave",
                 at=Mark(actor.document, ("metadata", "annotations", key)),
             )
     if WAVE in mapping(actor.body, "metadata", "labels"):
-        yield Remark(
+        yield RuleRemark(
             sentence=f"the wave of {name(actor.ref)} is a label, and labels are not read",
             at=Mark(actor.document, ("metadata", "labels", WAVE)),
         )
 
 
-def _on_pods(actor: Actor) -> Iterator[Remark]:
+def _on_pods(actor: Actor) -> Iterator[RuleRemark]:
     path = template_path(actor)
     notes = (*(path or ()), "metadata", "annotations")
     own = mapping(actor.body, "metadata", "annotations")
     if path and WAVE in mapping(actor.body, *map(str, notes)) and WAVE not in own:
-        yield Remark(
+        yield RuleRemark(
             sentence=f"the wave of {name(actor.ref)} stands on its pods, where nobody reads it",
             at=Mark(actor.document, (*notes, WAVE)),
         )
@@ -73,7 +73,7 @@ def _on_pods(actor: Actor) -> Iterator[Remark]:
     why="whoever deploys these objects does not read it",
     fix="say it in the words of the tool that deploys them, or remove the annotation",
 )
-def unread_annotation(scene: Scene) -> Iterator[Remark]:
+def unread_annotation(scene: LintScene) -> Iterator[RuleRemark]:
     for actors in scene.by_unit.values():
         order = actors[0].unit.policy.order
         name_of = actors[0].unit.policy.semantics.name
@@ -86,12 +86,12 @@ def unread_annotation(scene: Scene) -> Iterator[Remark]:
         yield from _on_template(one.document, one.ref)
 
 
-def _waves_in_flux(actors: list[Actor]) -> Iterator[Remark]:
+def _waves_in_flux(actors: list[Actor]) -> Iterator[RuleRemark]:
     """One remark for a unit: whoever wrote different waves relies on them."""
     told = [one for one in actors if WAVE in _notes(one)]
     if len({str(_notes(one)[WAVE]) for one in told}) > 1 or (told and len(told) < len(actors)):
         first = told[0]
-        yield Remark(
+        yield RuleRemark(
             sentence=f"waves in `{first.unit.id}` order nothing: Flux does not read them"
             f" ({some([str(one.ref) for one in told])})",
             at=Mark(first.document, ("metadata", "annotations", WAVE)),
@@ -102,12 +102,12 @@ def _waves_in_flux(actors: list[Actor]) -> Iterator[Remark]:
         )
 
 
-def _others(actors: list[Actor], keys: tuple[str, ...], whose: str) -> Iterator[Remark]:
+def _others(actors: list[Actor], keys: tuple[str, ...], whose: str) -> Iterator[RuleRemark]:
     for actor in actors:
         found = [one for one in _notes(actor) if one.startswith(keys)]
         if found:
             engine = actor.unit.policy.semantics.name
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"{whose} in `{actor.unit.id}` order nothing under {engine}",
                 at=Mark(actor.document, ("metadata", "annotations", found[0])),
                 semantics=(engine,),
@@ -115,10 +115,10 @@ def _others(actors: list[Actor], keys: tuple[str, ...], whose: str) -> Iterator[
             return
 
 
-def _on_template(document: Document, ref: Ref) -> Iterator[Remark]:
+def _on_template(document: Document, ref: Ref) -> Iterator[RuleRemark]:
     notes = ("spec", "template", "metadata", "annotations")
     if WAVE in mapping(document.body, *notes):
-        yield Remark(
+        yield RuleRemark(
             sentence=f"the wave in the template of {name(ref)} orders nothing",
             at=Mark(document, (*notes, WAVE)),
             why="its Applications are made by the set's controller, and no sync applies them",
@@ -138,7 +138,7 @@ def _notes(actor: Actor) -> dict[str, object]:
     why="Argo CD maps Helm's hooks of installs and upgrades, and leaves out all others",
     fix="say with `argocd.argoproj.io/hook` when it shall run",
 )
-def unmapped_hook(scene: Scene) -> Iterator[Remark]:
+def unmapped_hook(scene: LintScene) -> Iterator[RuleRemark]:
     for unit, documents in scene.documents.items():
         if scene.units[unit].policy.order is not Order.WAVES:
             continue
@@ -148,7 +148,7 @@ def unmapped_hook(scene: Scene) -> Iterator[Remark]:
             words = {word.strip() for word in said.split(",") if word.strip()}
             if words and "argocd.argoproj.io/hook" not in notes and not words & (MAPPED | ENDS):
                 kind, called = text(document.body, "kind"), text(document.body, "metadata", "name")
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"{kind} `{called}` is the Helm hook `{said}`, which is never run",
                     at=Mark(document, ("metadata", "annotations", HELM_HOOK)),
                     semantics=("argocd",),

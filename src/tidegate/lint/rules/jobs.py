@@ -12,8 +12,8 @@ from tidegate.lint.pods import (
     start_window,
     template_of,
 )
-from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, turn
 from tidegate.model.finding import Severity
 from tidegate.model.plan import HookPolicy
@@ -32,7 +32,7 @@ PROGRESS_DEADLINE = 600
     why="a Job cannot be changed once it is there, and one that is gone says nothing",
     fix="keep the delete policy `BeforeHookCreation`, or let the Job be replaced by force",
 )
-def fragile_job(scene: Scene) -> Iterator[Remark]:
+def fragile_job(scene: LintScene) -> Iterator[RuleRemark]:
     for actor in scene.of_kind("batch", "Job"):
         if actor.unit.policy.order is Order.WAVES:
             yield from _replaced(actor)
@@ -41,11 +41,11 @@ def fragile_job(scene: Scene) -> Iterator[Remark]:
         yield from _with_sidecar(actor, scene)
 
 
-def _replaced(actor: Actor) -> Iterator[Remark]:
+def _replaced(actor: Actor) -> Iterator[RuleRemark]:
     handling = actor.manifest.handling
     if handling.replaces and not handling.forces and actor.manifest.hook is None:
         noted = OPTIONS in mapping(actor.body, "metadata", "annotations")
-        yield Remark(
+        yield RuleRemark(
             sentence=f"{name(actor.ref)} is replaced and not forced: its next change is refused",
             at=Mark(actor.document, ("metadata", "annotations", OPTIONS) if noted else ()),
             why="`Replace=true` sends the whole Job, and its template is immutable",
@@ -53,7 +53,7 @@ def _replaced(actor: Actor) -> Iterator[Remark]:
         )
 
 
-def _kept(actor: Actor) -> Iterator[Remark]:
+def _kept(actor: Actor) -> Iterator[RuleRemark]:
     hook = actor.manifest.hook
     if hook == (HookPolicy.SUCCEEDED,) and actor.manifest.ref.name == str(
         part(actor.body, "metadata", "name")
@@ -61,7 +61,7 @@ def _kept(actor: Actor) -> Iterator[Remark]:
         key = "argocd.argoproj.io/hook-delete-policy"
         helm = "helm.sh/hook-delete-policy"
         notes = mapping(actor.body, "metadata", "annotations")
-        yield Remark(
+        yield RuleRemark(
             sentence=f"{name(actor.ref)} stays when it fails, and the next sync meets it",
             at=Mark(actor.document, ("metadata", "annotations", key if key in notes else helm)),
             severity=Severity.NOTE,
@@ -70,12 +70,12 @@ def _kept(actor: Actor) -> Iterator[Remark]:
         )
 
 
-def _short_lived(actor: Actor) -> Iterator[Remark]:
+def _short_lived(actor: Actor) -> Iterator[RuleRemark]:
     life = part(actor.body, "spec", "ttlSecondsAfterFinished")
     if not isinstance(life, int) or isinstance(life, bool) or life > SHORTEST_LIFE:
         return
     if actor.manifest.hook is None and actor.unit.policy.semantics.name == "argocd":
-        yield Remark(
+        yield RuleRemark(
             sentence=f"{name(actor.ref)} removes itself {life} s after its end,"
             " and Argo CD makes it again",
             at=Mark(actor.document, ("spec", "ttlSecondsAfterFinished")),
@@ -85,7 +85,7 @@ def _short_lived(actor: Actor) -> Iterator[Remark]:
         )
 
 
-def _with_sidecar(actor: Actor, scene: Scene) -> Iterator[Remark]:
+def _with_sidecar(actor: Actor, scene: LintScene) -> Iterator[RuleRemark]:
     home = (actor.unit.destination.cluster, "", "Namespace", "", actor.ref.namespace)
     spaces = scene.by_identity.get(home, ())
     injected = any(
@@ -95,7 +95,7 @@ def _with_sidecar(actor: Actor, scene: Scene) -> Iterator[Remark]:
     pod = mapping(template_of(actor), "metadata")
     asked = {**mapping(pod, "annotations"), **mapping(pod, "labels")}
     if injected and asked.get("sidecar.istio.io/inject") not in {"false", False}:
-        yield Remark(
+        yield RuleRemark(
             sentence=f"{name(actor.ref)} may never end: its pods get a sidecar that goes on",
             at=Mark(actor.document),
             severity=Severity.NOTE,
@@ -112,7 +112,7 @@ def _with_sidecar(actor: Actor, scene: Scene) -> Iterator[Remark]:
     why="objects of one wave are applied together: new pods may start before the migration ends",
     fix="put the migration into an earlier wave, or make it a PreSync or Sync hook",
 )
-def migration_beside_app(scene: Scene) -> Iterator[Remark]:
+def migration_beside_app(scene: LintScene) -> Iterator[RuleRemark]:
     by_step: dict[str, list[Actor]] = {}
     for actor in scene.actors:
         step = scene.step_of(actor)
@@ -131,7 +131,7 @@ def migration_beside_app(scene: Scene) -> Iterator[Remark]:
         ]
         if beside:
             app = beside[0]
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"{name(job.ref)} migrates beside {name(app.ref)}, both in {turn(step)}",
                 at=Mark(job.document),
                 also=(Mark(app.document),),
@@ -146,13 +146,13 @@ def migration_beside_app(scene: Scene) -> Iterator[Remark]:
             )
 
 
-def _many_migrate(actor: Actor) -> Iterator[Remark]:
+def _many_migrate(actor: Actor) -> Iterator[RuleRemark]:
     if number(actor.body, "spec", "replicas", default=1) < 2 or actor.ref.kind.name == "DaemonSet":  # noqa: PLR2004
         return
     for path, container in containers(actor, "initContainers"):
         if migrates(container):
             count = number(actor.body, "spec", "replicas", default=1)
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"each of {count} pods of {name(actor.ref)} migrates when it starts",
                 at=Mark(actor.document, path),
                 severity=Severity.NOTE,
@@ -170,13 +170,13 @@ def _many_migrate(actor: Actor) -> Iterator[Remark]:
     " also while its startup probe would still wait",
     fix="raise `progressDeadlineSeconds` above the window of the startup probe",
 )
-def window_beyond_deadline(scene: Scene) -> Iterator[Remark]:
+def window_beyond_deadline(scene: LintScene) -> Iterator[RuleRemark]:
     for actor in scene.of_kind("apps", "Deployment"):
         limit = number(actor.body, "spec", "progressDeadlineSeconds", default=PROGRESS_DEADLINE)
         for path, container in containers(actor, "containers"):
             window = start_window(container)
             if window > limit:
-                yield Remark(
+                yield RuleRemark(
                     sentence=f"{name(actor.ref)} may take {window} s to start,"
                     f" and counts as failed after {limit} s",
                     at=Mark(actor.document, (*path, "startupProbe")),

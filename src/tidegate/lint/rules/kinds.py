@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from tidegate.lint.cast import Cast, cast_of
 from tidegate.lint.pods import LASTING
-from tidegate.lint.rule import Mark, Remark, rule
+from tidegate.lint.rule import Mark, RuleRemark, rule
 from tidegate.lint.rules.proofs import deadlocks
-from tidegate.lint.scene import Actor, Scene
+from tidegate.lint.scene import Actor, LintScene
 from tidegate.lint.words import name, some, turn
 from tidegate.model.finding import Severity
 from tidegate.model.graph import GraphEdge, NodeKind, Tie
@@ -30,7 +30,7 @@ INJECTS = "cert-manager.io/inject-ca-from"
     why="what it waits for is not there, or is of another kind: it never starts",
     fix="correct the name, or add what is named",
 )
-def dependency_nowhere(scene: Scene) -> Iterator[Remark]:
+def dependency_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
     """Those of units are found while they are read; here those of annotations."""
     cast = cast_of(scene)
     for edge in scene.graph.edges:
@@ -40,7 +40,7 @@ def dependency_nowhere(scene: Scene) -> Iterator[Remark]:
             continue
         if edge.absent:
             continue
-        yield Remark(
+        yield RuleRemark(
             sentence=f"{name(actor.ref)} depends on {node.name}, which nobody here brings",
             at=Mark(actor.document, edge.field),
             severity=Severity.WARNING,
@@ -55,7 +55,7 @@ def dependency_nowhere(scene: Scene) -> Iterator[Remark]:
     why="none of them ever starts: each waits for the other",
     fix="remove one of the dependencies, or put both into one unit",
 )
-def circle_of_units(scene: Scene) -> Iterator[Remark]:
+def circle_of_units(scene: LintScene) -> Iterator[RuleRemark]:
     after = {
         unit.id: [one.unit for one in unit.dependencies if one.unit in scene.units]
         for unit in scene.units.values()
@@ -73,7 +73,7 @@ def circle_of_units(scene: Scene) -> Iterator[Remark]:
             for n, one in enumerate(scene.units[unit].dependencies)
             if one.unit == [*circle, unit][1]
         )
-        yield Remark(
+        yield RuleRemark(
             sentence=f"deadlock: {' waits for '.join(names)}",
             at=Mark(own, ("spec", "dependsOn", at)) if own else scene.units[unit].where,
             also=tuple(
@@ -129,14 +129,14 @@ def _shortest_circle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) 
     fix="bring the definition and the operator first: in an earlier wave, or in a unit that this"
     " one depends on",
 )
-def resource_before_definition(scene: Scene) -> Iterator[Remark]:
+def resource_before_definition(scene: LintScene) -> Iterator[RuleRemark]:
     yield from deadlocks(scene, "ORD008")
     for actors in scene.by_unit.values():
         if actors[0].unit.policy.tracking is Tracking.FLUX:
             yield from _beside_release(scene, actors)
 
 
-def _beside_release(scene: Scene, actors: list[Actor]) -> Iterator[Remark]:
+def _beside_release(scene: LintScene, actors: list[Actor]) -> Iterator[RuleRemark]:
     """Flux looks at all objects of a Kustomization before it applies the first of them."""
     unit = actors[0].unit
     defined = {one.manifest.defines for one in actors if all(one.manifest.defines)}
@@ -157,7 +157,7 @@ def _beside_release(scene: Scene, actors: list[Actor]) -> Iterator[Remark]:
             yield _refused_together(unit.id, actor, brought[source], source)
 
 
-def _by_chart(scene: Scene, actor: Actor, brought: dict[UnitId, Actor]) -> UnitId | None:
+def _by_chart(scene: LintScene, actor: Actor, brought: dict[UnitId, Actor]) -> UnitId | None:
     """The release of the operator, known by its chart, where nobody else defines the kind."""
     row = scene.known.row_of(actor.ref.kind)
     if row is None or not row.operator:
@@ -174,8 +174,8 @@ def _by_chart(scene: Scene, actor: Actor, brought: dict[UnitId, Actor]) -> UnitI
     return None
 
 
-def _refused_together(unit: UnitId, actor: Actor, release: Actor, child: UnitId) -> Remark:
-    return Remark(
+def _refused_together(unit: UnitId, actor: Actor, release: Actor, child: UnitId) -> RuleRemark:
+    return RuleRemark(
         sentence=f"deadlock: {name(actor.ref)} stands beside {name(release.ref)}, which brings"
         " its definition, in one Kustomization",
         at=Mark(actor.document, ("kind",)),
@@ -199,7 +199,7 @@ def _refused_together(unit: UnitId, actor: Actor, release: Actor, child: UnitId)
     " that is not served yet the answer is no, and nothing is applied",
     fix=f"annotate it `argocd.argoproj.io/sync-options: {SKIPS}`, or bring its definition before",
 )
-def unserved_kind(scene: Scene) -> Iterator[Remark]:
+def unserved_kind(scene: LintScene) -> Iterator[RuleRemark]:
     """Where the operator that defines a kind comes with the very same Application."""
     cast = cast_of(scene)
     for edge in scene.graph.edges:
@@ -212,7 +212,7 @@ def unserved_kind(scene: Scene) -> Iterator[Remark]:
             continue
         operator = _operator_beside(cast, edge, actor)
         if operator is not None and actor.unit.id in scene.whole:
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"{name(actor.ref)} is asked about before {name(operator.ref)} has"
                 " defined its kind",
                 at=Mark(actor.document, ("kind",)),
@@ -245,7 +245,7 @@ def _operator_beside(cast: Cast, edge: GraphEdge, actor: Actor) -> Actor | None:
     fix="bring the definitions in a unit of their own, and switch them off in the chart"
     " (`installCRDs: false`, `crds.enabled: false`)",
 )
-def bundled_definitions(scene: Scene) -> Iterator[Remark]:
+def bundled_definitions(scene: LintScene) -> Iterator[RuleRemark]:
     """Only where other units have objects of these kinds."""
     users: dict[tuple[str, str], set[UnitId]] = {}
     for actor in scene.actors:
@@ -257,7 +257,7 @@ def bundled_definitions(scene: Scene) -> Iterator[Remark]:
         used = [one for one in defined if users.get(one.manifest.defines, set()) - {unit}]
         if used and works and "/templates/" in f"/{used[0].document.place.name}":
             own = scene.unit_objects.get(unit)
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{unit}` brings {some([name(one.ref) for one in used])} with"
                 f" {name(works[0].ref)}, and other units have objects of it",
                 at=Mark(own) if own else scene.units[unit].where,
@@ -271,7 +271,7 @@ def bundled_definitions(scene: Scene) -> Iterator[Remark]:
     why="its webhook has no certificate, so that it cannot start, and the API server trusts nobody",
     fix="bring cert-manager first, and wait for its webhook",
 )
-def operator_before_certificates(scene: Scene) -> Iterator[Remark]:
+def operator_before_certificates(scene: LintScene) -> Iterator[RuleRemark]:
     cast = cast_of(scene)
     for edge in scene.graph.edges:
         actor, maker = cast.actors.get(edge.after), cast.actors.get(edge.before)
@@ -284,7 +284,7 @@ def operator_before_certificates(scene: Scene) -> Iterator[Remark]:
             continue
         webhooks = [one for one in scene.by_unit[actor.unit.id] if _takes_certificate(one)]
         if webhooks and not scene.order.is_behind(mine.id, theirs.id):
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{actor.unit.id}` has a webhook with {name(actor.ref)}, and nothing"
                 f" brings `{maker.unit.id}` before it",
                 at=Mark(actor.document),
@@ -300,7 +300,7 @@ def operator_before_certificates(scene: Scene) -> Iterator[Remark]:
             )
 
 
-def _is_near(scene: Scene, actor: Actor, maker: Actor) -> bool:
+def _is_near(scene: LintScene, actor: Actor, maker: Actor) -> bool:
     """Whether both begin together for sure, or one behind the other without a gate between."""
     mine, theirs = scene.step_of(actor), scene.step_of(maker)
     if mine is None or theirs is None:
@@ -320,7 +320,7 @@ def _takes_certificate(actor: Actor) -> bool:
     why="nothing brings the one before the other: whether it works is a matter of luck",
     fix="put the task behind what it calls, or let it try for longer (`backoffLimit`)",
 )
-def task_beside(scene: Scene) -> Iterator[Remark]:
+def task_beside(scene: LintScene) -> Iterator[RuleRemark]:
     """A Job that tries a few times usually gets there; one that tries once does not."""
     cast = cast_of(scene)
     for case in cast.races:
@@ -328,7 +328,7 @@ def task_beside(scene: Scene) -> Iterator[Remark]:
         limit = number(actor.body, "spec", "backoffLimit", default=6)
         if maker is None or limit > 0 or not actor.is_a("batch", "Job"):
             continue
-        yield Remark(
+        yield RuleRemark(
             sentence=f"{name(actor.ref)} tries once to call {case.wanted}, and nothing waits until"
             f" {name(maker.ref)} is ready",
             at=Mark(actor.document, case.edge.field),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.lint.cast import Case, cast_of
-from tidegate.lint.rule import Mark, Remark, rule
-from tidegate.lint.scene import Scene
+from tidegate.lint.cast import WaitCase, cast_of
+from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.scene import LintScene
 from tidegate.lint.words import name, turn, when
 from tidegate.model.finding import Severity
 from tidegate.model.graph import Tie
@@ -17,7 +17,7 @@ STORES = ("SecretStore", "ClusterSecretStore")
 DEADLOCK = "a gate waits for what only a later step brings"
 
 
-def _own_words(case: Case) -> str:
+def _own_words(case: WaitCase) -> str:
     """What is wanted, in words."""
     edge = case.edge
     what = case.wanted
@@ -26,7 +26,7 @@ def _own_words(case: Case) -> str:
     return what
 
 
-def _kind_of(case: Case) -> str:
+def _kind_of(case: WaitCase) -> str:
     """The rule that a deadlock falls under."""
     actor, maker = case.actor, case.maker
     if actor.is_a("external-secrets.io", *STORES):
@@ -41,19 +41,19 @@ def _kind_of(case: Case) -> str:
     return "ORD006"
 
 
-def deadlocks(scene: Scene, code: str) -> Iterator[Remark]:
+def deadlocks(scene: LintScene, code: str) -> Iterator[RuleRemark]:
     for case in cast_of(scene).deadlocks:
         if _kind_of(case) == code:
             yield _stuck(scene, case)
 
 
-def _stuck(scene: Scene, case: Case) -> Remark:
+def _stuck(scene: LintScene, case: WaitCase) -> RuleRemark:
     actor, maker = case.actor, case.maker
     step = scene.step_of(actor)
     later = scene.step_of(maker) if maker else None
     comes = when(maker, later, beside=actor) if maker else "later"
     made = "" if case.edge.through is None or maker is None else f", which {name(maker.ref)} makes"
-    return Remark(
+    return RuleRemark(
         sentence=f"deadlock: {name(actor.ref)} in {turn(step)} waits for {_own_words(case)}{made}"
         f" in {comes}",
         at=Mark(actor.document, case.edge.field),
@@ -65,7 +65,7 @@ def _stuck(scene: Scene, case: Case) -> Remark:
     )
 
 
-def _story(scene: Scene, case: Case) -> Iterator[str]:
+def _story(scene: LintScene, case: WaitCase) -> Iterator[str]:
     actor, maker = case.actor, case.maker
     step, engine = scene.step_of(actor), actor.unit.policy.semantics.name
     yield f"{when(actor, step)} applies {name(actor.ref)}"
@@ -81,7 +81,7 @@ def _story(scene: Scene, case: Case) -> Iterator[str]:
     yield f"that comes only when {turn(step)} of `{actor.unit.id}` is done: under {engine} {held}"
 
 
-def _effect(case: Case) -> str:
+def _effect(case: WaitCase) -> str:
     actor, what = case.actor, _own_words(case)
     if case.edge.effect is Effect.REFUSED:
         if case.edge.tie is Tie.DEFINITION:
@@ -101,7 +101,7 @@ def _effect(case: Case) -> str:
 _PODS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "ReplicaSet"})
 
 
-def _mend(case: Case, *, step_name: str) -> str:
+def _mend(case: WaitCase, *, step_name: str) -> str:
     actor, maker = case.actor, case.maker
     if maker is None:
         return ""
@@ -124,7 +124,7 @@ def _mend(case: Case, *, step_name: str) -> str:
     why="PreSync is over before the first wave begins: what the waves bring is not there yet",
     fix="make it a Sync hook behind what it needs",
 )
-def hook_before_producer(scene: Scene) -> Iterator[Remark]:
+def hook_before_producer(scene: LintScene) -> Iterator[RuleRemark]:
     return deadlocks(scene, "ORD004")
 
 
@@ -135,7 +135,7 @@ def hook_before_producer(scene: Scene) -> Iterator[Remark]:
     why="PostSync begins when all before it is healthy, and the pods are not before PostSync",
     fix="make the hook a Sync hook in an earlier wave",
 )
-def pods_wait_for_later_hook(scene: Scene) -> Iterator[Remark]:
+def pods_wait_for_later_hook(scene: LintScene) -> Iterator[RuleRemark]:
     return deadlocks(scene, "ORD005")
 
 
@@ -146,7 +146,7 @@ def pods_wait_for_later_hook(scene: Scene) -> Iterator[Remark]:
     why="the gate opens when the object is ready, and that is not before the later step",
     fix="bring first what is needed first",
 )
-def deadlock(scene: Scene) -> Iterator[Remark]:
+def deadlock(scene: LintScene) -> Iterator[RuleRemark]:
     return deadlocks(scene, "ORD006")
 
 
@@ -157,7 +157,7 @@ def deadlock(scene: Scene) -> Iterator[Remark]:
     why="a store is ready when its provider answers",
     fix="bring the store behind the provider",
 )
-def store_before_provider(scene: Scene) -> Iterator[Remark]:
+def store_before_provider(scene: LintScene) -> Iterator[RuleRemark]:
     yield from deadlocks(scene, "ORD042")
     for case in cast_of(scene).inversions:
         if case.actor.is_a("external-secrets.io", *STORES):
@@ -171,13 +171,13 @@ def store_before_provider(scene: Scene) -> Iterator[Remark]:
     why="it waits, and recovers when what it needs is there",
     fix="bring the producer in the same wave, or in an earlier one",
 )
-def consumer_before_producer(scene: Scene) -> Iterator[Remark]:
+def consumer_before_producer(scene: LintScene) -> Iterator[RuleRemark]:
     for case in cast_of(scene).inversions:
         if not case.actor.is_a("external-secrets.io", *STORES):
             yield _inverted(scene, case, Severity.NOTE)
 
 
-def _inverted(scene: Scene, case: Case, severity: Severity) -> Remark:
+def _inverted(scene: LintScene, case: WaitCase, severity: Severity) -> RuleRemark:
     actor, maker = case.actor, case.maker
     step = scene.step_of(actor)
     comes = when(maker, scene.step_of(maker), beside=actor) if maker else "a later step"
@@ -188,7 +188,7 @@ def _inverted(scene: Scene, case: Case, severity: Severity) -> Remark:
         f"nothing waits for it, so that {comes} begins all the same and brings {_own_words(case)}",
         "then it works",
     )
-    return Remark(
+    return RuleRemark(
         sentence=f"{name(actor.ref)} in {turn(step)} needs {_own_words(case)},"
         f" which comes in {comes}",
         at=Mark(actor.document, case.edge.field),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.lint.rule import Mark, Remark, Spotted, rule
-from tidegate.lint.scene import Scene
+from tidegate.lint.rule import Mark, RuleRemark, Spotted, rule
+from tidegate.lint.scene import LintScene
 from tidegate.lint.words import name
 from tidegate.model.bands import phase_in
 from tidegate.model.finding import Severity
@@ -23,7 +23,7 @@ CNPG = "postgresql.cnpg.io"
     why="on an empty cluster nothing can be decrypted before somebody has brought it by hand",
     fix="write down where it is kept, and bring it before the first sync",
 )
-def key_by_hand(scene: Scene) -> Iterator[Remark]:
+def key_by_hand(scene: LintScene) -> Iterator[RuleRemark]:
     if not scene.greenfield:
         return
     known = {(one.ref.namespace, one.ref.name) for one in scene.of_kind("", "Secret")}
@@ -33,7 +33,7 @@ def key_by_hand(scene: Scene) -> Iterator[Remark]:
         key = (unit.namespace, secret)
         if secret and key not in known | told:
             told.add(key)
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"somebody brings Secret `{unit.namespace}/{secret}` by hand: `{unit}`"
                 " decrypts with it",
                 at=Mark(own, ("spec", "decryption", "secretRef")),
@@ -48,13 +48,13 @@ def key_by_hand(scene: Scene) -> Iterator[Remark]:
     " not read",
     fix="keep a variant with `bootstrap.recovery` ready, and write down when it is used",
 )
-def empty_database(scene: Scene) -> Iterator[Remark]:
+def empty_database(scene: LintScene) -> Iterator[RuleRemark]:
     if not scene.greenfield:
         return
     for actor in scene.of_kind(CNPG, "Cluster"):
         backs_up = mapping(actor.body, "spec", "backup") or mapping(actor.body, "spec", "plugins")
         if backs_up and not mapping(actor.body, "spec", "bootstrap", "recovery"):
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"{name(actor.ref)} is backed up, and begins empty on a new cluster",
                 at=Mark(actor.document, ("spec", "bootstrap")),
             )
@@ -68,7 +68,7 @@ def empty_database(scene: Scene) -> Iterator[Remark]:
     " too late",
     fix="correct the label of the phase, or the bands in `lint.bands` of tidegate.yaml",
 )
-def wrong_band(scene: Scene) -> Iterator[Remark]:
+def wrong_band(scene: LintScene) -> Iterator[RuleRemark]:
     """Only where `tidegate.yaml` names the label that holds the phase."""
     bands = scene.bands
     if not bands.label:
@@ -81,12 +81,14 @@ def wrong_band(scene: Scene) -> Iterator[Remark]:
         if phase is None:
             continue
         if phase in bands.empty:
-            yield Remark(sentence=f"`{unit}` is in phase {phase:03}, which is kept empty", at=at)
+            yield RuleRemark(
+                sentence=f"`{unit}` is in phase {phase:03}, which is kept empty", at=at
+            )
         domain = text(said, bands.domain_label)
         own_phases = bands.domains.get(domain) or (0, 999)
         first, last = min(own_phases), max(own_phases)
         if not first <= phase <= last:
-            yield Remark(
+            yield RuleRemark(
                 sentence=f"`{unit}` of `{domain}` is in phase {phase:03}, and its own are"
                 f" {first:03} to {last:03}",
                 at=at,
@@ -94,16 +96,16 @@ def wrong_band(scene: Scene) -> Iterator[Remark]:
         yield from _misfits(scene, unit, phase, at)
 
 
-def _misfits(scene: Scene, unit: UnitId, phase: int, at: Spotted) -> Iterator[Remark]:
+def _misfits(scene: LintScene, unit: UnitId, phase: int, at: Spotted) -> Iterator[RuleRemark]:
     """What a band takes in, where it says so; and definitions that stand in no band for them."""
     band = scene.bands.band_of(phase)
     actors = scene.by_unit.get(unit, [])
     if band is None:
-        yield Remark(sentence=f"`{unit}` is in phase {phase:03}, which is in no band", at=at)
+        yield RuleRemark(sentence=f"`{unit}` is in phase {phase:03}, which is in no band", at=at)
         return
     strange = [one for one in actors if band.kinds and one.ref.kind.name not in band.kinds]
     if strange:
-        yield Remark(
+        yield RuleRemark(
             sentence=f"`{unit}` is in phase {phase:03} for {band.name}, and brings"
             f" {name(strange[0].ref)}",
             at=at,

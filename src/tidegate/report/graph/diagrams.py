@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.unit import Strength
-from tidegate.report.graph.picture import Picture, PictureBox, PictureTie
+from tidegate.report.graph.picture import GraphPicture, PictureBox, PictureTie
 
 
-def mermaid_lines(picture: Picture) -> Iterator[str]:
+def mermaid_lines(picture: GraphPicture) -> Iterator[str]:
     """A flowchart: units are groups, waves are groups in them."""
     yield "flowchart LR"
     for box in picture.boxes:
@@ -44,7 +44,7 @@ def _mermaid_text(text: str) -> str:
     return "".join(codes.get(sign, sign) for sign in text)
 
 
-def dot_lines(picture: Picture) -> Iterator[str]:
+def dot_lines(picture: GraphPicture) -> Iterator[str]:
     """A digraph with a cluster for each unit and for each of its waves."""
     yield "digraph tidegate {"
     yield "  rankdir=LR; compound=true; node [shape=box, style=rounded, fontsize=10];"

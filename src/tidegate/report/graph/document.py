@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tidegate.documents.document import path_text
-from tidegate.model.graph import Circle, Graph, GraphEdge, GraphNode, GraphStep, Lack, Wait
+from tidegate.model.graph import (
+    Circle,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    GraphStep,
+    MissingThing,
+    WaitLink,
+)
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Edge
 from tidegate.report.graph.picture import GraphStory, shown_nodes
@@ -52,7 +60,7 @@ def graph_document(story: GraphStory) -> Body:
     return document
 
 
-def _is_asked(lack: Lack, shown: set[int]) -> bool:
+def _is_asked(lack: MissingThing, shown: set[int]) -> bool:
     return any(one.node in shown for one in lack.askers)
 
 
@@ -122,7 +130,7 @@ def _edge(one: GraphEdge, *, is_inverted: bool) -> Body:
     }
 
 
-def _lack(one: Lack) -> Body:
+def _lack(one: MissingThing) -> Body:
     return {
         "kind": one.kind.value,
         "name": one.name,
@@ -146,7 +154,7 @@ def _circle(one: Circle) -> Json:
     return [_wait(wait) for wait in one.waits]
 
 
-def _wait(one: Wait) -> Body:
+def _wait(one: WaitLink) -> Body:
     return {
         "who": one.who,
         "why": one.why,

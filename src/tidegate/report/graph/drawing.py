@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tidegate.model.unit import Strength
-from tidegate.report.graph.picture import OUTSIDE, Picture, PictureBox, PictureTie
+from tidegate.report.graph.picture import OUTSIDE, GraphPicture, PictureBox, PictureTie
 
 WIDE, LINE, HEAD, WAVE = 300, 18, 30, 20
 GAP_X, GAP_Y, MARGIN, PAD = 90, 26, 24, 8
@@ -62,7 +62,7 @@ class _Layout:
         return self.boxes.get(key) or self.items.get(key)
 
 
-def svg_lines(picture: Picture) -> Iterator[str]:
+def svg_lines(picture: GraphPicture) -> Iterator[str]:
     """One SVG document."""
     layout = _lay_out(picture)
     size = f'width="{layout.width}" height="{layout.height}"'
@@ -101,7 +101,7 @@ def _height(box: PictureBox) -> int:
     return HEAD + waves + (PAD if box.waves else 0)
 
 
-def _lay_out(picture: Picture) -> _Layout:
+def _lay_out(picture: GraphPicture) -> _Layout:
     columns: dict[int, list[PictureBox]] = {}
     for box in picture.boxes:
         columns.setdefault(box.column, []).append(box)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from tidegate.report.graph.drawing import svg_lines
-from tidegate.report.graph.picture import GraphStory, Picture
+from tidegate.report.graph.picture import GraphPicture, GraphStory
 from tidegate.report.graph.words import circle_lines, lack_lines, path_lines
 
 STYLE = """\
@@ -53,7 +53,7 @@ document.addEventListener('keydown',event=>{if(event.key==='Escape'){find.value=
 """
 
 
-def html_lines(story: GraphStory, picture: Picture) -> Iterator[str]:
+def html_lines(story: GraphStory, picture: GraphPicture) -> Iterator[str]:
     """A page that needs nothing else: no network, no other file."""
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width,initial-scale=1">'

@@ -17,10 +17,10 @@ from tidegate.model.graph import (
     GraphEdge,
     GraphNode,
     GraphStep,
-    Lack,
+    MissingThing,
     NodeKind,
     Tie,
-    Wait,
+    WaitLink,
 )
 from tidegate.model.operators import Effect
 from tidegate.model.unit import Strength, UnitId
@@ -46,9 +46,9 @@ class GraphStory:
     graph: Graph
     inverted: frozenset[int] = frozenset()
     circles: tuple[Circle, ...] = ()
-    lacks: tuple[Lack, ...] = ()
+    lacks: tuple[MissingThing, ...] = ()
     path: tuple[CriticalStep, ...] | None = None
-    waits: tuple[Wait, ...] | None = None
+    waits: tuple[WaitLink, ...] | None = None
     units: frozenset[UnitId] | None = None
     """Only these are shown."""
 
@@ -103,17 +103,17 @@ class PictureTie:
 
 
 @dataclass(slots=True)
-class Picture:
+class GraphPicture:
     boxes: list[PictureBox] = field(default_factory=list)
     ties: list[PictureTie] = field(default_factory=list)
 
 
-def make_picture(story: GraphStory) -> Picture:
+def make_picture(story: GraphStory) -> GraphPicture:
     """What of a graph is drawn."""
     graph = story.graph
     columns = _columns(graph)
     critical = {graph.steps[one.step].unit for one in story.path or ()}
-    picture = Picture()
+    picture = GraphPicture()
     homes: dict[int, str] = {}
     boxes: dict[UnitId, str] = {}
     steps: dict[UnitId, list[GraphStep]] = {}

@@ -13,10 +13,10 @@ from tidegate.model.graph import (
     GraphEdge,
     GraphNode,
     GraphStep,
-    Lack,
+    MissingThing,
     NodeKind,
     Tie,
-    Wait,
+    WaitLink,
 )
 from tidegate.model.operators import Effect
 from tidegate.model.plan import Because
@@ -155,17 +155,17 @@ def circle_lines(circles: Iterable[Circle]) -> Iterator[str]:
         yield from (f"  {line}" for line in wait_lines(circle.waits))
 
 
-def wait_lines(waits: Iterable[Wait]) -> Iterator[str]:
+def wait_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
     for one in waits:
         yield f"{one.who} {one.why}{f', {one.where}' if one.where else ''}"
 
 
-def why_lines(waits: Iterable[Wait]) -> Iterator[str]:
+def why_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
     lines = list(wait_lines(waits))
     yield from lines or ["it does not wait for it: neither by an order nor by a reference"]
 
 
-def lack_lines(lacks: Iterable[Lack]) -> Iterator[str]:
+def lack_lines(lacks: Iterable[MissingThing]) -> Iterator[str]:
     """One line for each, with who needs it."""
     for one in lacks:
         askers = [_asker(asker.name, asker.field, str(asker.where or "")) for asker in one.askers]
