@@ -226,3 +226,10 @@ def test_what_lies_here_and_git_ignores_is_no_error_and_still_told(tmp_path: Pat
 
     assert ran.returncode == 0, ran.stdout
     assert "note[ORD049]: `sealed.yaml` is here, and Git ignores it" in ran.stdout
+
+
+def test_a_directory_without_objects_is_not_called_clean_in_silence(tmp_path: Path) -> None:
+    ran = tidegate("lint", write_unit(tmp_path / "empty"))
+
+    assert ran.returncode == 0
+    assert "note[render.nothing]" in ran.stdout

@@ -364,3 +364,13 @@ def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) ->
     ran = tidegate("units", platform, "--entry", "compact")
 
     assert names(ran.stdout) == ["Application/argocd/compact"]
+
+
+def test_a_plain_directory_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n"
+
+    ran = tidegate("units", write_unit(tmp_path / "unit", broken=broken))
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr.startswith("error[documents.syntax]")
+    assert "broken.yaml:3" in ran.stderr

@@ -90,7 +90,7 @@ async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
     except (PlanError, ExceptionGroup) as error:
         findings = tuple(map(_unplanned, _errors(error)))
     if graphed is not None:
-        findings = (*graphed.planned.findings, *manual)
+        findings = (*graphed.planned.findings, *manual, *map(_noted, graphed.planned.notes))
     read = graphed.planned.read if graphed else await read_members(found.members, session)
     looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
     wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
@@ -140,9 +140,18 @@ def _errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateEr
 
 
 def _unplanned(error: TidegateError) -> Finding:
+    return _told(error, Severity.ERROR)
+
+
+def _noted(error: TidegateError) -> Finding:
+    """What is not certain of what was rendered, such as that it came to nothing."""
+    return _told(error, Severity.NOTE)
+
+
+def _told(error: TidegateError, severity: Severity) -> Finding:
     return Finding(
         code=error.code,
-        severity=Severity.ERROR,
+        severity=severity,
         sentence=error.problem,
         where=error.where,
         fix=error.hint,

@@ -14,7 +14,7 @@ from tidegate.documents import Document
 from tidegate.errors import PlanError, RenderError, TidegateError, errors_of
 from tidegate.flows.bringing import BroughtUnits, KnownKinds
 from tidegate.flows.checks import settle_checks
-from tidegate.flows.discover.families import Family, Member
+from tidegate.flows.discover.families import Family, Member, refuse_unrendered
 from tidegate.flows.expressions import try_expressions
 from tidegate.flows.projects import (
     closed_for_good,
@@ -333,14 +333,7 @@ async def _read_all(members: Iterable[Member], session: Session) -> _ReadUnits:
 
 def _refuse_unrendered(members: Iterable[Member]) -> None:
     """Raise what is wrong with what the user points at."""
-    errors = [
-        error
-        for one in members
-        if isinstance(one.rendered, Unrendered) and not one.unit.id.kind
-        for error in one.rendered.errors
-    ]
-    if errors:
-        raise ExceptionGroup("not rendered", errors)
+    refuse_unrendered(members)
 
 
 def _attempt(

@@ -9,6 +9,7 @@ from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.tracking import SET
 from tidegate.documents import Document
 from tidegate.flows.discover import Family, Member
+from tidegate.flows.discover.families import refuse_unrendered
 from tidegate.flows.rendering import Rendered, Unrendered
 from tidegate.model.policy import Order
 from tidegate.model.reading import text
@@ -17,7 +18,12 @@ from tidegate.report.units import UnitRow
 
 
 def unit_rows(families: Iterable[Family], *, counts: bool = False) -> list[UnitRow]:
-    """Each entry, and below it those that it brings, by their waves; `counts`: their objects."""
+    """Each entry, and below it those that it brings, by their waves; `counts`: their objects.
+
+    Raises where what the user points at could not be rendered.
+    """
+    families = tuple(families)
+    refuse_unrendered(member for family in families for member in family.members)
     return [row for family in families for row in _rows(family, counts=counts)]
 
 

@@ -50,6 +50,21 @@ class Member:
         return self.rendered.documents if isinstance(self.rendered, Rendered) else ()
 
 
+def refuse_unrendered(members: Iterable[Member]) -> None:
+    """Raise where what the user points at could not be rendered.
+
+    A unit of a repository that could not is a finding, and others go on.
+    """
+    errors = [
+        error
+        for one in members
+        if isinstance(one.rendered, Unrendered) and not one.unit.id.kind
+        for error in one.rendered.errors
+    ]
+    if errors:
+        raise ExceptionGroup("not rendered", errors)
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """An entry, and everything that comes of it, parents before their children.
