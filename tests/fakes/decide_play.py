@@ -58,6 +58,7 @@ class Play:
         slow: tuple[str, ...] = (),
         left_out: dict[UnitId, Trouble] | None = None,
         due: tuple[UnitId, ...] = (),
+        under_way: tuple[UnitId, ...] = (),
     ) -> None:
         self.now = START
         self.events: list[Event] = []
@@ -70,7 +71,7 @@ class Play:
         self._versions = 0
         self._written: dict[str, Written] = {}
         self._spots = spots_of(plan)
-        self.hear(Begun(governed(plan, **self._changes), left_out or {}, due))
+        self.hear(Begun(governed(plan, **self._changes), left_out or {}, due, under_way))
 
     def hear(self, heard: Input) -> None:
         inbox = [heard]

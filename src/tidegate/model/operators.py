@@ -196,7 +196,7 @@ class CheckedAgainst(StrEnum):
     """The operator's own code, or its CRDs."""
     DOCUMENTATION = "documentation"
     ASSUMED = "assumed"
-    """Nothing: it is what most operators do."""
+    """Nothing yet: it is from memory, or what most operators do."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -29,11 +29,11 @@ def units(*names: str, after: str = "") -> list[Manifests]:
     return made
 
 
-def grouped(*names: str, limit: int) -> Plan:
-    """Units of one group, of which so many may be under way."""
+def grouped(*names: str, limit: int, after: str = "") -> Plan:
+    """Units of one group, so many of them at once; the last one behind those of `after`."""
     members = [
         structs.replace(one, unit=structs.replace(one.unit, group="canary"))
-        for one in units(*names)
+        for one in units(*names, after=after)
     ]
     return build_plan(members, slots=(Slots("canary", limit),), budget=no_budget)
 
@@ -116,6 +116,24 @@ def test_no_more_units_are_under_way_than_there_are_slots() -> None:
     play.judge("a", Health.HEALTHY)
 
     assert (first, second, started(play)) == (["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
+
+
+def test_who_was_under_way_before_has_its_slot_already() -> None:
+    play = Play(grouped("a", "b", limit=1), under_way=(a_name("b"),))
+    first = started(play)
+
+    play.judge("b", Health.HEALTHY)
+
+    assert (first, started(play)) == (["b"], ["b", "a"])
+
+
+def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to_that() -> None:
+    play = Play(grouped("a", "b", limit=1, after="a"), under_way=(a_name("b"),))
+
+    play.judge("a", Health.HEALTHY)
+    play.judge("b", Health.HEALTHY)
+
+    assert ended(play) == [("a", "passed"), ("b", "passed"), ("", "passed")]
 
 
 def test_who_waits_for_a_slot_says_so_once() -> None:

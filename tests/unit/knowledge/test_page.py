@@ -11,9 +11,7 @@ import pytest
 from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.knowledge.templates import FUNCTIONS
 from tidegate.model.operators import (
-    EVERY,
     Check,
-    CheckedAgainst,
     Hold,
     Need,
     Operator,
@@ -98,12 +96,6 @@ def test_the_page_of_kinds_is_made_from_the_rows(pytestconfig: pytest.Config) ->
         KINDS.write_text(made)
 
     assert KINDS.read_text() == made
-
-
-def test_every_row_that_is_shipped_says_what_it_was_held_against() -> None:
-    assumed = [row.group for row in builtin().rows if row.checked is CheckedAgainst.ASSUMED]
-
-    assert assumed == [EVERY]
 
 
 def test_forty_operators_have_names() -> None:

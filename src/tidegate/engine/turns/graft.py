@@ -149,6 +149,8 @@ def _go_on_with(turn: Turn, plan: Plan, kept: dict[str, StepRun], due: tuple[Uni
         if run.step.id in kept:
             _keep(turn, run, kept[run.step.id])
     link_all(rollout, plan.edges)
+    for unit in dict.fromkeys(run.unit for run in runs if run.step.id in kept):
+        keep_slot(unit)
     turn.touched = {**rollout.units}
     release_all(turn, runs, due)
     for run in runs:
@@ -160,7 +162,6 @@ def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
     """Go on with a step where it was; its objects are the same, in the same order."""
     fresh.state, fresh.open, fresh.batch = old.state, old.open, old.batch
     fresh.trouble = old.trouble
-    keep_slot(fresh.unit)
     fresh.applied_at, fresh.active_at, fresh.deadline = old.applied_at, old.active_at, old.deadline
     for new, known in zip(fresh.items, old.items, strict=True):
         new.take_over(known)

@@ -100,10 +100,25 @@ def _await_approval(turn: Turn, unit: UnitRun) -> None:
 
 
 def keep_slot(unit: UnitRun) -> None:
-    """A unit was under way before a newer plan came: it is counted, though there be too many."""
-    if unit.slots is not None and not unit.admitted:
+    """A unit was under way before: it is counted, though there be too many.
+
+    One that waits for another of its group is not: that one may need the slot to pass.
+    """
+    if unit.slots is not None and not unit.admitted and not _awaits_its_group(unit):
         unit.admitted = True
         unit.slots.under_way += 1
+
+
+def _awaits_its_group(unit: UnitRun) -> bool:
+    known, ahead = {unit}, [unit]
+    while ahead:
+        before = (one for step in ahead.pop().steps for one in step.before)
+        fresh = {one.unit for one in before if one.state is not StepState.PASSED} - known
+        if any(one.slots is unit.slots for one in fresh):
+            return True
+        known |= fresh
+        ahead += fresh
+    return False
 
 
 def leave_slot(unit: UnitRun) -> list[UnitRun]:
