@@ -12,7 +12,6 @@ from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms, format_duration
 from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
 from tidegate.sandbox.physics.profile import (
-    DURATIONS,
     ContainerCourse,
     CourseRule,
     Fit,
@@ -21,9 +20,8 @@ from tidegate.sandbox.physics.profile import (
     StageFit,
     StageRule,
     Subject,
-    read_profile,
-    typical,
 )
+from tidegate.sandbox.physics.profile_file import DURATIONS, read_profile, typical
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "reference" / "profile-format.md").read_text()
