@@ -19,13 +19,14 @@ WIDTH = 14
 
 def spread_lines(runs: Sequence[EngineRun]) -> Iterator[str]:
     """For each engine a table of when gates open, and how each of its runs ended."""
-    for name, told in groupby(runs, key=lambda run: run.name):
+    for place, (name, told) in enumerate(groupby(runs, key=lambda run: run.name)):
         alike = list(told)
+        if place:
+            yield ""
         yield from _table(name, alike)
         yield ""
         for run in alike:
             yield from ending_lines(run, f"{name}, {run.expecting}")
-        yield ""
 
 
 def _table(name: str, runs: Sequence[EngineRun]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Generic, TypeAlias, TypeVar
+from typing import Annotated, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -104,12 +104,23 @@ class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     when: StageFit = StageFit()
 
 
+class _Factors(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    optimistic: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    pessimistic: Annotated[float, msgspec.Meta(ge=1)] | None = None
+
+    def over(self, other: Spread) -> Spread:
+        """These factors; those that are not said are the other's."""
+        said = msgspec.structs.asdict(self)
+        changes = {key: value for key, value in said.items() if value is not None}
+        return msgspec.structs.replace(other, **changes)
+
+
 class _ProfileFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a profile."""
 
     name: str = ""
     durations: _Durations = _Durations()
-    spread: Spread | None = None
+    spread: _Factors = _Factors()
     rules: tuple[_Rule, ...] = ()
     stages: tuple[_Stage, ...] = ()
     polls: Texts = ()
@@ -141,7 +152,7 @@ def read_profile(
     file = decode_one(
         text, name, _ProfileFile, noun="profile", check=lambda file: _flaws(file, rows)
     )
-    spread = file.spread or onto.spread
+    spread = file.spread.over(onto.spread)
     reading = _Reading(expecting, spread.factor(expecting))
     stages = (StageRule(when=one.when, after=reading.span(one.after)) for one in file.stages)
     return Profile(
