@@ -24,7 +24,7 @@ Body = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class UnitStanding:
     """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects."""
 
     unit: Unit
@@ -44,7 +44,7 @@ class Standing:
 
 async def read_standings(
     found: Found, families: Sequence[Family], session: Session
-) -> list[Standing]:
+) -> list[UnitStanding]:
     """All units that were found, each behind who brings it, by their waves.
 
     `families`: those of the whole repository, which know the waves and the own objects of all.
@@ -57,7 +57,7 @@ async def read_standings(
     own = {name: body for name, body in own_bodies(families).items() if name in names}
     live = await _lives(own, session)
     return [
-        Standing(
+        UnitStanding(
             row.unit,
             row.wave,
             own.get(row.unit.id, {}),

@@ -17,7 +17,7 @@ from tidegate.cli.saying import say
 from tidegate.cli.unit_options import CLUSTER, HEALTH, Given, takes
 
 if TYPE_CHECKING:
-    from tidegate.flows.standing import Standing
+    from tidegate.flows.standing import UnitStanding
     from tidegate.report.applications import ApplicationRow
 
 KINDS = ("Application",)
@@ -156,7 +156,7 @@ def _read(names: tuple[str, ...], told: Given) -> list[ApplicationRow]:
     return [row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}]
 
 
-def _row(one: Standing) -> ApplicationRow:
+def _row(one: UnitStanding) -> ApplicationRow:
     from tidegate.report.applications import ApplicationRow, ResourceRow
 
     resources = tuple(
