@@ -42,7 +42,7 @@ async def test_kustomizations_are_shown_with_their_revisions_and_messages(fleet:
     }
     (document,) = map(json.loads, one.stdout.splitlines())
     assert (document["metadata"]["name"], document["ready"]) == ("apps", "True")
-    assert sources.stdout.splitlines()[1].startswith("flux-system")
+    assert sources.stdout.splitlines()[1].startswith("platform")
     assert everywhere.stdout.split()[0] == "NAMESPACE"
 
 
