@@ -35,14 +35,14 @@ LATEST_READY = Ms(10 * MINUTE)
 TAG = re.compile(r"(?<=[^/])(?:@|:(?=[^/]*$)).*")
 
 
-class Said(NamedTuple):
+class PodNews(NamedTuple):
     """What Events tell of a pod: how long each image was pulled, and whether it was held up."""
 
     pulls: dict[str, Ms]
     is_held_up: bool
 
 
-class Life(NamedTuple):
+class ContainerLife(NamedTuple):
     """One container of a pod, with what its status tells of its first run."""
 
     container: Json
@@ -74,26 +74,26 @@ def measure_pods(view: Visible, profile: Profile, measures: Measures) -> None:
     told = _told(view.all_of(EVENT))
     for pod in view.all_of(POD):
         lives = list(_lives(pod))
-        said = told.get(pod.uid, Said({}, is_held_up=False))
+        said = told.get(pod.uid, PodNews({}, is_held_up=False))
         _measure_beginnings(pod, lives, said, profile, measures)
         _measure_readiness(pod, lives, measures)
         for life in lives:
             _measure_work(view, pod, life, profile, measures)
 
 
-def _told(events: Iterable[Stored]) -> dict[str, Said]:
+def _told(events: Iterable[Stored]) -> dict[str, PodNews]:
     """By the pod's uid, what Events say."""
-    found: dict[str, Said] = {}
+    found: dict[str, PodNews] = {}
     for event in events:
         about = mapping(event.body, "involvedObject")
-        pulls, held_up = found.get(text(about, "uid"), Said({}, is_held_up=False))
+        pulls, held_up = found.get(text(about, "uid"), PodNews({}, is_held_up=False))
         reason, message = text(event.body, "reason"), text(event.body, "message")
         if reason == "Pulled":
             span = _pull(message)
             if span is not None:
                 pulls[text(about, "fieldPath")] = span
         held_up = held_up or reason in HELD_UP
-        found[text(about, "uid")] = Said(pulls, held_up)
+        found[text(about, "uid")] = PodNews(pulls, held_up)
     return found
 
 
@@ -108,7 +108,7 @@ def _pull(message: str) -> Ms | None:
         return None
 
 
-def _lives(pod: Stored) -> Iterator[Life]:
+def _lives(pod: Stored) -> Iterator[ContainerLife]:
     for key, status_key in (
         ("initContainers", "initContainerStatuses"),
         ("containers", "containerStatuses"),
@@ -117,11 +117,11 @@ def _lives(pod: Stored) -> Iterator[Life]:
         for container in mappings(pod.body, "spec", key):
             name = text(container, "name")
             role = role_of(container, is_init=key == "initContainers")
-            yield Life(container, told.get(name), role, f"spec.{key}{{{name}}}")
+            yield ContainerLife(container, told.get(name), role, f"spec.{key}{{{name}}}")
 
 
 def _measure_beginnings(
-    pod: Stored, lives: list[Life], said: Said, profile: Profile, measures: Measures
+    pod: Stored, lives: list[ContainerLife], said: PodNews, profile: Profile, measures: Measures
 ) -> None:
     """From its place, or from the end of what came before it, until each container ran."""
     since = _condition(pod, "PodScheduled")
@@ -142,7 +142,7 @@ def _measure_beginnings(
             since = None if mapping(life.container, "startupProbe") else life.began
 
 
-def _measure_readiness(pod: Stored, lives: list[Life], measures: Measures) -> None:
+def _measure_readiness(pod: Stored, lives: list[ContainerLife], measures: Measures) -> None:
     """From its start until all was ready, for containers that have a probe."""
     ready = _condition(pod, "ContainersReady")
     for life in lives:
@@ -159,7 +159,7 @@ def _measure_readiness(pod: Stored, lives: list[Life], measures: Measures) -> No
 
 
 def _measure_work(
-    view: Visible, pod: Stored, life: Life, profile: Profile, measures: Measures
+    view: Visible, pod: Stored, life: ContainerLife, profile: Profile, measures: Measures
 ) -> None:
     """From start to end, of containers that have something to do and do not wait for others."""
     state = mapping(life.status, "state", "terminated")

@@ -50,7 +50,7 @@ class DurationRange(
 Written: TypeAlias = Ms | DurationRange[Ms] | None
 
 
-class _Reading(msgspec.Struct, frozen=True):
+class _SpanReading(msgspec.Struct, frozen=True):
     """What is expected, and of durations without a range."""
 
     expecting: Expectation
@@ -77,7 +77,7 @@ class _Durations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     poll: SomeSeconds | DurationRange[SomeSeconds] | None = None
     stop: Seconds | DurationRange[Seconds] | None = None
 
-    def changes(self, reading: _Reading) -> CourseChanges:
+    def changes(self, reading: _SpanReading) -> CourseChanges:
         said = {key: getattr(self, key) for key in DURATIONS}
         return {
             key: reading.span(value, step=SECOND, least=SECOND if key in SOME else Ms(0))
@@ -94,12 +94,12 @@ class _Rule(_Durations, frozen=True, kw_only=True, forbid_unknown_fields=True):
     when: Fit = Fit()
     dials: bool | None = None
 
-    def changes(self, reading: _Reading) -> CourseChanges:
+    def changes(self, reading: _SpanReading) -> CourseChanges:
         dials = {} if self.dials is None else {"dials": self.dials}
         return super().changes(reading) | dials
 
 
-class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _StageEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after: Span | DurationRange[Span]
     when: StageFit = StageFit()
 
@@ -122,7 +122,7 @@ class _ProfileFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     durations: _Durations = _Durations()
     spread: _Factors = _Factors()
     rules: tuple[_Rule, ...] = ()
-    stages: tuple[_Stage, ...] = ()
+    stages: tuple[_StageEntry, ...] = ()
     polls: Texts = ()
     telemetry: Texts = ()
     certifies: Texts = ()
@@ -153,7 +153,7 @@ def read_profile(
         text, name, _ProfileFile, noun="profile", check=lambda file: _flaws(file, rows)
     )
     spread = file.spread.over(onto.spread)
-    reading = _Reading(expecting, spread.factor(expecting))
+    reading = _SpanReading(expecting, spread.factor(expecting))
     stages = (StageRule(when=one.when, after=reading.span(one.after)) for one in file.stages)
     return Profile(
         name=file.name or onto.name,
