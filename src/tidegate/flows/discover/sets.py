@@ -237,8 +237,8 @@ def _read_all(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
 
 
 def _not_known(one: DeclaredSet, error: TidegateError) -> Finding:
-    return Finding(
-        code="argo.set-far" if error.code in FAR else "argo.set-failed",
+    found = Finding(
+        code="argo.set-failed",
         severity=Severity.ERROR,
         sentence=f"what ApplicationSet `{one.namespace}/{one.name}` generates is not known:"
         f" {error.problem}",
@@ -246,3 +246,4 @@ def _not_known(one: DeclaredSet, error: TidegateError) -> Finding:
         why=f"at {error.where}" if error.where else "",
         fix=error.hint,
     )
+    return msgspec.structs.replace(found, code="argo.set-far") if error.code in FAR else found
