@@ -153,7 +153,7 @@ def test_progressive_syncs_that_are_off_order_nothing_for_argo_cd(ladder: Ladder
         ("generators:\n    - list", "goTemplate: true\n  generators:\n    - list", "function"),
         (", maxUpdate: 1", ", maxUpdate: abc", "`maxUpdate` of step 1 is no number"),
         ("values: ['2']", "values: ['9']", "warning[argo.set-steps]: a step takes no Application"),
-        ("project: default", "projects: default", "error[argo.missing]: `spec.project` is missing"),
+        ("project: default", "projects: default", "`spec.template.spec.project` of ApplicationSet"),
         ("name: a, ", "name: No_Name, ", "error[argo.set-name]: `No_Name` cannot be"),
         ("elements: [", "elements: [], old: [", "warning[argo.set-nothing]"),
     ],

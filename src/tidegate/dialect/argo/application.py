@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.dialect.argo.fields import SPEC, check_fields
 from tidegate.dialect.argo.options import notes_of
 from tidegate.dialect.argo.requests import Body, without_silent_blocks
 from tidegate.dialect.argo.source import Owner, read_source
@@ -40,7 +39,6 @@ def read_application(document: Document, namespace: str) -> Declared:
         why = "what it deploys goes by its name"
         telling.error("argo.name", ("metadata",), "an Application has no name", why, "write one")
         return Declared(findings=telling.findings)
-    check_fields(part(body, "spec") or {}, SPEC, ("spec",), telling)
     if part(body, "operation") is not None:
         why = "it asks for one sync, as soon as it is applied"
         telling.note("argo.operation", ("operation",), "`operation` is not played", why)
