@@ -209,7 +209,8 @@ async def _enter(
         return found or None if target.simulation else found  # it knows no Argo CD by itself
 
     found = await discover(pointed, setting, ask, lives)
-    session.follow(found.scripts)
+    customs = read_customs(found.settings)
+    session.follow(found.scripts, customs.label if customs.labels_only else "")
     return session, Found.of(found, pointed, session.craft.scripts)
 
 

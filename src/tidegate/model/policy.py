@@ -104,6 +104,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `namespace_labels` and `namespace_notes` go onto the namespace that it creates. `windows`: when
     it may be synced; `asked`: a person wants it now, which some windows let pass. `reach`: what its
     project lets it touch. `instance_label`: the label that names it on its objects besides.
+    `labels_only`: that label alone says whose they are.
     """
 
     semantics: Semantics = TIDEGATE
@@ -142,3 +143,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asked: bool = False
     reach: Reach | None = None
     instance_label: str = ""
+    labels_only: bool = False
+
+    @property
+    def owner_label(self) -> str:
+        """The label that says whose an object is; empty where an annotation does."""
+        return self.instance_label if self.labels_only else ""

@@ -137,7 +137,9 @@ def test_what_a_server_says_of_an_application_is_said_once(
 ) -> None:
     whole = {"project": "default", "destination": {}, **spec}
     kept = {name: one for name, one in whole.items() if one is not None}
-    text = APPLICATION + "".join(f"  {name}: {to_json(one).decode()}\n" for name, one in kept.items())
+    text = APPLICATION + "".join(
+        f"  {name}: {to_json(one).decode()}\n" for name, one in kept.items()
+    )
 
     found = [f"{one.code.split('.')[1]} at {one.where.field}" for one in check(text) if one.where]
 
