@@ -15,6 +15,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_families import Fleet, _numbers, serve
+from tests.e2e.test_statuses import until_served
 from tests.fakes.projects import project, two_units
 from tests.fakes.repositories import Body, Repository, namespace, setting
 from tidegate.model.objects import Json
@@ -32,6 +33,7 @@ PLACES = pytest.mark.parametrize("place", ["git", "cluster"])
 def cluster() -> Iterator[ControlPlane]:
     with ControlPlane.start() as running:
         asyncio.run(serve(running))
+        asyncio.run(until_served(running, {"Application", "AppProject"}))
         yield running
 
 
@@ -45,7 +47,7 @@ async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> 
     """`web` of a project, beside `free`; the project is in Git, or lives in the cluster alone."""
     suffix = f"-p{next(_numbers)}"
     fleet = Fleet(plane, Repository(root / "platform", suffix), served=True)
-    two_units(fleet.repository.root, suffix=suffix, **spec)
+    two_units(fleet.repository.root, suffix, **spec)
     await brought(plane, namespace(f"argocd{suffix}"))
     if place == "cluster":
         fleet.repository.drop("projects/team.yaml")
