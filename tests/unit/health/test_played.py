@@ -28,7 +28,7 @@ SPECS: dict[str, Json] = {
     "PromotionStrategy": {"environments": [{"branch": "dev"}, {"branch": "live"}]},
     "ResourceBinding": {"clusters": [{"name": "east"}]},
     "StatefulSet": ROLLING,
-    **dict.fromkeys(("TCPRoute", "TLSRoute", "UDPRoute"), {"parentRefs": [{"name": "door"}]}),
+    **{kind: {"parentRefs": [{"name": "door"}]} for kind in ("TCPRoute", "TLSRoute", "UDPRoute")},
 }
 """What a kind must ask for to become Healthy at all."""
 NOT_PLAYED = {
