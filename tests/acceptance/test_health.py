@@ -12,8 +12,8 @@ from tests.fakes.repositories import (
     Body,
     Repository,
     application,
+    argo_settings,
     job,
-    named,
     namespace,
     setting,
     three_levels,
@@ -23,7 +23,7 @@ from tidegate.model.reading import mapping, text
 
 IGNORED = "argocd.argoproj.io/ignore-healthcheck"
 CAUSE = "Caused by batch/Job:shop/failed-job"
-OF_CHILDREN = "return {status = (obj.metadata.labels or {}).told or 'Healthy'}"
+BY_LABEL = "return {status = (obj.metadata.labels or {}).told or 'Healthy'}"
 
 
 def health(cluster: KeptSandbox, name: str = "web") -> tuple[str, str]:
@@ -117,9 +117,8 @@ def test_a_child_counts_by_its_script_and_not_where_that_says_missing_or_unknown
     red = application("red", "red")
     mapping(red, "metadata")["labels"] = {"told": child}
     made.put("teams/red.yaml", red)
-    rule: Json = {"resource.customizations.health.argoproj.io_Application": OF_CHILDREN}
-    kind: Body = {"apiVersion": "v1", "kind": "ConfigMap"}
-    made.put("argocd/cm.yaml", {**kind, "metadata": named("argocd-cm", "argocd"), "data": rule})
+    rule: Body = {"resource.customizations.health.argoproj.io_Application": BY_LABEL}
+    made.put("argocd/cm.yaml", argo_settings(rule))
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
 
     cluster.sync(made.root)

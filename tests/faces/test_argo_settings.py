@@ -10,11 +10,12 @@ import pytest
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.projects import Ran, written
 from tests.fakes.repositories import (
+    OF_CHILDREN,
     Body,
     Repository,
     application,
+    argo_settings,
     deployment,
-    named,
     namespace,
     setting,
     three_levels,
@@ -23,12 +24,6 @@ from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping
 
-OF_CHILDREN = """
-hs = {}
-hs.status = "Progressing"
-if obj.status ~= nil and obj.status.health ~= nil then hs.status = obj.status.health.status end
-return hs
-"""
 OF_SETTINGS = """
 hs = {status = "Healthy"}
 if obj.data.to == "nowhere" then hs = {status = "Degraded", message = "it leads nowhere"} end
@@ -40,10 +35,7 @@ RULE = "resource.customizations.health."
 
 
 def told(**keys: str) -> Body:
-    """An `argocd-cm` with these keys."""
-    data: Json = {**keys}
-    kind: Body = {"apiVersion": "v1", "kind": "ConfigMap"}
-    return {**kind, "metadata": named("argocd-cm", "argocd"), "data": data}
+    return argo_settings({**keys})
 
 
 def one_unit(root: Path, *objects: Body, data: dict[str, str]) -> Repository:
@@ -81,8 +73,7 @@ def test_with_a_rule_for_applications_a_parent_waits_until_its_children_are_well
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     bare, ruled = three_levels(tmp_path / "bare"), three_levels(tmp_path / "ruled")
-    rule = told(**{f"{RULE}argoproj.io_Application": OF_CHILDREN})
-    ruled.put("argocd/cm.yaml", rule)
+    ruled.put("argocd/cm.yaml", argo_settings(OF_CHILDREN))
 
     without, with_rule = simulated(bare), simulated(ruled)
     ours = simulated(bare, "tidegate")
