@@ -58,6 +58,9 @@ class Statuses:
     def place(self, unit: UnitId) -> Spot | None:
         return self.places.get(unit)
 
+    def follows(self, unit: UnitId) -> bool:
+        return unit in self.places and FORMS[unit.kind].follows
+
     def report(self, account: UnitAccount, own: Body) -> Report | None:
         """The patch that makes a status say this; None where it does already."""
         form, before = FORMS[account.unit.kind], mapping(own, "status")
