@@ -12,10 +12,12 @@ import pytest
 
 from tests.fakes.kept_sandbox import APPLICATION, KeptSandbox
 from tests.fakes.repositories import (
+    FINALIZER,
     OBJECTS,
     OF_CHILDREN,
     ORDER,
     Repository,
+    application,
     argo_settings,
     deployment,
     job,
@@ -23,6 +25,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tidegate.model.objects import Kind
+from tidegate.model.reading import mapping
 
 SERVED = pytest.mark.parametrize("served", [False, True])
 CLUSTERS = pytest.mark.parametrize(("served", "ruled"), [(False, False), (True, True)])
@@ -133,3 +136,25 @@ def test_it_goes_in_reverse_across_its_children(
     kept = [pair for pair in ORDER if not any(one.startswith("jobs/") for one in pair)]
     assert {name for pair in kept for name in pair} <= set(at)
     assert [pair for pair in kept if at[pair[0]] <= at[pair[1]]] == []
+
+
+@pytest.mark.parametrize("way", ["", "/foreground", "/background"])
+def test_what_an_application_has_brought_goes_as_its_finalizer_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = repository(tmp_path / "platform")
+    base = application("base", "base")
+    other = "" if way == "/background" else "/background"  # the first one counts
+    mapping(base, "metadata")["finalizers"] = [f"{FINALIZER}{way}", f"{FINALIZER}{other}"]
+    made.put("clusters/main/base.yaml", base)
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+
+    ran = cluster.run("delete", made.root, "--sandbox")
+
+    gone = cluster.deeds()[before:]
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    assert "delete deployments/base-web" in gone
+    waits = "change deployments/base-web" in gone  # it is held until its pods are gone
+    assert waits is (way != "/background")
