@@ -167,6 +167,22 @@ def test_what_is_wrong_with_a_set_is_told_with_its_place(
     assert "at set.yaml:1" in ran.stderr
 
 
+def test_what_one_template_makes_wrong_of_many_applications_is_said_once(ladder: Ladder) -> None:
+    ladder.step(1, "a", "b", "c")
+    file = ladder.write() / "set.yaml"
+    patch = "  templatePatch: |\n    spec: {revisionHistoryLimit: three}\n"
+    file.write_text(file.read_text().rstrip("\n") + f"\n{patch}")
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert ran.returncode == 3
+    assert (
+        ran.stderr.count("error[schema.refused]: `spec.revisionHistoryLimit` of Application") == 1
+    )
+    assert "at set.yaml:1:1 (spec.revisionHistoryLimit)" in ran.stderr
+    assert "the same goes for 2 more of its set" in ran.stderr
+
+
 async def test_a_change_of_one_descriptor_renders_what_it_concerns_alone(tmp_path: Path) -> None:
     made = SetRepository(Repository(tmp_path / "platform"), rolls=False)
     made.write()
