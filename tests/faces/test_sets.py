@@ -167,6 +167,25 @@ def test_what_is_wrong_with_a_set_is_told_with_its_place(
     assert "at set.yaml:1" in ran.stderr
 
 
+def test_an_application_that_is_written_and_generated_is_told_with_both_places(
+    ladder: Ladder,
+) -> None:
+    ladder.step(1, "a", "b")
+    folder = ladder.write()
+    spec = "project: default, source: {repoURL: x, path: apps/a}, destination: {name: in-cluster}"
+    (folder / "hand.yaml").write_text(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+        f"metadata: {{name: a, namespace: argocd}}\nspec: {{{spec}}}\n"
+    )
+
+    ran = tidegate("units", folder, "--offline")
+
+    assert ran.returncode == 3
+    assert "error[units.twice]: `Application/argocd/a` is written down, and" in ran.stderr
+    assert "at hand.yaml:1:1" in ran.stderr
+    assert "generated at set.yaml:1:1 (generator 0, 1: name=a" in ran.stderr
+
+
 def test_what_one_template_makes_wrong_of_many_applications_is_said_once(ladder: Ladder) -> None:
     ladder.step(1, "a", "b", "c")
     file = ladder.write() / "set.yaml"
