@@ -157,7 +157,10 @@ def test_what_cannot_be_is_told_with_its_field(kind: str, spec: str, field: str,
     found = declared(kind, spec)
 
     assert (field, code) in [(field_of(one), one.code) for one in found.findings]
-    refused = code in {"flux.address", "flux.required"} and field != "spec.interval"
+    refused = code in {"flux.address", "flux.required"} and field in {
+        "spec.url",
+        "spec.sourceRef.name",
+    }
     assert (the_source(found).source is None) == refused
 
 
