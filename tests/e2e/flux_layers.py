@@ -49,7 +49,7 @@ def three_layers(made: Repository, key: AgeKey) -> None:
     )
     made.put(f"{main}/data.yaml", data)
     made.put(f"{main}/web.yaml", kustomization("web", "./web", after=("data",)))
-    made.put("ground/all.yaml", namespace("shop"), *_ground())
+    made.put("ground/all.yaml", namespace("shop"), *_ground(made.suffix))
     made.put("data/db.yaml", deployment("db"), *_data())
     made.put("web/all.yaml", setting("web"), *_web())
     made.put("web/old.yaml", setting("old"))
@@ -63,7 +63,9 @@ def seal(made: Repository, key: AgeKey, word: str = CANARY) -> None:
     file.write_bytes(sealed)
 
 
-def _ground() -> list[Body]:
+def _ground(suffix: str) -> list[Body]:
+    """What is no part of a namespace has names of its own on each cluster that is shared."""
+    group = f"harbour{suffix}.example.org"
     shape: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     names: Json = {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"}
     version: Json = {
@@ -77,9 +79,9 @@ def _ground() -> list[Body]:
         {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {"name": "boats.harbour.example.org"},
+            "metadata": {"name": f"boats.{group}"},
             "spec": {
-                "group": "harbour.example.org",
+                "group": group,
                 "scope": "Namespaced",
                 "names": names,
                 "versions": [version],
@@ -88,13 +90,13 @@ def _ground() -> list[Body]:
         {
             "apiVersion": RBAC,
             "kind": "ClusterRole",
-            "metadata": {"name": "example:pods"},
+            "metadata": {"name": f"example:pods{suffix}"},
             "rules": rules,
         },
         {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
-            "metadata": {"name": "example-calm"},
+            "metadata": {"name": f"example-calm{suffix}"},
             "value": 7,
         },
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named("keeper", "shop")},
@@ -105,12 +107,12 @@ def _ground() -> list[Body]:
             "roleRef": {
                 "apiGroup": "rbac.authorization.k8s.io",
                 "kind": "ClusterRole",
-                "name": "example:pods",
+                "name": f"example:pods{suffix}",
             },
             "subjects": [{"kind": "ServiceAccount", "name": "keeper", "namespace": "shop"}],
         },
         {
-            "apiVersion": "harbour.example.org/v1",
+            "apiVersion": f"{group}/v1",
             "kind": "Boat",
             "metadata": named("ferry", "shop"),
             "spec": {"seats": 8, "name": "on"},

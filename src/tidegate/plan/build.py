@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import PlanError
+from tidegate.errors import Place, PlanError
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Spot, identity
 from tidegate.model.plan import (
@@ -185,12 +185,12 @@ def _declared(wanted: Iterable[Manifests], brought: Collection[Brought]) -> Iter
                 yield Precedence(before=before, after=unit.id, strength=strength, where=where)
 
 
-def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, list[UnitId]]:
-    """By unit, those it depends on. Raises PlanError for one that is not there."""
+def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, dict[UnitId, Place | None]]:
+    """By unit, those it depends on, and where it says so. Raises PlanError for an unknown one."""
     units = {one.unit.id: one.unit for one in wanted}
-    found: dict[UnitId, list[UnitId]] = {}
+    found: dict[UnitId, dict[UnitId, Place | None]] = {}
     for name, unit in units.items():
-        found[name] = [one.unit for one in unit.dependencies if one.unit is not None]
+        found[name] = {one.unit: one.where for one in unit.dependencies if one.unit is not None}
         for one in unit.dependencies:
             if one.unit is not None and one.unit not in units:
                 problem = f"`{name}` depends on `{one.unit}`, which is not there"
