@@ -80,7 +80,7 @@ def build_fragment(
         ),
         steps=put_in_order(steps, edges),
         edges=tuple(dict.fromkeys(edges)),
-        slots=(*slots, *rollouts.slots),
+        slots=(*slots, *rollouts.slots, *_crews(one.unit for one in known.values())),
     )
 
 
@@ -91,9 +91,21 @@ def plan_unit(unit: Unit) -> PlannedUnit:
         source=", ".join(one.place for one in unit.sources),
         cluster=unit.destination.cluster,
         policy=unit.policy,
-        group=unit.group,
+        group=unit.group or _crew_of(unit),
         parent=unit.parent,
     )
+
+
+def _crew_of(unit: Unit) -> str:
+    """The controller whose workers a unit takes one of, where these are counted."""
+    is_counted = bool(unit.policy.semantics.workers)
+    named = (unit.policy.manager, unit.id.cluster)
+    return " of ".join(filter(None, named)) if is_counted else ""
+
+
+def _crews(units: Iterable[Unit]) -> Iterator[Slots]:
+    found = {_crew_of(one): one.policy.semantics.workers for one in units if not one.group}
+    return (Slots(crew, workers, rests=True) for crew, workers in found.items() if crew)
 
 
 def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[PlannedUnit, ...]:
