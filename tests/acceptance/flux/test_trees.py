@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.flux.repository import UNIT, Layers
+from tests.acceptance.flux.stage import case
+from tests.acceptance.flux.test_sources import controller
 from tests.fakes.repositories import URL, setting
 from tidegate.model.objects import Json
 from tidegate.testing import Body
@@ -118,6 +120,7 @@ def test_what_cannot_be_put_into_a_tree_is_told_at_its_place(layers: Layers) -> 
         assert any(unit in one and sentence in one for one in told), (sentence, ran.stderr)
 
 
+@case(6)
 def test_an_artifact_that_a_generator_of_the_repository_makes_is_made_here(layers: Layers) -> None:
     copies: list[Json] = [
         {"from": "@repo/apps/**", "to": "@artifact/all/", "exclude": ["shop/**"]},
@@ -130,6 +133,12 @@ def test_an_artifact_that_a_generator_of_the_repository_makes_is_made_here(layer
     assert set(layers.rendered("apps", *mapped(layers))) == {"a", "c", "e"}
     ran = layers.run("sync", "--sandbox", *mapped(layers))
     assert ran.returncode == 0, ran.stderr
+    assert f"warning[flux.access]: `{UNIT}apps` is denied its source unless the gate" in ran.stderr
+    layers.more.append(controller("--feature-gates=ExternalArtifact=true"))
+    layers.unit("own", path="./apps/web")
+    gated = layers.run("plan", *mapped(layers))
+    assert gated.returncode == 0, gated.stderr
+    assert "flux.access" not in gated.stderr
 
 
 def test_files_of_an_artifact_are_merged_if_that_is_asked_for(layers: Layers) -> None:
@@ -179,3 +188,24 @@ def test_an_artifact_that_cannot_be_made_is_told_with_its_unit(layers: Layers) -
         assert f"`{UNIT}{name}` is not rendered" in told
         assert sentence in told, (sentence, ran.stderr)
     assert ran.stderr.count("clusters/main/all.yaml:") >= len(BAD_COPIES)
+
+
+@case(26)
+def test_remote_bases_can_be_forbidden(layers: Layers) -> None:
+    library = Layers(layers.root.parent / "library")
+    library.write("base/kustomization.yaml", "resources: [c.yaml]\n")
+    base = f"{LIBRARY}//base?ref=main"
+    layers.write("apps/kustomization.yaml", f"resources: [{base}]\n")
+    layers.unit("apps")
+    layers.put("own/a.yaml", setting("own"))
+    layers.unit("own")
+
+    opened = layers.run("plan", *mapped(layers))
+    layers.more = [controller("--no-remote-bases")]
+    closed = layers.run("sync", "--sandbox", *mapped(layers))
+
+    assert opened.returncode == 0, opened.stderr
+    assert "flux.access" not in opened.stderr
+    assert closed.returncode == 3
+    assert f"error[flux.access]: `{UNIT}apps` cannot have `{base}`" in closed.stderr
+    assert "no-remote-bases" in closed.stderr

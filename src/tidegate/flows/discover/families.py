@@ -49,6 +49,11 @@ class Member:
     def documents(self) -> tuple[Document, ...]:
         return self.rendered.documents if isinstance(self.rendered, Rendered) else ()
 
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """What its overlays take from elsewhere."""
+        return self.rendered.bases if isinstance(self.rendered, Rendered) else ()
+
 
 def refuse_unrendered(members: Iterable[Member]) -> None:
     """Raise where what the user points at could not be rendered.
