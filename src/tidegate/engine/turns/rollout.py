@@ -188,6 +188,8 @@ class SlotsRun:
 
     group: str
     limit: int
+    rests: bool = False
+    """Who has failed, or waits for its next try or for others, has no slot."""
     under_way: int = 0
     failed: list[UnitId] = field(default_factory=list)
     """Units that have failed, and keep their slots: who says how many may break at once."""
