@@ -30,11 +30,12 @@ class Rolling:
     `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
     `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
     long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
-    `statuses`: what is said on units' own objects.
+    `statuses`: what is said on units' own objects. `preflight`: a simulated cluster knows no more
+    than the rules here, so it is asked about what they leave open only if all is asked about.
     """
 
     keeps_going: bool = False
-    preflight: Preflight = Preflight.LOCAL
+    preflight: Preflight = Preflight.AUTO
     holder: str = ""
     left_out: Mapping[UnitId, str] = field(default_factory=dict)
     pace: float | None = None
@@ -88,10 +89,11 @@ def make_driver(
 ) -> Driver:
     """A rollout that is not begun."""
     session.paced.keep(rolling.pace)
+    is_simple = session.target.simulation is not None and rolling.preflight is Preflight.AUTO
     settings = Settings(
         holder=rolling.holder or own_name(),
         keeps_going=rolling.keeps_going,
-        preflight=rolling.preflight,
+        preflight=Preflight.LOCAL if is_simple else rolling.preflight,
         left_out=rolling.left_out,
         approved=rolling.approved,
         reporter=rolling.statuses,
