@@ -128,7 +128,7 @@ def test_one_mistake_among_good_objects_is_enough(mistake: str, home: Home) -> N
 
 def test_who_wants_local_rules_alone_gets_what_they_find(home: Home) -> None:
     home.make_namespace()
-    bad = [*named_mistakes(home.namespace).values()][0]
+    bad = next(iter(named_mistakes(home.namespace).values()))
 
     said = home.sync((FIRST,), (bad,), preflight="local")
 

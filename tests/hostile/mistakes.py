@@ -35,7 +35,7 @@ def container(**parts: Json) -> Body:
 def job(**spec: Json) -> Body:
     return {
         "kind": "batch/v1 Job",
-        "spec": {"template": pod(CONTAINER, restartPolicy="Never")} | spec,
+        "spec": {"template": pod(CONTAINER, restartPolicy="Never"), **spec},
     }
 
 
@@ -43,30 +43,30 @@ def cron_job(**spec: Json) -> Body:
     made: Body = {"spec": {"template": pod(CONTAINER, restartPolicy="Never")}}
     return {
         "kind": "batch/v1 CronJob",
-        "spec": {"schedule": "* * * * *", "jobTemplate": made} | spec,
+        "spec": {"schedule": "* * * * *", "jobTemplate": made, **spec},
     }
 
 
 def stateful_set(**spec: Json) -> Body:
     whole: Body = {"selector": SELECTOR, "serviceName": "a", "template": pod(CONTAINER)}
-    return {"kind": "apps/v1 StatefulSet", "spec": whole | spec}
+    return {"kind": "apps/v1 StatefulSet", "spec": {**whole, **spec}}
 
 
 def service(**spec: Json) -> Body:
-    return {"kind": "v1 Service", "spec": {"ports": [{"port": 80}]} | spec}
+    return {"kind": "v1 Service", "spec": {"ports": [{"port": 80}], **spec}}
 
 
 def autoscaler(**spec: Json) -> Body:
     whole: Body = {"scaleTargetRef": TARGET, "maxReplicas": 3}
-    return {"kind": "autoscaling/v2 HorizontalPodAutoscaler", "spec": whole | spec}
+    return {"kind": "autoscaling/v2 HorizontalPodAutoscaler", "spec": {**whole, **spec}}
 
 
 def budget(**spec: Json) -> Body:
-    return {"kind": "policy/v1 PodDisruptionBudget", "spec": {"selector": SELECTOR} | spec}
+    return {"kind": "policy/v1 PodDisruptionBudget", "spec": {"selector": SELECTOR, **spec}}
 
 
 def policy(**spec: Json) -> Body:
-    return {"kind": "networking.k8s.io/v1 NetworkPolicy", "spec": {"podSelector": {}} | spec}
+    return {"kind": "networking.k8s.io/v1 NetworkPolicy", "spec": {"podSelector": {}, **spec}}
 
 
 def ingress(**spec: Json) -> Body:
@@ -83,13 +83,13 @@ def secret(type_: str, **data: str) -> Body:
 
 
 def from_cidr(cidr: str, *but: str) -> Body:
-    block: Body = {"cidr": cidr} | ({"except": [*but]} if but else {})
+    block: Body = {"cidr": cidr, "except": [*but]}
     return policy(ingress=[{"from": [{"ipBlock": block}]}])
 
 
 def to_service(**path: Json) -> Body:
     backend: Body = {"service": {"name": "a", "port": {"number": 80}}}
-    whole: Body = {"path": "/", "pathType": "Prefix", "backend": backend} | path
+    whole: Body = {"path": "/", "pathType": "Prefix", "backend": backend, **path}
     return ingress(rules=[{"host": "a.example.org", "http": {"paths": [whole]}}])
 
 
