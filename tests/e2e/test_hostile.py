@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from tests.e2e.conftest import Site
+from tests.fakes.canary_search import is_in
 from tests.fakes.tidegate_command import Tidegate
-from tests.hostile.canaries import CANARY, KEY, SEALED_DATA, is_in
+from tests.hostile.canaries import CANARY, KEY, SEALED_DATA
 from tests.unit.render.sops_program import encrypt
 from tidegate.engine.stored import NAMESPACE
 from tidegate.model.objects import Json, Kind, Ref
