@@ -44,7 +44,7 @@ class Timed:
         return self._world.now()
 
     def submit(self, call: Call) -> None:
-        if isinstance(call.request, Write) and call.request.dry_run:
+        if isinstance(call.request, Write) and call.request.dry_run and call.request.ref.name:
             self._since = self._since if self._open else time.perf_counter()
             self._open.add(call.ticket)
             self.asked += 1

@@ -99,10 +99,8 @@ async def simulate(
     """
     greenfield, until = playing.greenfield, playing.until
     setting = replace(setting, stands_in=not greenfield)
-    async with open_found(pointed, target, setting) as (_, whole):
-        entries = [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
     runs: list[Simulated] = []
-    for entry in entries:
+    for entry in await _alternatives(pointed, target, setting):
         part, aim, absences = replace(pointed, entry=entry or pointed.entry), target, None
         for rules in engines:
             opened = open_assuming(part, aim, setting, greenfield=greenfield)
@@ -114,6 +112,15 @@ async def simulate(
                 name = f"{run.name} ({entry})" if entry else run.name
                 runs.append(replace(run, name=name, absences=absences))
     return runs
+
+
+async def _alternatives(pointed: Pointed, target: Target, setting: Setting) -> list[str]:
+    """The names of entries of which one can be meant; else one without a name.
+
+    Nothing else is kept of what was found: it is found again on clusters that have what is assumed.
+    """
+    async with open_found(pointed, target, setting) as (_, whole):
+        return [one.entry_name for one in whole.families] if whole.are_alternatives else [""]
 
 
 async def _simulate(
