@@ -1,4 +1,4 @@
-"""Looks for a canary wherever a run of the command could have left it."""
+"""Looks for a canary wherever a run of the command could have left it, here or in a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
+
+from tidegate.engine.stored import NAMESPACE
+from tidegate.model.objects import Json, Kind
+from tidegate.model.reading import mapping
 from tidegate.render.scratch import MEMORY, PREFIX
+from tidegate.testing import Desk, items_of
+from tidegate.world.calls import List, Selection
+
+SECRET, LEASE, EVENT = (
+    Kind("", "v1", "Secret"),
+    Kind("coordination.k8s.io", "v1", "Lease"),
+    Kind("", "v1", "Event"),
+)
 
 
 def is_in(canary: str, text: bytes) -> bool:
@@ -44,3 +57,17 @@ def seen(
         for where, text in texts
         if is_in(canary, text)
     ]
+
+
+async def left_in(desk: Desk) -> list[bytes]:
+    """All that rollouts leave in a cluster: journals, also decoded, leases and events."""
+    pages = await desk.ask(
+        List(Selection(SECRET, NAMESPACE)), List(Selection(LEASE)), List(Selection(EVENT))
+    )
+    bodies = [item.body for page in pages for item in items_of(page)]
+    return [*bodies, *(text for body in bodies for text in _decoded(body))]
+
+
+def _decoded(body: bytes) -> list[bytes]:
+    held: Json = msgspec.json.decode(body)
+    return [base64.b64decode(str(text)) for text in mapping(held, "data").values()]

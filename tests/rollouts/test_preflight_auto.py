@@ -10,7 +10,7 @@ from tidegate.engine.reach.preflight import Preflight
 from tidegate.model.event import StepState, Told
 from tidegate.model.objects import Json
 from tidegate.model.reading import mapping
-from tidegate.sandbox.faults import CallFault, Match, Refuse
+from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_plan, an_object
 from tidegate.testing.rollouts import Run, roll_out
@@ -156,3 +156,15 @@ async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
     assert run.result == "passed"
     (tried,) = [write for write in world.writes if write.dry_run]
     assert (tried.verb, tried.ref.namespace) == (Verb.CREATE, "default")
+
+
+async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
+    full = Forbidden('deployments.apps "web" is forbidden: exceeded quota: few, requested: 1')
+    world = Overheard(
+        CallFault(Refuse(full), Match(verbs=TRIED, kind="Deployment"), Often(times=1))
+    )
+
+    run = await roll_out(world, a_plan(a_config_map("first"), a_deployment("web")), AUTO)
+
+    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.result == "passed"

@@ -50,20 +50,20 @@ _THEIRS = ("kubernetes.io", "k8s.io")
 
 
 @dataclass(slots=True)
-class _Rules:
+class _OpenRules:
     """What is asked of a value, and of what stands in it."""
 
     settle: Settle | None = None
-    fields: dict[str, _Rules] = field(default_factory=dict)
+    fields: dict[str, _OpenRules] = field(default_factory=dict)
 
     def enter(self, path: str, settle: Settle) -> None:
         rules = self
         for name in path.replace("[]", ".[]").split("."):
-            rules = rules.fields.setdefault(name, _Rules())
+            rules = rules.fields.setdefault(name, _OpenRules())
         rules.settle = settle
 
 
-NOTHING = _Rules()
+NOTHING = _OpenRules()
 
 
 def open_part(kind: Kind, body: Body) -> Body:
@@ -103,7 +103,7 @@ def _fits_beside(body: Body, live: Body) -> bool:
     return _fit({key: text for part in parts for key, text in part.items()}, MOST_DATA)
 
 
-def _left(name: str, value: Json, around: _Rules) -> Json:
+def _left(name: str, value: Json, around: _OpenRules) -> Json:
     rules = around.fields.get(name, NOTHING)
     if rules.settle is not None:
         value = rules.settle(value)
@@ -276,14 +276,14 @@ _KINDS: dict[tuple[str, str], tuple[tuple[str, Settle], ...]] = {
 }
 
 
-def _rules_of(rows: Iterable[tuple[str, Settle]]) -> _Rules:
-    rules = _Rules()
+def _rules_of(rows: Iterable[tuple[str, Settle]]) -> _OpenRules:
+    rules = _OpenRules()
     for path, settle in rows:
         rules.enter(path, settle)
     return rules
 
 
-def _workload(path: str) -> _Rules:
+def _workload(path: str) -> _OpenRules:
     """`path`: where it has the spec of its Pods; what they are called stands beside that."""
     pods = [(f"{path}.{inner}", settle) for inner, settle in _POD]
     template = path.removesuffix("spec")

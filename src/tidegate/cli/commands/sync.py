@@ -126,7 +126,9 @@ def _agreed(previews: list[Preview]) -> str:
     from tidegate.report.plan import summary_line
 
     if any(one.has_changes for one in previews):
-        agree((summary_line(one.differences) for one in previews), "Roll out?")
+        lines = [summary_line(one.differences) for one in previews]
+        lines += [f"note: {note}" for one in previews for note in one.contents]
+        agree(lines, "Roll out?")
     return " ".join(one.digest for one in previews)
 
 

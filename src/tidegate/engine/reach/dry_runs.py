@@ -7,6 +7,7 @@ before it can be made again is tried where it is: that it is there is what a ser
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -31,6 +32,7 @@ UNKNOWABLE = (
 )
 DENIED = "denied"
 NOT_THERE = ("not found", "was found")
+QUOTA = re.compile("(exceeded|failed) quota: ")
 Likeness: TypeAlias = tuple[object, ...]
 
 
@@ -117,7 +119,9 @@ def is_unknowable(outcome: facts.Refusal) -> bool:
         case facts.Failed():
             return outcome.status >= SERVER_ERROR
         case facts.Forbidden():
-            # A pod is refused while its account, its priority or its runtime is not there.
-            return outcome.message.endswith(NOT_THERE) and DENIED not in outcome.message
+            # A pod is refused while its account, its priority or its runtime is not there. How
+            # much there may be can change with the plan, and with what it deletes.
+            is_missing = outcome.message.endswith(NOT_THERE) and DENIED not in outcome.message
+            return is_missing or QUOTA.search(outcome.message) is not None
         case _:
             return isinstance(outcome, UNKNOWABLE)
