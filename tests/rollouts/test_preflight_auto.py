@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rollouts.test_preflight_asking import DENIED, Overheard, a_hook, asking
+from tests.rollouts.test_preflight_asking import DENIED, MUTATING, Overheard, a_hook, asking
 from tidegate.engine.reach.dry_runs import ELSEWHERE
 from tidegate.engine.reach.preflight import Preflight
 from tidegate.model.event import StepState, Told
@@ -165,6 +165,18 @@ async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
     )
 
     run = await roll_out(world, a_plan(a_config_map("first"), a_deployment("web")), AUTO)
+
+    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.result == "passed"
+
+
+async def test_what_a_webhook_of_the_plan_may_mend_is_no_fault_yet() -> None:
+    world = Overheard(
+        CallFault(Refuse(SMALL), Match(verbs=TRIED, kind="Deployment"), Often(times=1))
+    )
+    mending = {**a_hook(apiGroups=["apps"], resources=["deployments"]), "kind": MUTATING}
+
+    run = await roll_out(world, a_plan(mending, a_deployment("web")), AUTO)
 
     assert run.told(Told.OBJECT_REFUSED) == []
     assert run.result == "passed"

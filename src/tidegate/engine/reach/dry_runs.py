@@ -86,7 +86,7 @@ def is_settled(case: Candidate, outcome: facts.Outcome | None) -> bool:
         return False
     if outcome is None:
         return not case.doubtful
-    return not facts.is_refusal(outcome) or _is_there(case, outcome)
+    return is_taken(case, outcome)
 
 
 def trouble_with(case: Candidate, outcome: facts.Outcome | None, *, late: bool) -> Trouble | None:
@@ -95,7 +95,7 @@ def trouble_with(case: Candidate, outcome: facts.Outcome | None, *, late: bool) 
     invalid = () if case.mendable else case.misfit.invalid
     if outcome is None:
         causes = case.misfit.unreadable or invalid
-    elif not facts.is_refusal(outcome) or _is_there(case, outcome):
+    elif is_taken(case, outcome) or not facts.is_refusal(outcome):
         return None
     elif late or not _is_unknown(case, outcome):
         return trouble_of(outcome, item.ref)
@@ -104,13 +104,17 @@ def trouble_with(case: Candidate, outcome: facts.Outcome | None, *, late: bool) 
     return Trouble("Invalid", told_causes(causes, item.ref), final=True) if causes else None
 
 
-def _is_there(case: Candidate, outcome: facts.Outcome) -> bool:
-    """Whether nothing is wrong but that an object of this name lives there."""
-    return case.tried_in is not None and isinstance(outcome, facts.Exists)
+def is_taken(case: Candidate, outcome: facts.Outcome) -> bool:
+    """Whether the server takes it, or would if no object of its name lived where it was tried."""
+    is_there = case.tried_in is not None and isinstance(outcome, facts.Exists)
+    return is_there or not facts.is_refusal(outcome)
 
 
 def _is_unknown(case: Candidate, outcome: facts.Refusal) -> bool:
-    return not isinstance(outcome, facts.Invalid) if case.moved else is_unknowable(outcome)
+    if isinstance(outcome, facts.Invalid):
+        # What can be read, somebody who comes with the plan may mend.
+        return case.mendable and bool(case.awaits) and not case.misfit.unreadable
+    return case.moved or is_unknowable(outcome)
 
 
 def is_unknowable(outcome: facts.Refusal) -> bool:

@@ -26,6 +26,7 @@ from tidegate.engine.reach.dry_runs import (
     Likeness,
     as_new,
     is_settled,
+    is_taken,
     trouble_with,
 )
 from tidegate.engine.reach.errands import Ask, Errand
@@ -129,14 +130,14 @@ class Inspector:
         for place, case in enumerate(cases):
             if case.asked:
                 groups.setdefault(case.alike or (place,), []).append(place)
-        first = {members[0]: members for members in groups.values()}
-        answers = yield from self._ask_about(cases, [*first])
-        refused = [one for one in first if facts.is_refusal(answers[one])]
-        others = [place for one in refused for place in first[one][1:]]
-        answers |= yield from self._ask_about(cases, others)
-        for one, members in first.items():
-            answers = dict.fromkeys(members, answers[one]) | answers
-        return answers
+        answers = yield from self._ask_about(cases, [first for first, *_ in groups.values()])
+        others: list[int] = []
+        for first, *rest in groups.values():
+            if is_taken(cases[first], answers[first]):
+                answers |= dict.fromkeys(rest, answers[first])
+            else:
+                others += rest
+        return answers | (yield from self._ask_about(cases, others))
 
     def _ask_about(
         self, cases: list[Candidate], places: list[int]
@@ -202,8 +203,9 @@ class Inspector:
         """What only the server can tell of an object that looks right."""
         _, item, standing = examined
         live = self.surroundings.outlook.lives.get(standing.spot)
-        is_new = live is None or standing.stand is Stand.OBSOLETE
-        return self.means.left_open(item, None if is_new or live is None else read_body(live))
+        if live is None or standing.stand is Stand.OBSOLETE:
+            return self.means.left_open(item, None)
+        return self.means.left_open(item, read_body(live))
 
     def _likeness(self, examined: Examined, left: bytes) -> Likeness:
         """Namespaces have a word in nothing but pods."""
