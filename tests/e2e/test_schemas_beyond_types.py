@@ -301,7 +301,7 @@ REGISTRIES: dict[str, bool] = {
 
 
 @pytest.mark.parametrize("key", [".dockerconfigjson", ".dockercfg"])
-def test_what_a_registrys_secret_holds_is_judged_alike_but_for_the_words(
+def test_what_secrets_of_registries_hold_is_judged_alike_but_for_the_words(
     key: str, plane: ControlPlane
 ) -> None:
     type_ = f"kubernetes.io/{key.removeprefix('.')}"

@@ -143,7 +143,7 @@ MISTAKES: dict[str, Body] = {
         env=[{"name": "A", "value": "a", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
     ),
     "a field that pods do not have": container(
-        env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeNam"}}}]
+        env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.node"}}}]
     ),
     "a probe of two kinds": container(livenessProbe={**HTTP, "tcpSocket": {"port": 80}}),
     "a probe of none": container(readinessProbe={"periodSeconds": 5}),
