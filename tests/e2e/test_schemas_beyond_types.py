@@ -284,32 +284,3 @@ def test_what_a_built_in_object_lacks_is_told_alike(plane: ControlPlane) -> None
 
     for body, outcome in zip(OBJECTS, outcomes, strict=True):
         assert causes_of(outcome) == find_unmet(kind_of(body), body), body
-
-
-REGISTRIES: dict[str, bool] = {
-    "nope": False,
-    "[1]": False,
-    "{": False,
-    "": False,
-    "5": False,
-    "null": True,
-    "{}": True,
-    '{"auths": {}, "auths": 1}': True,
-    " {} ": True,
-    "{} {}": False,
-}
-
-
-@pytest.mark.parametrize("key", [".dockerconfigjson", ".dockercfg"])
-def test_what_secrets_of_registries_hold_is_judged_alike_but_for_the_words(
-    key: str, plane: ControlPlane
-) -> None:
-    type_ = f"kubernetes.io/{key.removeprefix('.')}"
-    asked = [an_object(SECRET, type=type_, stringData={key: text}) for text in REGISTRIES]
-
-    outcomes = answers(plane, Verb.CREATE, *asked)
-
-    assert [not causes_of(outcome) for outcome in outcomes] == [*REGISTRIES.values()]
-    for body, outcome in zip(asked, outcomes, strict=True):
-        theirs = [(cause.field, cause.reason) for cause in causes_of(outcome)]
-        assert theirs == [(one.field, one.reason) for one in find_unmet(SECRET, body)], body

@@ -69,11 +69,15 @@ NOTHING = _OpenRules()
 def open_part(kind: Kind, body: Body) -> Body:
     """What only a server can judge of an object of a built-in kind; empty: nothing."""
     rules = RULES.get((kind.group, kind.name), OTHERS)
+    if body.get("type") in REGISTRIES:
+        rules = OTHERS
     whole = {"metadata": {}, **body}
     left = {name: _left(name, value, rules) for name, value in whole.items() if name not in _HEAD}
     return {} if all(value == RIGHT for value in left.values()) else left
 
 
+REGISTRIES = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
+"""What Secrets of these types hold, servers read."""
 _HEAD = frozenset({"apiVersion", "kind", "status"})
 _SERVERS = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
 """What a server itself writes into an object's head."""

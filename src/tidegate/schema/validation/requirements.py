@@ -22,8 +22,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator
 
-import msgspec
-
 from tidegate.model.objects import Json, Kind
 from tidegate.model.reading import mapping
 from tidegate.schema.causes import forbidden, invalid, required, too_long, unsupported
@@ -46,7 +44,6 @@ _SECRETS = {
 _SIGN_IN = "kubernetes.io/basic-auth"
 _KEY_PAIR = "kubernetes.io/ssh-auth"
 _ACCOUNT, _WHOSE = "kubernetes.io/service-account-token", "kubernetes.io/service-account.name"
-_HIDDEN = "<secret contents redacted>"
 
 
 def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
@@ -124,9 +121,6 @@ def _typed_problems(type_: str, held: dict[str, bytes]) -> Iterator[Cause]:
     """What a Secret of a type must hold."""
     keys = _SECRETS.get(type_, ())
     yield from (required(f"data[{key}]") for key in keys if key not in held)
-    for key in keys if type_ != "kubernetes.io/tls" else ():
-        if key in held and not _is_json_object(held[key]):
-            yield invalid(f"data[{key}]", _HIDDEN, "it is no object in JSON")
     if type_ == _SIGN_IN and not {"username", "password"} & held.keys():
         yield from (required(f"data[{key}]") for key in ("username", "password"))
     if type_ == _KEY_PAIR and not held.get("ssh-privatekey"):
@@ -143,13 +137,6 @@ def _decoded(value: Json) -> bytes:
         return base64.b64decode(str(value or ""))
     except ValueError:
         return b""
-
-
-def _is_json_object(text: bytes) -> bool:
-    try:
-        return isinstance(msgspec.json.decode(text), dict | None)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
 
 
 _PROBES = ("exec", "grpc", "httpGet", "tcpSocket")
