@@ -200,3 +200,19 @@ def test_a_name_that_another_directory_has_is_refused_unless_it_has_moved(desert
     assert "error[plan.name]" in refused.stderr
     assert adopted.returncode == 0, adopted.stderr
     assert told(adopted, "object.pruned") == ["one"]
+
+
+@pytest.mark.parametrize("leave", [(), ("--allow-empty",)])
+def test_a_source_that_cannot_be_read_prunes_nothing(
+    desert: Desert, leave: tuple[str, ...]
+) -> None:
+    shop = desert.directory("shop", one=a_setting("one"), two=a_setting("two"))
+    desert.brought(shop)
+    (shop / "one.yaml").unlink()
+    (shop / "two.yaml").write_text("a: [")
+
+    ran = desert.run("sync", shop, "--prune", "-o", "json", *leave)
+
+    assert ran.returncode == 3
+    assert "error[documents." in ran.stderr
+    assert told(ran, "object.pruned") == []
