@@ -209,7 +209,7 @@ def test_a_source_that_cannot_be_read_prunes_nothing(
     shop = desert.directory("shop", one=a_setting("one"), two=a_setting("two"))
     desert.brought(shop)
     (shop / "one.yaml").unlink()
-    (shop / "two.yaml").write_text("a: [")
+    (shop / "two.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two\n")
 
     ran = desert.run("sync", shop, "--prune", "-o", "json", *leave)
 
