@@ -28,13 +28,14 @@ from tidegate.graph.missing import missing
 from tidegate.graph.paths import critical_path, why
 from tidegate.graph.reach import NodeStanding, StepReach, standing
 from tidegate.knowledge.naming import Naming
-from tidegate.model.graph import CriticalStep, Graph, GraphNode, NodeKind, Tie
+from tidegate.model.graph import CriticalStep, Graph, GraphNode, NodeCheck, NodeKind, Tie
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.operators import Effect
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import Unit, UnitId
+from tidegate.model.verdict import Health
 from tidegate.plan.build import plan_unit
 from tidegate.report.graph.picture import GraphStory
 from tidegate.schema.builtin import served_kinds
@@ -80,14 +81,18 @@ async def make_graph(
     unread = [one.manifests.unit.id for one in planned.read if not one.is_whole]
     craft, now = session.craft, session.world.now()
 
-    def is_checked(unit: Unit, body: dict[str, Json]) -> bool:
+    def check(unit: Unit, body: dict[str, Json]) -> NodeCheck:
         one = plan_unit(unit)
-        return craft.script(one, body, now) is not None or craft.judge(one, body, now).checked
+        if craft.script(one, body, now) is not None:
+            return NodeCheck()
+        verdict = craft.judge(one, body, now)
+        checked = verdict.checked or unit.policy.semantics.falls_back
+        return NodeCheck(checked, verdict.health is Health.HEALTHY)
 
     wanted = _wanted(members, planned)
     owns = {one.entry: one.own.body for one in families if one.own is not None}
     graph = build_graph(
-        wanted, planned.plan, ground, unread=unread, is_checked=is_checked, owns=owns
+        wanted, planned.plan, ground, unread=unread, check=check, owns=owns
     )
     return Graphed(graph, planned, circle)
 

@@ -20,7 +20,9 @@ from tidegate.flows.graph import Graphed
 from tidegate.flows.lint_course import GraphCourse
 from tidegate.flows.planning import Read
 from tidegate.flows.session import Session
+from tidegate.graph.happening import unseen_in
 from tidegate.graph.missing import missing
+from tidegate.graph.reach import StepReach
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
 from tidegate.lint.rules.files import targets_of
@@ -82,6 +84,7 @@ def look_around(
         order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
         graph=graph,
         course=GraphCourse(graph),
+        luckless=GraphCourse(graph, lucky=False) if unseen_in(graph, StepReach(graph)) else None,
         known=session.craft.rules.known,
         has_check=has_check,
         settings=found.settings,

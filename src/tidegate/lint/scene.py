@@ -132,6 +132,8 @@ class LintScene:
     hidden: frozenset[Identity] = frozenset()
     graph: Graph = field(default_factory=Graph)
     course: Coming = field(default_factory=Smooth)
+    luckless: Coming | None = None
+    """What comes about where every object is looked at in time, if that makes a difference."""
     greenfield: bool = False
     files: frozenset[str] = frozenset()
     unshared: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -60,6 +60,17 @@ class Tie(StrEnum):
     """A Service answers through the pods of a workload."""
 
 
+class NodeCheck(NamedTuple):
+    """What the rules of a unit can say of objects of a kind.
+
+    `checked`: when they are ready. `unseen`: they call one ready as long as nobody has written a
+    status, as when its operator does not run yet.
+    """
+
+    checked: bool = True
+    unseen: bool = False
+
+
 class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A unit, an object as one unit writes it in one phase, or a thing outside the repository.
 
@@ -67,7 +78,8 @@ class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     of a kind that nobody defines, that of its CustomResourceDefinition; an operator outside has
     none. `step`: the number of the step that writes it. `gates`: what comes behind its step waits
     for it; unless it is `checked`, that is over as soon as it is applied: by the rules of its unit
-    nobody can say when it is ready. `hook`: it is run, not kept. `is_task`: it ends by itself.
+    nobody can say when it is ready. `unseen`: it counts as ready until its operator looks at it.
+    `hook`: it is run, not kept. `is_task`: it ends by itself.
     `name`: for people, and unique among nodes of its kind in one cluster and unit.
     """
 
@@ -81,6 +93,7 @@ class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     where: Place | None = None
     gates: bool = True
     checked: bool = True
+    unseen: bool = False
     hook: bool = False
     is_task: bool = False
 
@@ -103,6 +116,8 @@ class GraphStep(msgspec.Struct, frozen=True, kw_only=True):
     last: bool
     is_gated: bool
     """Whether what comes behind it waits for its objects, by the rules of its unit."""
+    is_fenced: bool = False
+    """Whether a verdict about them must speak of what was applied."""
 
 
 class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
