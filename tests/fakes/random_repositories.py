@@ -269,9 +269,7 @@ def _operator(operator: str) -> Thing:
     name, image = OPERATORS[operator]
 
     def write(note: str) -> str:
-        labels = (
-            f"{{app.kubernetes.io/name: {name}, app.kubernetes.io/component: controller}}"
-        )
+        labels = f"{{app.kubernetes.io/name: {name}, app.kubernetes.io/component: controller}}"
         return f"""apiVersion: apps/v1
 kind: Deployment
 metadata: {{name: {name}, namespace: {HOME}, labels: {labels}{note}}}
@@ -295,15 +293,15 @@ def _custom(operator: str, kind: str, name: str, spec: str) -> Callable[[str], s
     return write
 
 
-def _instances(
-    operator: str, dice: random.Random
-) -> tuple[list[Thing], list[tuple[str, str]]]:
+def _instances(operator: str, dice: random.Random) -> tuple[list[Thing], list[tuple[str, str]]]:
     """Custom resources, and the Secrets that come of them."""
     hard = (f"crds-{operator}",)
     if operator == "cnpg":
         name = "pg"
         spec = "{instances: 1, storage: {size: 1Gi}}"
-        cluster = Thing(name, _custom(operator, "Cluster", name, spec), (operator,), hard, is_custom=True)
+        cluster = Thing(
+            name, _custom(operator, "Cluster", name, spec), (operator,), hard, is_custom=True
+        )
         return [cluster], [(name, f"{name}-app")]
     kind, maker, base_spec = {
         "eso": ("SecretStore", "ExternalSecret", "{provider: {fake: {data: []}}}"),

@@ -91,9 +91,7 @@ async def make_graph(
 
     wanted = _wanted(members, planned)
     owns = {one.entry: one.own.body for one in families if one.own is not None}
-    graph = build_graph(
-        wanted, planned.plan, ground, unread=unread, check=check, owns=owns
-    )
+    graph = build_graph(wanted, planned.plan, ground, unread=unread, check=check, owns=owns)
     return Graphed(graph, planned, circle)
 
 

@@ -13,6 +13,7 @@ from tidegate.model.graph import (
     NodeKind,
     Tie,
 )
+from tidegate.model.operators import Until
 
 KINDS = {
     ("", "Namespace"): LackKind.NAMESPACE,
@@ -40,6 +41,8 @@ def missing(graph: Graph) -> tuple[MissingThing, ...]:
             askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
         elif edge.lacks_key and not _has_key_elsewhere(graph, edge):
             askers.setdefault((edge.before, edge.key), []).append(_asker(graph, edge))
+        elif edge.until is Until.SERVING and edge.before in graph.unanswered:
+            askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
     lacks = [_lack(graph, graph.nodes[number], key, who) for (number, key), who in askers.items()]
     return tuple(sorted(lacks, key=lambda one: (ORDER[one.kind], one.cluster, one.name, one.key)))
 
@@ -76,7 +79,7 @@ def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Missi
         )
     return MissingThing(
         kind=_kind(graph, node),
-        name=node.name,
+        name=f"pods of {node.name}" if node.number in graph.unanswered else node.name,
         node=node.number,
         cluster=node.cluster,
         ref=node.ref,
@@ -85,6 +88,8 @@ def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> Missi
 
 
 def _kind(graph: Graph, node: GraphNode) -> LackKind:
+    if node.number in graph.unanswered:
+        return LackKind.PODS
     if node.ref is not None:
         name = (node.ref.kind.group, node.ref.kind.name)
         return KINDS.get(name, LackKind.OTHER)

@@ -164,7 +164,8 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All of it, and indexes that are made when they are first asked for.
 
     `unread`: units of which not all objects are known; what is missing may be theirs. `misread`:
-    annotations that declare nothing, though they should.
+    annotations that declare nothing, though they should. `unanswered`: Services for which no pods
+    of the repository answer, where nobody in it could make some.
     """
 
     nodes: tuple[GraphNode, ...] = ()
@@ -173,6 +174,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     edges: tuple[GraphEdge, ...] = ()
     unread: tuple[UnitId, ...] = ()
     misread: tuple[Misreading, ...] = ()
+    unanswered: frozenset[int] = frozenset()
 
     @cached_property
     def units(self) -> dict[UnitId, GraphNode]:
@@ -265,6 +267,7 @@ class LackKind(StrEnum):
     KEY = "key"
     PORT = "port"
     SERVICE = "Service"
+    PODS = "pods"
     ACCOUNT = "service account"
     UNIT = "unit"
     OTHER = "object"
