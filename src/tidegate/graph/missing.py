@@ -13,7 +13,9 @@ from tidegate.model.graph import (
     NodeKind,
     Tie,
 )
+from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Until
+from tidegate.model.unit import UnitId
 
 KINDS = {
     ("", "Namespace"): LackKind.NAMESPACE,
@@ -56,8 +58,18 @@ def _has_key_elsewhere(graph: Graph, edge: GraphEdge) -> bool:
 def _asker(graph: Graph, edge: GraphEdge) -> Asker:
     node = graph.nodes[edge.after]
     return Asker(
-        node=node.number, name=node.name, field=edge.field, where=edge.where, effect=edge.effect
+        node=node.number,
+        name=node.name,
+        ref=node.ref or _own_object(node.unit),
+        is_unit=node.kind is NodeKind.UNIT,
+        field=edge.field,
+        where=edge.where,
+        effect=edge.effect,
     )
+
+
+def _own_object(unit: UnitId | None) -> Ref | None:
+    return None if unit is None else Ref(Kind("", "", unit.kind), unit.namespace, unit.name)
 
 
 def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> MissingThing:

@@ -274,10 +274,15 @@ class LackKind(StrEnum):
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who needs something that is missing: a node by its number, the field, the place."""
+    """Who needs something that is missing: a node by its number, the field, the place.
+
+    `ref`: the object that it is; of a unit, its own.
+    """
 
     node: int
     name: str
+    ref: Ref | None = None
+    is_unit: bool = False
     field: tuple[str | int, ...] = ()
     where: Place | None = None
     effect: Effect = Effect.HELD

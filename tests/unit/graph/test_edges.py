@@ -101,11 +101,21 @@ def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not()
 def test_a_port_that_a_service_has_not_got_is_missing(port: str, lacks: list[str]) -> None:
     call = f"        env: [{{name: DB_URL, value: 'http://db.shop:{port}/'}}]\n"
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
+    bare = service.replace("spec: {", "spec: {clusterIP: None, ")
+    db = WEB.replace("web", "db")
 
-    assert lacking(together(WEB + call, service)) == lacks
-    assert (
-        lacking(together(WEB + call, service.replace("spec: {", "spec: {clusterIP: None, "))) == []
-    )
+    assert lacking(together(WEB + call, service, db)) == lacks
+    assert lacking(together(WEB + call, bare, db)) == []
+
+
+def test_pods_that_nobody_brings_for_a_service_are_missing_where_somebody_calls_it() -> None:
+    call = "        env: [{name: DB_HOST, value: db.shop.svc}]\n"
+    service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
+    strange = "apiVersion: example.com/v1\nkind: Database\nmetadata: {name: db, namespace: shop}\n"
+
+    assert lacking(together(WEB + call, service)) == ["pods of Service shop/db"]
+    assert lacking(together(WEB, service)) == []
+    assert "pods of Service shop/db" not in lacking(together(WEB + call, service, strange))
 
 
 def test_a_workload_does_not_call_itself() -> None:
