@@ -25,7 +25,7 @@ from tidegate.graph.build import build_graph
 from tidegate.graph.circles import find_circles
 from tidegate.graph.ground import GIVEN, GraphGround
 from tidegate.graph.missing import missing
-from tidegate.graph.paths import critical_path, why
+from tidegate.graph.paths import Pause, Took, critical_path, unit_spans, why
 from tidegate.graph.reach import NodeStanding, StepReach, standing
 from tidegate.knowledge.naming import Naming
 from tidegate.model.graph import CriticalStep, Graph, GraphNode, NodeCheck, NodeKind, Tie
@@ -204,6 +204,17 @@ def find_inverted(graph: Graph) -> frozenset[int]:
 
 
 def _critical(graphed: Graphed, simulation: Simulation | None) -> list[CriticalStep]:
+    took, pause = _times(graphed, simulation)
+    return critical_path(graphed.graph, took, pause)
+
+
+def spans_of(graphed: Graphed, simulation: Simulation | None) -> dict[UnitId, Ms]:
+    """By unit, how long it takes by itself."""
+    took, pause = _times(graphed, simulation)
+    return unit_spans(graphed.graph, took, pause)
+
+
+def _times(graphed: Graphed, simulation: Simulation | None) -> tuple[Took, Pause]:
     """By what rows and the profile say of how long things take."""
     naming, durations = Naming.of(known_to(simulation)), profile_of(simulation).durations
     pauses = {one.id: one.policy.semantics.pause for one in graphed.planned.plan.units}
@@ -220,7 +231,7 @@ def _critical(graphed: Graphed, simulation: Simulation | None) -> list[CriticalS
         return Ms(sum(spans))
 
     graph = graphed.graph
-    return critical_path(graph, took, lambda step: pauses[graph.steps[step].unit])
+    return took, lambda step: pauses[graph.steps[step].unit]
 
 
 def find_node(graph: Graph, text: str) -> int:

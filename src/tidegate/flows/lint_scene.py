@@ -16,7 +16,7 @@ from tidegate.files import StrayPathError, Within
 from tidegate.flows.config import config_at
 from tidegate.flows.discover.scan import Scan
 from tidegate.flows.entering import Found
-from tidegate.flows.graph import Graphed
+from tidegate.flows.graph import Graphed, spans_of
 from tidegate.flows.lint_course import GraphCourse
 from tidegate.flows.planning import Read
 from tidegate.flows.session import Session
@@ -97,8 +97,16 @@ def look_around(
         whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
         bands=config_at(scan.root).lint.bands if scan.files else LintScene().bands,
         greenfield=greenfield,
+        spans=_spans(graphed, session),
     )
     return LintedScene(scene, len(found.members), len(actors), tuple(_unknown(read)))
+
+
+def _spans(graphed: Graphed | None, session: Session) -> dict[UnitId, Ms]:
+    """Only where a window may be too short for one."""
+    if graphed is None or not any(one.policy.windows for one in graphed.planned.plan.units):
+        return {}
+    return spans_of(graphed, session.target.simulation)
 
 
 def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
