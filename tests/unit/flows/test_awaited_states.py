@@ -48,7 +48,7 @@ async def play(folder: Path, said: str) -> Simulated:
     ],
 )
 async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
-    said: str, passes: bool, tmp_path: Path
+    said: str, *, passes: bool, tmp_path: Path
 ) -> None:
     run = await play(tmp_path, said)
 
