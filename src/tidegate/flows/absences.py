@@ -41,6 +41,7 @@ from tidegate.world.calls import Get, List, Selection
 from tidegate.world.facts import Catalogue, Listed, Missing, NotServed
 
 NAMESPACE = Kind("", "v1", "Namespace")
+SERVICE = ("", "Service")
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
 PARTS = frozenset({LackKind.KEY, LackKind.PORT, LackKind.PODS})
@@ -264,13 +265,19 @@ class _Survey:
         sort = Lacking.SETTING if kind in SETTINGS else Lacking.OBJECT
         if self._is_root(ref):
             sort = Lacking.ROOT
+        if kind == SERVICE and not any(_may_be_custom(one.kind) for one in needed_by):
+            sort = Lacking.SERVICE
         if kind == (NAMESPACE.group, NAMESPACE.name):
             return Absence(
                 cluster=self.cluster, lacking=Lacking.NAMESPACE, ref=ref, needed_by=needed_by
             )
         bodies = self._bodies
-        makers = needed_by if _may_be_custom(ref.kind) else ()
-        makes = (made for one in makers for made in made_of(one, bodies[one], self.known))
+        makes = (
+            made
+            for one in needed_by
+            if one in bodies
+            for made in made_of(one, bodies[one], self.known)
+        )
         return Absence(
             cluster=self.cluster,
             lacking=sort,

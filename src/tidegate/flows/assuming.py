@@ -76,7 +76,7 @@ def given_for(absence: Absence) -> GivenCluster:
         case Lacking.OBJECT:
             spot = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
             return GivenCluster(names={title_of(ref.kind.group, ref.kind.name): (spot,)})
-        case Lacking.SETTING | Lacking.PART | Lacking.ROOT:
+        case Lacking.SETTING | Lacking.SERVICE | Lacking.PART | Lacking.ROOT:
             return GivenCluster()
 
 

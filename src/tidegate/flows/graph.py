@@ -152,6 +152,7 @@ def ground_of(simulation: Simulation | None, homes: Iterable[str] = ()) -> Graph
         engines=ENGINES,
         telemetry=profile.telemetry,
         polls=profile.polls,
+        certifies=profile.certifies,
     )
 
 

@@ -22,13 +22,15 @@ class Lacking(StrEnum):
     """Something of the platform: a class, an issuer, a gateway, a store."""
     SETTING = "setting"
     """Something of the application's own: a Secret, a ConfigMap, an account, a claim."""
+    SERVICE = "service"
+    """A Service that pods call."""
     PART = "part"
     """What is there lacks a part: a key, a port, pods that answer."""
     ROOT = "trust root"
     """A Secret that somebody brings by hand: a key, a token."""
 
 
-NEVER_GIVEN = frozenset({Lacking.SETTING, Lacking.PART, Lacking.ROOT})
+NEVER_GIVEN = frozenset({Lacking.SETTING, Lacking.SERVICE, Lacking.PART, Lacking.ROOT})
 """What is the repository's own, or somebody's who brings it by hand: it is not assumed."""
 
 

@@ -19,6 +19,7 @@ TITLES = {
     Lacking.NAMESPACE: "namespaces",
     Lacking.OBJECT: "objects of the platform",
     Lacking.SETTING: "Secrets, ConfigMaps, accounts and claims",
+    Lacking.SERVICE: "Services",
     Lacking.PART: "parts of what is there",
     Lacking.ROOT: "trust roots, which somebody brings by hand",
 }
@@ -187,5 +188,5 @@ def _titled(one: Absence) -> str:
             return ref.name
         case Lacking.PART:
             return one.part
-        case Lacking.OBJECT | Lacking.SETTING | Lacking.ROOT:
+        case Lacking.OBJECT | Lacking.SETTING | Lacking.SERVICE | Lacking.ROOT:
             return str(Ref(ref.kind, ref.namespace, ref.name))

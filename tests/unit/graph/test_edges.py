@@ -337,3 +337,39 @@ def test_of_a_kind_with_two_makers_one_is_enough() -> None:
     ]
     assert len(found) == 2
     assert len({one.want for one in found}) == 1
+
+
+def a_task(container: str, volumes: str = "") -> str:
+    spec = f"{{restartPolicy: Never, containers: [{container}]{volumes}}}"
+    return (
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: task, namespace: shop}\n"
+        f"spec: {{template: {{spec: {spec}}}}}\n"
+    )
+
+
+def test_a_name_on_a_certificate_is_no_call() -> None:
+    args = 'args: [create, "--host=web,web.shop.svc", --namespace=shop, --secret-name=hook]'
+    maker = a_task(f"{{name: a, image: ingress-nginx/kube-webhook-certgen, {args}}}")
+    caller = a_task(f"{{name: a, image: acme/app, {args}}}")
+
+    assert "Service shop/web" not in edges_of(
+        graph_of_text(together(maker, SERVICE)), "Job shop/task"
+    )
+    assert "Service shop/web" in edges_of(graph_of_text(together(caller, SERVICE)), "Job shop/task")
+
+
+def test_a_script_that_is_mounted_and_run_calls() -> None:
+    mounted = "volumeMounts: [{name: scripts, mountPath: /scripts}]"
+    volumes = ", volumes: [{name: scripts, configMap: {name: scripts}}]"
+    script = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scripts, namespace: shop}\n"
+        "data: {smoke.sh: curl http://web.shop.svc/}\n"
+    )
+    runs = a_task(f"{{name: a, image: a, command: [sh, /scripts/smoke.sh], {mounted}}}", volumes)
+    other = a_task(f"{{name: a, image: a, command: [sh, /opt/smoke.sh], {mounted}}}", volumes)
+
+    called = edges_of(graph_of_text(together(runs, script, SERVICE)), "Job shop/task")
+    assert called["Service shop/web"].effect is Effect.FAILS
+    assert "Service shop/web" not in edges_of(
+        graph_of_text(together(other, script, SERVICE)), "Job shop/task"
+    )
