@@ -85,3 +85,16 @@ def test_nothing_is_left_for_lint_to_say() -> None:
 
     assert ran.returncode == 0
     assert "ORD" not in str([one["code"] for one in json.loads(ran.stdout)["findings"]])
+
+
+def test_units_that_are_named_keep_the_order_of_who_brings_them() -> None:
+    names = ("jellyfin", "pvc-plumber", "cilium")
+    words = [word for name in names for word in ("--unit", name)]
+
+    ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "-o", "json", *words)
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    jellyfin, plumber, cilium = (spans_of(told, {name}) for name in names)
+    assert ran.returncode == 0, ran.stderr
+    assert cilium[1] <= plumber[0]
+    assert plumber[1] <= jellyfin[0]
